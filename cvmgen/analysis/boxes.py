@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen import algebra
-from cvmgen.analysis.windows import ZERO, Window, narrow, plain_locals
+from cvmgen.analysis.windows import Window, narrow, plain_locals
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.visit import fresh, rebuild, walk
@@ -30,11 +30,11 @@ class Box:
 class Near:
     """The body of a nest that reads the box; `places` are the tested ones by their sides."""
 
-    body: tuple[i.Stmt, ...]
+    body: i.Block
     places: dict[str, str]
 
 
-def read_near(body: tuple[i.Stmt, ...], window: Window, box: Box, taken: set[str]) -> Near:
+def read_near(body: i.Block, window: Window, box: Box, taken: set[str]) -> Near:
     """The body with the copy in place of the input; the window's indices have 32 bits."""
     places = {
         side.name: fresh(f"{side.name}_place", taken)
@@ -48,26 +48,24 @@ def read_near(body: tuple[i.Stmt, ...], window: Window, box: Box, taken: set[str
     return renamed(without_dead(near), window, places, old)
 
 
-def with_tests(
-    body: tuple[i.Stmt, ...], window: Window, box: Box, places: dict[str, str]
-) -> tuple[i.Stmt, ...]:
+def with_tests(body: i.Block, window: Window, box: Box, places: dict[str, str]) -> i.Block:
     """Tests of places are tests of places in the box; the element is its first, for now."""
     tests: dict[i.Expr, i.Expr] = {}
     for condition, side, end in window.tests:
         place = i.Var(places[side.name])
-        low, high = i.Compare("<=", ZERO, place), i.Compare("<", place, box.length[side.name])
+        low, high = i.Compare("<=", i.ZERO, place), i.Compare("<", place, box.length[side.name])
         tests[condition] = low if end == "low" else high
 
     def change(node: Any) -> Any:
         if node == window.load:
-            return i.Load(box.tensor, None, ZERO)
+            return i.Load(box.tensor, None, i.ZERO)
         return tests.get(node, node) if isinstance(node, i.Compare) else node
 
-    result: tuple[i.Stmt, ...] = rebuild(body, change)
+    result: i.Block = rebuild(body, change)
     return result
 
 
-def widened(body: tuple[i.Stmt, ...], indices: frozenset[str]) -> tuple[i.Stmt, ...]:
+def widened(body: i.Block, indices: frozenset[str]) -> i.Block:
     """The body with conversions of 32-bit indices, where nothing else makes 64 bits of them."""
     lets = (each for each in walk(body) if isinstance(each, i.Let))
     short = indices | {each.name for each in lets if each.type != "i64"}
@@ -99,22 +97,20 @@ def widened(body: tuple[i.Stmt, ...], indices: frozenset[str]) -> tuple[i.Stmt, 
             case _:
                 return node
 
-    result: tuple[i.Stmt, ...] = rebuild(body, change)
+    result: i.Block = rebuild(body, change)
     return result
 
 
-def with_places(
-    body: tuple[i.Stmt, ...], window: Window, box: Box, places: dict[str, str]
-) -> tuple[i.Stmt, ...]:
+def with_places(body: i.Block, window: Window, box: Box, places: dict[str, str]) -> i.Block:
     """The places of elements in the box: tested ones are locals of their innermost loop."""
-    offset: i.Expr = ZERO
+    offset: i.Expr = i.ZERO
     locals_: dict[str, tuple[str, i.Expr]] = {}
     for side in window.sides:
-        place = side.place(box.first.get(side.name, ZERO))
+        place = side.place(box.first.get(side.name, i.ZERO))
         if side.name in places:
             locals_[side.taps[-1].index] = places[side.name], place
             place = i.Var(places[side.name])
-        row = ZERO if offset == ZERO else i.Binary("*", offset, box.length[side.name])
+        row = i.ZERO if offset == i.ZERO else i.Binary("*", offset, box.length[side.name])
         offset = algebra.total([row, place])
     ends = {tap.index: narrow(tap.extent) for tap in window.taps}
 
@@ -131,13 +127,11 @@ def with_places(
             case _:
                 return node
 
-    result: tuple[i.Stmt, ...] = rebuild(body, change)
+    result: i.Block = rebuild(body, change)
     return result
 
 
-def renamed(
-    body: tuple[i.Stmt, ...], window: Window, places: dict[str, str], old: Set[str]
-) -> Near:
+def renamed(body: i.Block, window: Window, places: dict[str, str], old: Set[str]) -> Near:
     """Places in the box under the names that places in the input had, where these are free."""
     free = old - {each.name for each in walk(body) if isinstance(each, i.Let)}
     names: dict[str, str] = {}

@@ -23,7 +23,6 @@ from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 
 INTEGERS = frozenset({"i32", "i64", "i128", "u32", "u64"})
-ZERO: i.Expr = i.Const(0)
 NAMES = ("first", "second")  # of the factors, as owners of indices
 BATCH = "batch"
 Step = i.Let | i.Expr
@@ -72,14 +71,14 @@ class Contraction:
     summed: tuple[i.Loop, ...]
     total: i.Let
     before: tuple[i.Let, ...]
-    after: tuple[i.Stmt, ...]
+    after: i.Block
     divided: Divided | None
     reaches: tuple[i.Expr, ...]
 
 
 def contraction(
     loops: Sequence[i.Loop],
-    body: tuple[i.Stmt, ...],
+    body: i.Block,
     facts: Facts,
     sizes: Mapping[str, i.Expr],
 ) -> Contraction | None:
@@ -88,7 +87,7 @@ def contraction(
     `sizes` are the numbers of elements of the inputs that may be factors.
     """
     found = pieces(body)
-    if found is None or any(loop.low != ZERO for loop in loops):
+    if found is None or any(loop.low != i.ZERO for loop in loops):
         return None
     if not {each.tensor for each in found.factors} <= set(sizes):
         return None
@@ -133,10 +132,10 @@ class Pieces:
     steps: tuple[Step, ...]
     summed: tuple[i.Loop, ...]
     factors: tuple[i.Load, i.Load]
-    after: tuple[i.Stmt, ...]
+    after: i.Block
 
 
-def pieces(body: tuple[i.Stmt, ...]) -> Pieces | None:
+def pieces(body: i.Block) -> Pieces | None:
     sums = changed(body)
     before: list[i.Let] = []
     rest = list(body)
@@ -148,7 +147,7 @@ def pieces(body: tuple[i.Stmt, ...]) -> Pieces | None:
             product = products(loop, name)
         case _:
             return None
-    if product is None or total.type not in INTEGERS or bare(total.value) != ZERO:
+    if product is None or total.type not in INTEGERS or bare(total.value) != i.ZERO:
         return None
     if has_loads(tuple(before)) or any(isinstance(each, i.Loop) for each in walk(tuple(after))):
         return None
@@ -162,7 +161,7 @@ def products(
     """The locals and tests inside a reduction, its loops, and the factors of what it adds."""
     steps: list[Step] = []
     summed: list[i.Loop] = []
-    block: tuple[i.Stmt, ...] = (loop,)
+    block: i.Block = (loop,)
     while True:
         *locals_, last = block
         for each in locals_:
@@ -382,9 +381,9 @@ class Analysis:
 
     def start(self, load: i.Load) -> i.Expr | None:
         """The part of an offset that is of the line alone, if the rest is the place in the sum."""
-        first = dict.fromkeys(self.summed, ZERO)
+        first = dict.fromkeys(self.summed, i.ZERO)
         offset = self.expanded(load.offset)
-        place = ZERO
+        place = i.ZERO
         for loop in self.found.summed:
             place = i.Binary("+", i.Binary("*", place, loop.high), i.Var(loop.index))
         if not algebra.equal(offset, i.Binary("+", substitute(offset, first), place)):
@@ -442,7 +441,7 @@ def quotient_only(expr: i.Expr, index: str, inner: Mapping[str, object]) -> i.Ex
                 name == index and not names_in(divisor) & set(inner)
             ):
                 divisors.add(divisor)
-                return ZERO
+                return i.ZERO
             case _:
                 return node
 

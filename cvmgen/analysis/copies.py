@@ -21,14 +21,11 @@ from cvmgen.ir.visit import substitute, walk
 from cvmgen.typing.machine_types import BITS
 
 Run = i.Copy | i.Fill
-ZERO = i.Const(0)
 BITS_OF = BITS | {"i8": 8, "i16": 16, "u32": 32, "u64": 64}
 VECTOR = 32  # bytes that a register of many processors holds
 
 
-def copy_runs(
-    body: tuple[i.Stmt, ...], dtypes: Mapping[str, DType], facts: Facts
-) -> tuple[i.Stmt, ...]:
+def copy_runs(body: i.Block, dtypes: Mapping[str, DType], facts: Facts) -> i.Block:
     """The typed body of a nest with a copy or a fill for each loop that does no more."""
     narrow = (each.name for each in walk(body) if isinstance(each, i.Let) and each.type == "i32")
     return Copies(dtypes, facts, frozenset(narrow)).block(body)
@@ -42,7 +39,7 @@ class Copies:
     facts: Facts
     narrow: frozenset[str]  # locals of 32 bits: products of them might need more
 
-    def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    def block(self, statements: i.Block) -> i.Block:
         return tuple(self.statement(statement) for statement in statements)
 
     def statement(self, statement: i.Stmt) -> i.Stmt:
@@ -124,7 +121,7 @@ class Copies:
         begin = self.place(loop, source)
         if target is None or begin is None:
             return None
-        if begin[1] == ZERO and self.sure(loop, begin[0]):
+        if begin[1] == i.ZERO and self.sure(loop, begin[0]):
             return self.fill(loop, store, begin[0])
         kind = self.element(store)
         return i.Copy(kind, target[0], target[1], begin[0], begin[1], extent(loop), loop.span)
@@ -146,7 +143,7 @@ class Copies:
         found = algebra.linear(place.offset, [index], frozenset({loop.index}))
         if found is None:
             return None
-        step = found[0].get(index, ZERO)
+        step = found[0].get(index, i.ZERO)
         if not plain(step) or names_in(step) & self.narrow:
             return None
         assert loop.low is not None
@@ -158,7 +155,7 @@ class Copies:
         """Whether an expression has a value in front of the loop, as inside it."""
         if not any(may_fail(each) for each in walk(expr)):
             return True
-        return loop.low == ZERO and self.facts.positive(loop.high)
+        return loop.low == i.ZERO and self.facts.positive(loop.high)
 
     # -------------------------------------------------------- runs side by side
 
@@ -233,7 +230,7 @@ def folded(value: i.Expr, kind: str) -> i.Expr:
     return i.Const((inner.value + half) % (2 * half) - half)
 
 
-def inlined(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+def inlined(body: i.Block) -> i.Block:
     """A block without locals that are only names for sums of indices."""
     changing = changed(body)
     values: dict[str, i.Expr] = {}

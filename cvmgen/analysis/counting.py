@@ -9,19 +9,16 @@ from cvmgen import algebra
 from cvmgen.analysis.copies import copy_runs
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.inside import Inside
-from cvmgen.analysis.list_loops import Block, selection
+from cvmgen.analysis.list_loops import selection
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, substitute, walk
 
-ZERO = i.Const(0)
-
-
 # ---------------------------------------------------------------- lists that grow
 
 
-def store_always(body: Block, own: Sequence[str], capacity: i.Expr) -> Block:
+def store_always(body: i.Block, own: Sequence[str], capacity: i.Expr) -> i.Block:
     """A list whose entries pass a test: each is stored, and counts only if it passes.
 
     There is room for it: of a loop from 0 to the capacity, no more than all before it have passed.
@@ -39,7 +36,7 @@ def stored(statement: i.Stmt, own: Sequence[str], capacity: i.Expr) -> i.Stmt:
             return statement
 
 
-def appended(body: Block, own: Sequence[str]) -> Block | None:
+def appended(body: i.Block, own: Sequence[str]) -> i.Block | None:
     """What a loop appends, without the branch; None where more hangs on the test."""
     counter = selection(body)
     match body:
@@ -55,7 +52,7 @@ def appended(body: Block, own: Sequence[str]) -> Block | None:
             return None
 
 
-def move_always(body: Block, inside: Inside) -> Block:
+def move_always(body: i.Block, inside: Inside) -> i.Block:
     """Rows that go behind those before them if they pass a test: each is moved, and counts only
     if it passes, where it may be read and all that is behind the last one is stored later."""
     done: list[i.Stmt] = []
@@ -70,7 +67,7 @@ def move_always(body: Block, inside: Inside) -> Block:
     return tuple(done)
 
 
-def moved_row(loop: i.Loop, later: Block, inside: Inside) -> i.Loop | None:
+def moved_row(loop: i.Loop, later: i.Block, inside: Inside) -> i.Loop | None:
     """The loop with each of its rows moved; None where it moves none, or some may not be."""
     match loop.body:
         case (
@@ -138,7 +135,7 @@ def region(statement: i.Stmt) -> Region | None:
     if found is None or index in names_in(found.length):
         return None
     line = algebra.linear(found.first, [i.Var(index)], frozenset({index}))
-    if line is None or not algebra.equal(line[0].get(i.Var(index), ZERO), found.length):
+    if line is None or not algebra.equal(line[0].get(i.Var(index), i.ZERO), found.length):
         return None
     first = substitute(found.first, {index: low})
     return Region(found.tensor, first, i.Binary("*", i.Binary("-", high, low), found.length))
@@ -155,10 +152,10 @@ class Cuts:
     facts: Facts
     taken: set[str]
 
-    def block(self, body: Block) -> Block:
+    def block(self, body: i.Block) -> i.Block:
         return tuple(part for each in body for part in self.statement(each))
 
-    def statement(self, statement: i.Stmt) -> Block:
+    def statement(self, statement: i.Stmt) -> i.Block:
         match statement:
             case i.Loop(body=(i.If(condition=test) as choice,)) as loop:
                 end = self.end(loop, test)
@@ -174,7 +171,7 @@ class Cuts:
         match test:
             case i.Compare(op="<", left=left, right=right) if left == i.Var(loop.index):
                 steady = not names_in(right) & {loop.index, *assigned(loop.body)}
-                asked = loop.low == ZERO and loop.step == 1 and self.facts.positive(loop.high)
+                asked = loop.low == i.ZERO and loop.step == 1 and self.facts.positive(loop.high)
                 read = {each.tensor for each in walk(right) if isinstance(each, i.Load)}
                 stores = (each for each in walk(loop.body) if isinstance(each, i.Store))
                 kept = not read & {each.target.tensor for each in stores}
@@ -182,9 +179,9 @@ class Cuts:
             case _:
                 return None
 
-    def cut(self, loop: i.Loop, choice: i.If, end: i.Expr) -> Block:
+    def cut(self, loop: i.Loop, choice: i.If, end: i.Expr) -> i.Block:
         name = fresh("cut", self.taken)
-        inside = i.Call("max_i64", (ZERO, i.Call("min_i64", (end, loop.high))))
+        inside = i.Call("max_i64", (i.ZERO, i.Call("min_i64", (end, loop.high))))
         first = replace(loop, high=i.Var(name), body=choice.then)
         second = replace(loop, low=i.Var(name), body=choice.otherwise)
         return (

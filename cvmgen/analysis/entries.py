@@ -14,7 +14,6 @@ from typing import Any
 
 from cvmgen.analysis.greedy import Greedy, greedy
 from cvmgen.analysis.inside import Inside
-from cvmgen.analysis.list_loops import Block
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
@@ -22,7 +21,7 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import children, fresh, replaced, substitute, walk
 
 BLOCK = 64
-ZERO, ONE, TRUE, FALSE = i.Const(0), i.Const(1), i.Const(True), i.Const(False)
+TRUE, FALSE = i.Const(True), i.Const(False)
 KEPT_TYPES = ("i32", "i64")
 CHEAP_CALLS = tuple(f"{name}_{kind}" for name in ("min", "max", "abs") for kind in KEPT_TYPES)
 
@@ -42,13 +41,13 @@ class Entries:
     """The body of a nest whose entries lie side by side, the arrays for them, and the index of the
     loop that tests a block of them."""
 
-    body: Block
+    body: i.Block
     arrays: tuple[Kept, ...]
     together: str
 
 
 def side_by_side(
-    body: Block,
+    body: i.Block,
     own: tuple[str, ...],
     dtypes: Mapping[str, DType],
     inside: Inside,
@@ -72,7 +71,7 @@ def side_by_side(
             return None
 
 
-def names(body: Block) -> set[str]:
+def names(body: i.Block) -> set[str]:
     tensors = {each.tensor for each in walk(body) if isinstance(each, i.Load)}
     return {*names_in(body), *assigned(body), *tensors}
 
@@ -144,7 +143,7 @@ class Staging:
         return self.entry in read, bool(read & {self.candidate, *assigned(self.found.own)})
 
     def sorted_tests(
-        self, chain: Block
+        self, chain: i.Block
     ) -> tuple[list[i.Expr], list[i.Expr], list[i.Expr], list[i.Stmt]]:
         """Tests of an entry, of a candidate, cheap ones of both; and what follows those."""
         of_entry: list[i.Expr] = []
@@ -195,7 +194,7 @@ class Staging:
             return True
         loop = self.found.loop
         inside = self.inside
-        if loop.low == ZERO:
+        if loop.low == i.ZERO:
             inside = inside.within(loop.index, loop.high)
         return inside.element(load) or any(inside.same_row(load, other) for other in always)
 
@@ -265,20 +264,24 @@ class Staging:
     # -------------------------------------------------------- statements
 
     def selection(
-        self, of_entry: list[i.Expr], of_candidate: list[i.Expr], filter_: list[i.Expr], rest: Block
-    ) -> Block:
+        self,
+        of_entry: list[i.Expr],
+        of_candidate: list[i.Expr],
+        filter_: list[i.Expr],
+        rest: i.Block,
+    ) -> i.Block:
         found, span = self.found, self.span
         count = i.Var(fresh("entries", self.taken))
         keeps = i.Var(fresh("keeps", self.taken))
         stores = self.stores(count)
-        kept: Block = (found.store, i.Accumulate(found.counter, "+", ONE, span))
+        kept: i.Block = (found.store, i.Accumulate(found.counter, "+", i.ONE, span))
         entry_tests = [self.of_candidate(test) for test in of_entry]
         if entry_tests:
             stores = (i.If(conjunction(entry_tests), stores, (), span),)
-        search: Block = (self.blocks(count, keeps, filter_, rest),)
+        search: i.Block = (self.blocks(count, keeps, filter_, rest),)
         if of_candidate:
             search = (i.If(conjunction(of_candidate), search, (), span),)
-        body: Block = (
+        body: i.Block = (
             i.Let(keeps.name, "bool", TRUE, span),
             *search,
             i.If(keeps, (*kept, *stores), (), span),
@@ -287,7 +290,7 @@ class Staging:
         if found.condition != TRUE:
             body = (i.If(found.condition, body, (), span),)
         loop = replace(found.loop, body=(*found.own, *body))
-        start = i.Let(count.name, "i64", ZERO, span)
+        start = i.Let(count.name, "i64", i.ZERO, span)
         return (*found.locals, start, loop, *found.behind)
 
     def of_candidate(self, node: Any) -> Any:
@@ -303,12 +306,12 @@ class Staging:
         }
         return replaced(node, lambda each: own.get(each, each) if is_expr(each) else each)
 
-    def stores(self, count: i.Var) -> Block:
+    def stores(self, count: i.Var) -> i.Block:
         stores: list[i.Stmt] = []
         for each in self.kept:
             place = i.Load(each.array, None, self.place(count))
             stores.append(i.Store(place, self.of_candidate(each.value), self.span))
-        return (*stores, i.Accumulate(count.name, "+", ONE, self.span))
+        return (*stores, i.Accumulate(count.name, "+", i.ONE, self.span))
 
     def place(self, at: i.Expr) -> i.Expr:
         """Where entry `at` of the list at hand lies in an array."""
@@ -316,9 +319,9 @@ class Staging:
         assert isinstance(entries, i.Entries)
         assert isinstance(entries.first, i.Load)
         first = entries.first.offset
-        return at if first == ZERO else i.Binary("+", first, at)
+        return at if first == i.ZERO else i.Binary("+", first, at)
 
-    def candidate_locals(self, body: Block) -> Block:
+    def candidate_locals(self, body: i.Block) -> i.Block:
         """The locals of the candidate alone that a block reads."""
         wanted = set(names_in(body))
         kept: list[i.Stmt] = []
@@ -328,7 +331,7 @@ class Staging:
                 wanted |= names_in(local.value)
         return tuple(kept)
 
-    def blocks(self, count: i.Var, keeps: i.Var, filter_: list[i.Expr], rest: Block) -> i.Loop:
+    def blocks(self, count: i.Var, keeps: i.Var, filter_: list[i.Expr], rest: i.Block) -> i.Loop:
         span = self.span
         index, first, end, near, at = (
             i.Var(fresh(each, self.taken)) for each in ("block", "first", "end", "near", "at")
@@ -340,21 +343,21 @@ class Staging:
         passed = i.Var(fresh("passes", self.taken))
         place = self.place(i.Binary("-", at, first))
         mark = i.Load(fresh(f"{self.list_name}_near", self.taken), None, place)
-        noted: Block = ()
-        ruled_out: Block = (i.Assign(keeps.name, FALSE, span), i.Break(span))
-        one_by_one: Block = ruled_out
+        noted: i.Block = ()
+        ruled_out: i.Block = (i.Assign(keeps.name, FALSE, span), i.Break(span))
+        one_by_one: i.Block = ruled_out
         if rest:
-            self.marks = (Kept(near.name, mark.tensor, "i32", ZERO),)
+            self.marks = (Kept(near.name, mark.tensor, "i32", i.ZERO),)
             noted = (i.Store(mark, passed, span),)
             tests = (*self.read(at, *rest), *nested(rest, ruled_out))
-            test = i.If(i.Compare("!=", mark, ZERO), tests, (), span)
+            test = i.If(i.Compare("!=", mark, i.ZERO), tests, (), span)
             loop = i.Loop(at.name, first, end, (test,), 0, span)
             one_by_one = (loop, i.If(i.Not(keeps), (i.Break(span),), (), span))
-        asked = i.Compare("!=", near, ZERO)
-        body: Block = (
+        asked = i.Compare("!=", near, i.ZERO)
+        body: i.Block = (
             i.Let(first.name, "i64", i.Binary("*", index, size), span),
             i.Let(end.name, "i64", highest, span),
-            i.Let(near.name, "i32", ZERO, span),
+            i.Let(near.name, "i32", i.ZERO, span),
             i.Loop(
                 at.name,
                 first,
@@ -371,9 +374,9 @@ class Staging:
             i.If(asked, one_by_one, (), span),
         )
         blocks = i.Binary("truncdiv", i.Binary("+", count, i.Const(self.block - 1)), size)
-        return i.Loop(index.name, ZERO, blocks, body, 0, span)
+        return i.Loop(index.name, i.ZERO, blocks, body, 0, span)
 
-    def read(self, at: i.Var, *nodes: object) -> Block:
+    def read(self, at: i.Var, *nodes: object) -> i.Block:
         """The locals for the values of an entry."""
         read = names_in(tuple(nodes))
         return tuple(
@@ -383,7 +386,7 @@ class Staging:
         )
 
 
-def flat(body: Block) -> Block | None:
+def flat(body: i.Block) -> i.Block | None:
     """Locals and tests in their order, up to the assignment that decides; a test has no branch."""
     match body:
         case (i.Assign(), i.Break()):
@@ -398,7 +401,7 @@ def flat(body: Block) -> Block | None:
             return None
 
 
-def nested(chain: Block, last: Block) -> Block:
+def nested(chain: i.Block, last: i.Block) -> i.Block:
     """Locals and tests one in the other, with statements behind all of them."""
     for at, each in enumerate(chain):
         if isinstance(each, i.If):

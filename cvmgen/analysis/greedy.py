@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cvmgen.analysis.list_loops import Block, decision, selection
+from cvmgen.analysis.list_loops import decision, selection
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, joined
 from cvmgen.ir.uses import assigned, carried, changed, names_in
@@ -27,21 +27,21 @@ class Greedy:
     `behind` follow the loop.
     """
 
-    locals: Block
+    locals: i.Block
     loop: i.Loop
-    own: Block
+    own: i.Block
     condition: i.Expr
     test: i.Loop
     store: i.Store
     counter: str
-    behind: Block
+    behind: i.Block
 
-    def against(self, ruled_out: i.Stmt) -> Block:
+    def against(self, ruled_out: i.Stmt) -> i.Block:
         """What tests a candidate against one entry; the statement runs where that rules it out."""
         return leading(self.loop.body, self.test, ruled_out)
 
 
-def greedy(body: Block, own: frozenset[str]) -> Greedy | None:
+def greedy(body: i.Block, own: frozenset[str]) -> Greedy | None:
     """The selection of a nest that fills the memory `own`, if it is greedy."""
     at = next((at for at, each in enumerate(body) if not isinstance(each, i.Let)), 0)
     match body[at:]:
@@ -69,7 +69,7 @@ def only_test(loop: i.Loop, own: frozenset[str]) -> i.Loop | None:
     return None
 
 
-def taken_apart(locals_: Block, loop: i.Loop, test: i.Loop, behind: Block) -> Greedy | None:
+def taken_apart(locals_: i.Block, loop: i.Loop, test: i.Loop, behind: i.Block) -> Greedy | None:
     """The parts of a loop that appends what passes, unless an entry decides; else None."""
     found = decision(test)
     alone = settled(replaced(loop.body, test, ()))
@@ -106,7 +106,7 @@ def inside(statement: i.Stmt, test: i.Loop) -> bool:
     return any(each is test for each in walk(then))
 
 
-def replaced(body: Block, test: i.Loop, by: Block) -> Block:
+def replaced(body: i.Block, test: i.Loop, by: i.Block) -> i.Block:
     done: list[i.Stmt] = []
     for each in body:
         if each is test:
@@ -118,7 +118,7 @@ def replaced(body: Block, test: i.Loop, by: Block) -> Block:
     return tuple(done)
 
 
-def decided(body: Block, test: i.Loop, found: i.Assign) -> Block:
+def decided(body: i.Block, test: i.Loop, found: i.Assign) -> i.Block:
     """What runs where an entry decides: the conditions on the way to the test hold."""
     done: list[i.Stmt] = []
     for each in body:
@@ -131,10 +131,10 @@ def decided(body: Block, test: i.Loop, found: i.Assign) -> Block:
     return tuple(done)
 
 
-def leading(body: Block, test: i.Loop, ruled_out: i.Stmt) -> Block:
+def leading(body: i.Block, test: i.Loop, ruled_out: i.Stmt) -> i.Block:
     """What leads to the test of one entry, and the test."""
     for at, each in enumerate(body):
-        last: Block = ()
+        last: i.Block = ()
         if each is test:
             last = deciding(test.body, ruled_out)
         elif isinstance(each, i.If) and inside(each, test):
@@ -144,7 +144,7 @@ def leading(body: Block, test: i.Loop, ruled_out: i.Stmt) -> Block:
     return ()
 
 
-def deciding(body: Block, ruled_out: i.Stmt) -> Block:
+def deciding(body: i.Block, ruled_out: i.Stmt) -> i.Block:
     """The tests of an entry with a statement behind them."""
     *before, decides = body
     assert isinstance(decides, i.If)
@@ -153,7 +153,7 @@ def deciding(body: Block, ruled_out: i.Stmt) -> Block:
     return (*before, replace(decides, then=deciding(decides.then, ruled_out)))
 
 
-def relevant(before: Block, last: Block) -> Block:
+def relevant(before: i.Block, last: i.Block) -> i.Block:
     """The statements that set what the last ones read."""
     kept: list[i.Stmt] = []
     wanted = set(names_in(last))
@@ -164,7 +164,7 @@ def relevant(before: Block, last: Block) -> Block:
     return tuple(kept)
 
 
-def tested_at_once(body: Block) -> Block:
+def tested_at_once(body: i.Block) -> i.Block:
     """A truth value that the last statement alone asks for stands in its condition."""
     match body:
         case (*before, i.Let(name=name, value=value), i.If() as last) if (

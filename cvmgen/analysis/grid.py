@@ -15,14 +15,14 @@ class Grid:
     """The loops whose iterations are threads, outermost first, and what each thread does."""
 
     loops: tuple[i.Loop, ...]
-    body: tuple[i.Stmt, ...]
+    body: i.Block
 
     @property
     def extents(self) -> tuple[i.Expr, ...]:
         return tuple(map(extent, self.loops))
 
 
-def grid(body: tuple[i.Stmt, ...], most: int | None = None) -> Grid:
+def grid(body: i.Block, most: int | None = None) -> Grid:
     """The outermost loops of a nest that can all run in parallel, with the locals between them.
 
     `most` are all that are wanted.

@@ -9,8 +9,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import Input, Operator
 
-ZERO = i.Const(0)
-
 
 @dataclass(frozen=True, slots=True)
 class Inside:
@@ -70,9 +68,9 @@ def last_index(offset: i.Expr, extent: i.Expr) -> tuple[i.Expr, i.Expr]:
         ):
             return row, index
         case i.Binary(op="*", left=row, right=right) if right == extent:
-            return row, ZERO
+            return row, i.ZERO
         case _:
-            return ZERO, offset
+            return i.ZERO, offset
 
 
 def extents(item: Input) -> tuple[i.Expr, ...] | None:

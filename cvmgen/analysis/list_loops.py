@@ -6,10 +6,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import changed, names_in
 from cvmgen.ir.visit import walk
 
-Block = tuple[i.Stmt, ...]
 
-
-def reads_own(statements: tuple[i.Stmt, ...], own: frozenset[str]) -> bool:
+def reads_own(statements: i.Block, own: frozenset[str]) -> bool:
     """Whether statements read memory that their nest fills; a sort reads all of it."""
     stored = {id(each.target) for each in walk(statements) if isinstance(each, i.Store)}
     return any(
@@ -32,7 +30,7 @@ def decision(loop: i.Loop) -> i.Assign | None:
     return decided_by(loop.body)
 
 
-def decided_by(body: Block) -> i.Assign | None:
+def decided_by(body: i.Block) -> i.Assign | None:
     """The assignment behind tests one in the other, before which nothing but locals is set."""
     match body:
         case (*before, i.If(then=then, otherwise=())):
@@ -49,7 +47,7 @@ def decided_by(body: Block) -> i.Assign | None:
             return None
 
 
-def selection(body: tuple[i.Stmt, ...]) -> str | None:
+def selection(body: i.Block) -> str | None:
     """The local that counts what the body of a loop appends to a list."""
     match body:
         case (*_, i.If(then=(*_, i.Store(), i.Accumulate(name=name)), otherwise=())):

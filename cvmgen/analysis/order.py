@@ -97,7 +97,7 @@ def by_steps(found: Walk) -> i.Loop:
     return replace(found.rows, body=(first, start, replace(run, body=body)))
 
 
-def sorted_boxes(statements: tuple[i.Stmt, ...], walks: dict[str, Walk]) -> tuple[i.Stmt, ...]:
+def sorted_boxes(statements: i.Block, walks: dict[str, Walk]) -> i.Block:
     """Host statements that sort the dimensions of boxes and give the strides of positions."""
     done: list[i.Stmt] = []
     for statement in statements:

@@ -27,7 +27,6 @@ ANY_ORDER = {
     "or": {"bool"},
     "|": {"i32"},
 }
-ZERO, ONE = i.Const(0), i.Const(1)
 SETS = (i.Let, i.Assign, i.Accumulate)
 NEUTRAL: Mapping[str, int | bool] = {"+": 0, "*": 1, "and": True, "or": False}
 
@@ -40,7 +39,7 @@ class Sweep:
     """
 
     rows: tuple[i.Loop, ...]
-    locals: tuple[i.Stmt, ...]
+    locals: i.Block
     columns: i.Loop
     combined: tuple[tuple[str, str], ...]
 
@@ -49,7 +48,7 @@ class Sweep:
         return (*self.rows, self.columns)
 
     @property
-    def body(self) -> tuple[i.Stmt, ...]:
+    def body(self) -> i.Block:
         return self.columns.body
 
 
@@ -61,8 +60,8 @@ class Reduction:
     of parts that are worked on apart.
     """
 
-    head: tuple[i.Stmt, ...]
-    tail: tuple[i.Stmt, ...]
+    head: i.Block
+    tail: i.Block
     sweeps: Mapping[i.Loop, Sweep]
     splits: bool
 
@@ -72,7 +71,7 @@ class Reduction:
         return tuple(dict.fromkeys(combined))
 
 
-def reduction(indices: Sequence[str], body: tuple[i.Stmt, ...]) -> Reduction | None:
+def reduction(indices: Sequence[str], body: i.Block) -> Reduction | None:
     """The reduction that makes one result, whose indices are given; None for another shape."""
     found = Sweeps(indices, body)
     last = max((at for at, each in enumerate(body) if found.has_sweep(each)), default=None)
@@ -91,7 +90,7 @@ def reduction(indices: Sequence[str], body: tuple[i.Stmt, ...]) -> Reduction | N
 class Sweeps:
     """Finds the sweeps among the statements for one result."""
 
-    def __init__(self, indices: Sequence[str], body: tuple[i.Stmt, ...]) -> None:
+    def __init__(self, indices: Sequence[str], body: i.Block) -> None:
         self.varying = assigned(body) | set(indices)
         self.types = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
         # For each index of the result, what is computed of it.
@@ -100,7 +99,7 @@ class Sweeps:
         self.refused = False  # a loop accumulates in a way that cannot be divided
         self.block(body, {})
 
-    def block(self, statements: tuple[i.Stmt, ...], starts: Mapping[str, i.Expr]) -> None:
+    def block(self, statements: i.Block, starts: Mapping[str, i.Expr]) -> None:
         """Find sweeps; `starts` are the first values of locals around that still have them."""
         starts = dict(starts)
         for each in statements:
@@ -160,7 +159,7 @@ class Sweeps:
         counts = op == "+" and all(counted(each.value) for each in terms)
         return op if counts or type_name in ANY_ORDER[op] else None
 
-    def chain(self, loop: i.Loop) -> tuple[tuple[i.Loop, ...], tuple[i.Stmt, ...], i.Loop]:
+    def chain(self, loop: i.Loop) -> tuple[tuple[i.Loop, ...], i.Block, i.Loop]:
         """Loops that stand in each other with nothing but locals between, and these."""
         rows: list[i.Loop] = []
         locals_: list[i.Stmt] = []
@@ -210,7 +209,7 @@ class Sweeps:
                 return False
         return True
 
-    def splits(self, head: tuple[i.Stmt, ...]) -> bool:
+    def splits(self, head: i.Block) -> bool:
         """Whether results take the same way, and accumulators are only copied until the end."""
         combined = {name for sweep in self.sweeps.values() for name, _ in sweep.combined}
         made = dependent(head, combined)
@@ -234,9 +233,7 @@ class Sweeps:
 # ---------------------------------------------------------------- statements
 
 
-def sunk(
-    head: tuple[i.Stmt, ...], tail: tuple[i.Stmt, ...]
-) -> tuple[tuple[i.Stmt, ...], tuple[i.Stmt, ...]]:
+def sunk(head: i.Block, tail: i.Block) -> tuple[i.Block, i.Block]:
     """Head and tail, with locals that the tail alone reads moved there."""
     kept: list[i.Stmt] = []
     for each in reversed(head):
@@ -280,7 +277,7 @@ def few(sweep: Sweep) -> bool:
     return iterations <= FEW
 
 
-def dependent(statements: tuple[i.Stmt, ...], names: Collection[str]) -> frozenset[str]:
+def dependent(statements: i.Block, names: Collection[str]) -> frozenset[str]:
     """The names, and all that is computed of them."""
     found = set(names)
     sets = [each for each in walk(statements) if isinstance(each, SETS)]
@@ -313,9 +310,7 @@ def copied(value: i.Expr) -> bool:
     return all(isinstance(each, (i.Var, i.Convert)) for each in walk(value))
 
 
-def steps(
-    reduction: Reduction, body: tuple[i.Stmt, ...], index: str
-) -> tuple[i.Expr, i.Expr] | None:
+def steps(reduction: Reduction, body: i.Block, index: str) -> tuple[i.Expr, i.Expr] | None:
     """How far apart the elements are that two neighbouring results read, by their index, and those
     that two neighbouring iterations of the first sweep read; None where neither is known."""
     values = {each.name: each.value for each in walk(body) if isinstance(each, i.Let)}
@@ -325,7 +320,7 @@ def steps(
         if isinstance(each, i.Load):
             found = [step(each.offset, name, values) for name in (index, sweep.columns.index)]
             across, along = found
-            if across is None or along is None or along == ZERO:
+            if across is None or along is None or along == i.ZERO:
                 continue
             if not (names_in((across, along)) & varying or reads((across, along))):
                 return across, along
@@ -336,34 +331,38 @@ def step(expr: i.Expr, index: str, values: Mapping[str, i.Expr]) -> i.Expr | Non
     """What an offset grows by from one value of an index to the next; None if it depends."""
     match expr:
         case i.Var(name=name) if name == index:
-            return ONE
+            return i.ONE
         case i.Var(name=name):
-            return step(values[name], index, values) if name in values else ZERO
+            return step(values[name], index, values) if name in values else i.ZERO
         case i.Binary(op="+", left=left, right=right):
             return added(step(left, index, values), step(right, index, values))
         case i.Binary(op="*", left=left, right=right):
             parts = step(left, index, values), step(right, index, values)
-            if parts[1] == ZERO:
+            if parts[1] == i.ZERO:
                 return times(parts[0], right)
-            return times(parts[1], left) if parts[0] == ZERO else None
-        case i.Binary(op="-", left=left, right=right) if step(right, index, values) == ZERO:
+            return times(parts[1], left) if parts[0] == i.ZERO else None
+        case i.Binary(op="-", left=left, right=right) if step(right, index, values) == i.ZERO:
             return step(left, index, values)
         case i.Load(offset=offset):
-            return ZERO if step(offset, index, values) == ZERO else None
+            return i.ZERO if step(offset, index, values) == i.ZERO else None
         case _:
             inner = names_in(expr)
-            return ZERO if all(step(i.Var(each), index, values) == ZERO for each in inner) else None
+            return (
+                i.ZERO
+                if all(step(i.Var(each), index, values) == i.ZERO for each in inner)
+                else None
+            )
 
 
 def added(left: i.Expr | None, right: i.Expr | None) -> i.Expr | None:
     if left is None or right is None:
         return None
-    if ZERO in (left, right):
-        return right if left == ZERO else left
+    if i.ZERO in (left, right):
+        return right if left == i.ZERO else left
     return i.Binary("+", left, right)
 
 
 def times(part: i.Expr | None, factor: i.Expr) -> i.Expr | None:
-    if part is None or part == ZERO or factor == ONE:
+    if part is None or part == i.ZERO or factor == i.ONE:
         return part
-    return factor if part == ONE else i.Binary("*", part, factor)
+    return factor if part == i.ONE else i.Binary("*", part, factor)

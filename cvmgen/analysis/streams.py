@@ -18,8 +18,7 @@ from cvmgen.ir.loops import extent
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import children, rebuild, substitute, walk
 
-ZERO, ONE = i.Const(0), i.Const(1)
-NOWHERE = i.Load("", None, ZERO)
+NOWHERE = i.Load("", None, i.ZERO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +42,9 @@ class Stream:
     loops: tuple[i.Loop, ...]
     run: i.Loop
     extents: tuple[i.Expr, ...]  # of the loops that the run is made of
-    fixed: tuple[i.Stmt, ...]
+    fixed: i.Block
     reads: tuple[Read, ...]
-    body: tuple[i.Stmt, ...]
+    body: i.Block
     target: i.Load
     step: i.Expr
 
@@ -62,9 +61,7 @@ def walk_steps(program: i.Program) -> frozenset[str]:
     )
 
 
-def stream(
-    loops: Sequence[i.Loop], body: tuple[i.Stmt, ...], steps: frozenset[str]
-) -> Stream | None:
+def stream(loops: Sequence[i.Loop], body: i.Block, steps: frozenset[str]) -> Stream | None:
     """The stream that parallel loops and their typed body are, if they are one.
 
     `steps` are names of steps that can be 1.
@@ -86,7 +83,7 @@ def stream(
     return Stream(tuple(around), run, longest.extents, fixed, tuple(reads), varying, place, step)
 
 
-def divided(index: str, body: tuple[i.Stmt, ...]) -> tuple[tuple[i.Stmt, ...], tuple[i.Stmt, ...]]:
+def divided(index: str, body: i.Block) -> tuple[i.Block, i.Block]:
     """The locals that do not vary with an index, and the statements that are left."""
     varies = {index}
     fixed: list[i.Stmt] = []
@@ -109,8 +106,8 @@ class Finder:
     def __init__(
         self,
         index: str,
-        body: tuple[i.Stmt, ...],
-        varying: tuple[i.Stmt, ...],
+        body: i.Block,
+        varying: i.Block,
         steps: frozenset[str],
     ) -> None:
         self.index, self.steps = index, steps
@@ -149,12 +146,12 @@ class Finder:
         found = algebra.linear(offset, [index], frozenset(self.varies))
         if found is None:
             return None
-        step = found[0].get(index, ZERO)
+        step = found[0].get(index, i.ZERO)
         return step if plain(step) and not names_in(step) & self.narrow else None
 
     def near(self, step: i.Expr) -> bool:
         """Whether a step can be 1."""
-        return step == ONE or (isinstance(step, i.Var) and step.name in self.steps)
+        return step == i.ONE or (isinstance(step, i.Var) and step.name in self.steps)
 
     # -------------------------------------------------------- reads
 
@@ -175,7 +172,7 @@ class Finder:
             for load, guard in guards.items()
             if load.which is None
             and (step := self.step(load)) is not None
-            and step != ZERO
+            and step != i.ZERO
             and not names_in(guard) & self.varies
         ]
 
@@ -220,7 +217,7 @@ def unless(test: i.Expr) -> i.Expr:
             return i.Not(test)
 
 
-def ends(statements: tuple[i.Stmt, ...]) -> bool:
+def ends(statements: i.Block) -> bool:
     """Whether every way through statements ends with its only store, or a note of overflow."""
     match statements:
         case (*before, i.Store() | i.Overflow()):
@@ -242,10 +239,10 @@ class Joined:
 
     loops: tuple[i.Loop, ...]
     extents: tuple[i.Expr, ...]
-    body: tuple[i.Stmt, ...]
+    body: i.Block
 
 
-def joined(loops: tuple[i.Loop, ...], body: tuple[i.Stmt, ...]) -> Joined:
+def joined(loops: tuple[i.Loop, ...], body: i.Block) -> Joined:
     """The innermost loops as one where the store walks them without a gap.
 
     Either all elements are walked so, or nothing but the store depends on the inner loop: then
@@ -267,14 +264,12 @@ def joined(loops: tuple[i.Loop, ...], body: tuple[i.Stmt, ...]) -> Joined:
     return Joined(loops, extents, body)
 
 
-def without_units(
-    loops: tuple[i.Loop, ...], body: tuple[i.Stmt, ...]
-) -> tuple[tuple[i.Loop, ...], tuple[i.Stmt, ...]]:
+def without_units(loops: tuple[i.Loop, ...], body: i.Block) -> tuple[tuple[i.Loop, ...], i.Block]:
     """The loops without those of one iteration, but for a last one."""
     for loop in loops:
-        if len(loops) > 1 and loop.low == ZERO and loop.high == ONE:
+        if len(loops) > 1 and loop.low == i.ZERO and loop.high == i.ONE:
             loops = tuple(each for each in loops if each is not loop)
-            body = rebuild(substitute(body, {loop.index: ZERO}), simplified)
+            body = rebuild(substitute(body, {loop.index: i.ZERO}), simplified)
     return loops, body
 
 
@@ -284,21 +279,21 @@ def simplified(node: Any) -> Any:
     return node
 
 
-def flat(outer: i.Loop, inner: i.Loop, body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...] | None:
+def flat(outer: i.Loop, inner: i.Loop, body: i.Block) -> i.Block | None:
     """The body by the index of one loop for both, if all elements are walked alike."""
     body = inlined(body)
     offsets = {each.offset for each in walk(body) if isinstance(each, (i.Load, i.Overflow))}
     return joint(outer, inner, body, offsets, {outer.index, inner.index})
 
 
-def repeating(outer: i.Loop, inner: i.Loop, body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...] | None:
+def repeating(outer: i.Loop, inner: i.Loop, body: i.Block) -> i.Block | None:
     """The body by the index of one loop for both, if only the store depends on the inner one."""
     body = inlined(body)
 
     def unplaced(node: Any) -> Any:
         if isinstance(node, i.Store):
             return replace(node, target=NOWHERE)
-        return replace(node, offset=ZERO) if isinstance(node, i.Overflow) else node
+        return replace(node, offset=i.ZERO) if isinstance(node, i.Overflow) else node
 
     if inner.index in names_in(rebuild(body, unplaced)):
         return None
@@ -315,21 +310,21 @@ def repeating(outer: i.Loop, inner: i.Loop, body: tuple[i.Stmt, ...]) -> tuple[i
 def joint(
     outer: i.Loop,
     inner: i.Loop,
-    body: tuple[i.Stmt, ...],
+    body: i.Block,
     offsets: set[i.Expr],
     hidden: set[str],
-) -> tuple[i.Stmt, ...] | None:
+) -> i.Block | None:
     """The body by the inner index alone, if it walks the offsets through both without a gap.
 
     None if not, or if something else depends on what is `hidden`.
     """
-    if outer.low != ZERO or inner.low != ZERO:
+    if outer.low != i.ZERO or inner.low != i.ZERO:
         return None
     if not all(gapless(outer, inner, each) for each in offsets):
         return None
-    if names_in(moved(body, dict.fromkeys(offsets, ZERO))) & hidden:
+    if names_in(moved(body, dict.fromkeys(offsets, i.ZERO))) & hidden:
         return None
-    alone: dict[str, i.Expr] = {outer.index: ZERO}
+    alone: dict[str, i.Expr] = {outer.index: i.ZERO}
     return moved(body, {each: algebra.simplify(substitute(each, alone)) for each in offsets})
 
 
@@ -339,11 +334,11 @@ def gapless(outer: i.Loop, inner: i.Loop, offset: i.Expr) -> bool:
     found = algebra.linear(offset, indices, frozenset({outer.index, inner.index}))
     if found is None:
         return False
-    far, near = (found[0].get(index, ZERO) for index in indices)
+    far, near = (found[0].get(index, i.ZERO) for index in indices)
     return algebra.equal(far, i.Binary("*", near, inner.high))
 
 
-def moved(body: tuple[i.Stmt, ...], offsets: Mapping[i.Expr, i.Expr]) -> tuple[i.Stmt, ...]:
+def moved(body: i.Block, offsets: Mapping[i.Expr, i.Expr]) -> i.Block:
     """The body with other offsets in their place."""
 
     def change(node: Any) -> Any:
@@ -351,5 +346,5 @@ def moved(body: tuple[i.Stmt, ...], offsets: Mapping[i.Expr, i.Expr]) -> tuple[i
             return replace(node, offset=offsets[node.offset])
         return node
 
-    found: tuple[i.Stmt, ...] = rebuild(body, change)
+    found: i.Block = rebuild(body, change)
     return found

@@ -20,8 +20,6 @@ from cvmgen.ir.text import text
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
 
-ZERO: i.Expr = i.Const(0)
-ONE: i.Expr = i.Const(1)
 Steps = Mapping[str, i.Expr]  # what an index adds to an affine expression, by its name
 
 
@@ -73,7 +71,7 @@ class Tiling:
 
 
 def find_contraction(
-    body: tuple[i.Stmt, ...], facts: Facts, sizes: Mapping[str, i.Expr]
+    body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr]
 ) -> Contraction | None:
     """A nest as a contraction of factors of these sizes; None if it is none."""
     outer = grid(body)
@@ -136,7 +134,7 @@ def plain(expr: i.Expr) -> i.Expr:
     def change(node: i.Expr) -> i.Expr:
         match node:
             case i.Binary(op="*", left=i.Const(value=-1), right=right):
-                return i.Binary("-", ZERO, right)
+                return i.Binary("-", i.ZERO, right)
             case _:
                 return node
 
@@ -165,11 +163,11 @@ def described(made: Tiling) -> list[str]:
         lines.append(f"  places 0 <= {place} < {text(line.places)}, {text(line.x_step)} apart")
     taps = {line.tap for line in made.lines}
     within = {
-        loop.index: made.x_steps.get(loop.index, ZERO)
+        loop.index: made.x_steps.get(loop.index, i.ZERO)
         for loop in made.found.summed
         if loop.index not in taps
     }
-    lines.append(f"  in each of them {text(moved(within, ZERO))}")
+    lines.append(f"  in each of them {text(moved(within, i.ZERO))}")
     lines.append(f"packs {made.w.load.tensor} at {text(moved(made.w_steps, made.w_start))}")
     if made.stored is not None:
         place = text(moved(made.stored.steps, made.stored.start))
@@ -201,18 +199,18 @@ def image_lines(
         return None
     lines = []
     for loop in side.lines:
-        moved = steps.get(loop.index, ZERO)
+        moved = steps.get(loop.index, i.ZERO)
         axis = axes.pop(loop.index, None)
         if axis is None:
-            lines.append(Line(loop, ONE, None, ZERO, ZERO, loop.high, moved))
+            lines.append(Line(loop, i.ONE, None, i.ZERO, i.ZERO, loop.high, moved))
             continue
         x_step = algebra.quotient(moved, axis.steps[loop.index])
         tap = next((name for name in axis.steps if name != loop.index), None)
-        tap_step = ZERO if tap is None else axis.steps[tap]
+        tap_step = i.ZERO if tap is None else axis.steps[tap]
         if x_step is None:
             return None
         if tap is not None and not algebra.equal(
-            steps.get(tap, ZERO), i.Binary("*", tap_step, x_step)
+            steps.get(tap, i.ZERO), i.Binary("*", tap_step, x_step)
         ):
             return None
         lines.append(
@@ -253,7 +251,7 @@ def tested_axes(found: Contraction, facts: Facts, side: Side) -> dict[str, Axis]
         if pair is None or len(lines) != 1 or len(taps) > 1 or len(steps) != 1 + len(taps):
             return None
         highs.remove(pair)
-        places = plain(algebra.normal(algebra.total([start, pair[1], ONE])))
+        places = plain(algebra.normal(algebra.total([start, pair[1], i.ONE])))
         if lines[0] in axes:
             return None
         axes[lines[0]] = Axis(steps, start, places)
@@ -268,16 +266,16 @@ def at_least_zero(test: i.Expr) -> i.Expr | None:
         case i.Compare(op=">=", left=left, right=right):
             return i.Binary("-", left, right)
         case i.Compare(op="<", left=left, right=right):
-            return i.Binary("-", i.Binary("-", right, left), ONE)
+            return i.Binary("-", i.Binary("-", right, left), i.ONE)
         case i.Compare(op=">", left=left, right=right):
-            return i.Binary("-", i.Binary("-", left, right), ONE)
+            return i.Binary("-", i.Binary("-", left, right), i.ONE)
         case _:
             return None
 
 
 def opposite(steps: Steps, others: Steps) -> bool:
     return steps.keys() == others.keys() and all(
-        algebra.equal(algebra.total([step, others[name]]), ZERO) for name, step in steps.items()
+        algebra.equal(algebra.total([step, others[name]]), i.ZERO) for name, step in steps.items()
     )
 
 
@@ -303,7 +301,7 @@ def stored(found: Contraction, inner: Side) -> Stored | None:
     if made is None:
         return None
     steps = {each.name: plain(step) for each, step in made[0].items() if isinstance(each, i.Var)}
-    if not inner.lines or not algebra.equal(steps.get(inner.lines[-1].index, ZERO), ONE):
+    if not inner.lines or not algebra.equal(steps.get(inner.lines[-1].index, i.ZERO), i.ONE):
         return None
     return Stored(target.tensor, without, plain(made[1]), steps)
 
@@ -345,7 +343,7 @@ class Flat:
     """Statements in which the index of the last of `lines` stands for the position among the last
     `count` of them, the others of which are 0."""
 
-    statements: tuple[i.Stmt, ...]
+    statements: i.Block
     lines: tuple[i.Loop, ...]
     count: int
 
@@ -359,7 +357,7 @@ class Flat:
 
 
 def flattened(
-    statements: tuple[i.Stmt, ...],
+    statements: i.Block,
     lines: tuple[i.Loop, ...],
     divided: Divided | None,
     facts: Facts,
@@ -370,12 +368,12 @@ def flattened(
     for count in range(len(lines), 1, -1):
         inner = lines[len(lines) - count :]
         if are_flat(statements, inner, facts):
-            zeros = dict.fromkeys((loop.index for loop in inner[:-1]), ZERO)
+            zeros = dict.fromkeys((loop.index for loop in inner[:-1]), i.ZERO)
             return Flat(tuple(map(simplified, substitute(statements, zeros))), lines, count)
     return Flat(statements, lines, 1)
 
 
-def are_flat(statements: tuple[i.Stmt, ...], lines: Sequence[i.Loop], facts: Facts) -> bool:
+def are_flat(statements: i.Block, lines: Sequence[i.Loop], facts: Facts) -> bool:
     """Whether statements need the position among all of some lines only."""
     names = [loop.index for loop in lines]
     if set(names) & names_in(tuple(map(without_offsets, statements))):
@@ -385,9 +383,9 @@ def are_flat(statements: tuple[i.Stmt, ...], lines: Sequence[i.Loop], facts: Fac
         made = algebra.linear(bare(load.offset), [*map(i.Var, names)], frozenset(names))
         if made is None:
             return False
-        last = made[0].get(i.Var(names[-1]), ZERO)
+        last = made[0].get(i.Var(names[-1]), i.ZERO)
         for name, factor in zip(names, factors, strict=True):
-            step, wanted = made[0].get(i.Var(name), ZERO), i.Binary("*", last, factor)
+            step, wanted = made[0].get(i.Var(name), i.ZERO), i.Binary("*", last, factor)
             if not algebra.equal(facts.expanded(step), facts.expanded(wanted)):
                 return False
     return True
@@ -407,13 +405,13 @@ def without_offsets(statement: i.Stmt) -> i.Stmt:
     """A statement without the places of the elements that it reads and writes."""
 
     def change(node: i.Expr) -> i.Expr:
-        return replace(node, offset=ZERO) if isinstance(node, i.Load) else node
+        return replace(node, offset=i.ZERO) if isinstance(node, i.Load) else node
 
     result: i.Stmt = rebuild(statement, change)
     return result
 
 
-def read_locals(before: Iterable[i.Let], after: tuple[i.Stmt, ...]) -> tuple[i.Let, ...]:
+def read_locals(before: Iterable[i.Let], after: i.Block) -> tuple[i.Let, ...]:
     """The locals in front of a sum that the statements behind it read."""
     names = set(names_in(after))
     kept: list[i.Let] = []

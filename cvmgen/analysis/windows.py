@@ -19,8 +19,6 @@ from cvmgen.ir.uses import changed, names_in
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.spec.formula import Input
 
-ZERO: i.Expr = i.Const(0)
-ONE: i.Expr = i.Const(1)
 Test = tuple[i.Expr, str, i.Expr]  # a place, its end (low or high), what bounds it there
 
 
@@ -54,12 +52,12 @@ class Side:
     @property
     def reach(self) -> i.Expr:
         """How many places there are from the first of a result to its last."""
-        *others, last = sorted(self.taps, key=lambda tap: tap.step == ONE)
+        *others, last = sorted(self.taps, key=lambda tap: tap.step == i.ONE)
         spans = [algebra.product([less_one(tap.extent), tap.step]) for tap in others]
-        if last.step == ONE:
+        if last.step == i.ONE:
             return algebra.simplify(algebra.total([*spans, last.extent]))
         span = algebra.product([less_one(last.extent), last.step])
-        return algebra.simplify(algebra.total([*spans, span, ONE]))
+        return algebra.simplify(algebra.total([*spans, span, i.ONE]))
 
     def place(self, first: i.Expr) -> i.Expr:
         """The place of an element that result and taps choose; `first` is that of the result."""
@@ -126,7 +124,7 @@ class Site:
 
 
 def find_window(
-    program: i.Program, nest: i.Nest, loops: Sequence[i.Loop], body: tuple[i.Stmt, ...]
+    program: i.Program, nest: i.Nest, loops: Sequence[i.Loop], body: i.Block
 ) -> Window | None:
     """What the results of parallel loops read in windows: the first such input of their body."""
     search = Search(program, Facts.of(program, nest), tuple(loops), body)
@@ -135,7 +133,7 @@ def find_window(
 
 
 def sites(
-    statements: tuple[i.Stmt, ...], loops: tuple[i.Loop, ...], tests: tuple[i.Expr, ...]
+    statements: i.Block, loops: tuple[i.Loop, ...], tests: tuple[i.Expr, ...]
 ) -> Iterator[Site]:
     for statement in statements:
         match statement:
@@ -179,7 +177,7 @@ class Search:
         program: i.Program,
         facts: Facts,
         loops: tuple[i.Loop, ...],
-        body: tuple[i.Stmt, ...],
+        body: i.Block,
     ) -> None:
         self.facts = facts
         self.loops = loops
@@ -227,7 +225,7 @@ class Search:
         return expr
 
     def is_tap(self, loop: i.Loop) -> bool:
-        return loop.low == ZERO and self.on_host(loop.high)
+        return loop.low == i.ZERO and self.on_host(loop.high)
 
     def on_host(self, expr: i.Expr) -> bool:
         """Whether an expression can be computed before the nest."""
@@ -238,9 +236,9 @@ class Search:
         """A condition as 0 <= place or place < bound, the bound computed by the host."""
         match condition:
             case i.Compare(op="<=", left=i.Const(value=0), right=place):
-                return self.inlined(place), "low", ZERO
+                return self.inlined(place), "low", i.ZERO
             case i.Compare(op=">=", left=place, right=i.Const(value=0)):
-                return self.inlined(place), "low", ZERO
+                return self.inlined(place), "low", i.ZERO
             case i.Compare(op="<", left=place, right=bound) if self.on_host(bound):
                 return self.inlined(place), "high", bound
             case i.Compare(op=">", left=bound, right=place) if self.on_host(bound):
@@ -257,7 +255,7 @@ class Search:
             for part in window.address.all_fixed()
             for each in walk(part)
         )
-        starts = all(loop.low == ZERO and self.on_host(loop.high) for loop in window.results)
+        starts = all(loop.low == i.ZERO and self.on_host(loop.high) for loop in window.results)
         taps = [tap.index for tap in window.taps]
         distinct = len({*tiled, *taps}) == len(tiled) + len(taps)
         sides = all(self.overlaps(window, side) for side in window.sides if side.result)
@@ -266,7 +264,7 @@ class Search:
     def in_order(self, window: Window) -> bool:
         """Whether neighbours among the results read neighbouring elements."""
         innermost = window.address.sides[-1:]
-        return any(side.result in self.loops[-1:] and factor == ONE for side, factor in innermost)
+        return any(side.result in self.loops[-1:] and factor == i.ONE for side, factor in innermost)
 
     def overlaps(self, window: Window, side: Side) -> bool:
         """Whether a side may be one of windows that overlap.
@@ -299,7 +297,7 @@ def shapes(program: i.Program) -> Iterator[tuple[str, frozenset[str]]]:
             yield each.input.name, frozenset(new) | names_in(each.known)
 
 
-def plain_locals(body: tuple[i.Stmt, ...]) -> dict[str, i.Expr]:
+def plain_locals(body: i.Block) -> dict[str, i.Expr]:
     """The locals of one value each, computed of indices and host values alone."""
     lets = [each for each in walk(body) if isinstance(each, i.Let)]
     names = [each.name for each in lets]
@@ -336,7 +334,7 @@ class AddressReader:
         if len(outer) > 1:
             return None
         rest = [each for each in terms if each not in outer]
-        address, radix = None, ONE
+        address, radix = None, i.ONE
         if outer:
             digit = self.digit(outer[0])
             assert digit is not None
@@ -385,7 +383,7 @@ class AddressReader:
                 if not self.is_place(place, side, steps) or not self.is_whole(side.extent, others):
                     return None
                 self.matched[place] = side
-            sides.append((side, ONE))
+            sides.append((side, i.ONE))
         return Address(outer, radix, tuple(fixed), tuple(sides))
 
     def steps(self, expr: i.Expr) -> dict[str, i.Expr] | None:
@@ -421,12 +419,12 @@ class AddressReader:
         ends = {} if place is None else self.bounds[place]
         extent = ends.get("high") if "low" in ends else None
         if result is None:
-            return Side(None, ZERO, own, algebra.total(start), extent)
+            return Side(None, i.ZERO, own, algebra.total(start), extent)
         return Side(self.search.grid[result], steps[result], own, algebra.total(start), extent)
 
     def alone(self, tap: str) -> Side:
         """A side that a tap walks for all results alike."""
-        return Side(None, ZERO, (Tap(tap, ONE, self.taps[tap].high),), ZERO, None)
+        return Side(None, i.ZERO, (Tap(tap, i.ONE, self.taps[tap].high),), i.ZERO, None)
 
     def is_place(self, place: i.Expr, side: Side, steps: dict[str, i.Expr]) -> bool:
         """Whether a tested place moves with the taps and the results as the offset does."""
@@ -466,7 +464,7 @@ def without(terms: list[i.Expr], taken: list[i.Expr]) -> list[i.Expr]:
     for each in taken:
         if each in left:
             left.remove(each)
-        elif each != ZERO:
+        elif each != i.ZERO:
             left.append(negative(each))
     return left
 
@@ -477,4 +475,4 @@ def narrow(expr: i.Expr) -> i.Expr:
 
 
 def less_one(expr: i.Expr) -> i.Expr:
-    return i.Const(expr.value - 1) if isinstance(expr, i.Const) else i.Binary("-", expr, ONE)
+    return i.Const(expr.value - 1) if isinstance(expr, i.Const) else i.Binary("-", expr, i.ONE)

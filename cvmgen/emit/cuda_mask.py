@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen.analysis.greedy import Greedy, relevant
-from cvmgen.analysis.list_loops import Block
 from cvmgen.emit.c_like import entry_at
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild
 
-ZERO, ONE = i.Const(0), i.Const(1)
 WORD = i.Const(64)  # the candidates that a word of the mask has bits for
 BYTE = i.Const(8)  # those that one thread tests
 
@@ -36,7 +34,7 @@ class Mask:
     @property
     def column(self) -> i.Expr:
         """The number of the first column of the list at hand."""
-        number: i.Expr = ZERO
+        number: i.Expr = i.ZERO
         for loop in self.loops:
             number = plus(times(number, loop.high), i.Var(loop.index))
         return times(number, columns(self.capacity))
@@ -55,7 +53,7 @@ class MaskNests:
         self.taken = {*names_in((*own, mask.capacity)), *assigned((*found.locals, self.loop))}
         self.taken |= {each.index for each in mask.loops}
         # Candidates that are counted from 0 are their own places.
-        self.counted = self.loop.low == ZERO
+        self.counted = self.loop.low == i.ZERO
         self.earlier, self.later = map(self.place, (found.test.index, self.loop.index))
         self.column, self.byte = self.fresh("column"), self.fresh("byte")
         self.first, self.end, self.out = self.fresh("first"), self.fresh("end"), self.fresh("out")
@@ -69,22 +67,22 @@ class MaskNests:
 
     # -------------------------------------------------------- all pairs
 
-    def pairs(self) -> Block:
+    def pairs(self) -> i.Block:
         """Loops that are all independent, around the tests of one entry against 8 candidates."""
         behind = plus(times(WORD, self.column), WORD)
-        body: Block = (self.where(below(self.earlier, behind), *self.found_byte()),)
+        body: i.Block = (self.where(below(self.earlier, behind), *self.found_byte()),)
         capacity = self.mask.capacity
         extents = ((self.byte, BYTE), (self.earlier, capacity), (self.column, columns(capacity)))
         for index, extent in extents:
-            body = (self.over(index, ZERO, extent, body),)
+            body = (self.over(index, i.ZERO, extent, body),)
         return self.of_lists(body)
 
-    def of_lists(self, body: Block) -> Block:
+    def of_lists(self, body: i.Block) -> i.Block:
         for loop in reversed(self.mask.loops):
             body = (replace(loop, body=body),)
         return body
 
-    def found_byte(self) -> Block:
+    def found_byte(self) -> i.Block:
         tests = self.where(below(self.earlier, self.end), *self.tests())
         start = plus(times(WORD, self.column), times(BYTE, self.byte))
         end = i.Call("min_i64", (plus(self.first, BYTE), self.candidates()))
@@ -95,16 +93,16 @@ class MaskNests:
             *relevant(self.found.locals, found),
             self.let(self.first, start),
             found[0],
-            i.Let(self.out.name, "u32", ZERO, self.span),
+            i.Let(self.out.name, "u32", i.ZERO, self.span),
             tests,
             i.Store(place, self.out, self.span),
         )
 
-    def tests(self) -> Block:
+    def tests(self) -> i.Block:
         """The tests of the candidates behind an entry, if it meets its own condition."""
         rules_out = i.Accumulate(self.out.name, "+", bit(self.later), self.span)
         body = (*self.candidate(self.loop.index, self.later), *self.found.against(rules_out))
-        low = i.Call("max_i64", (self.first, plus(self.earlier, ONE)))
+        low = i.Call("max_i64", (self.first, plus(self.earlier, i.ONE)))
         loop = self.over(self.later, low, self.end, body)
         entry = self.candidate(self.found.test.index, self.earlier)
         if self.found.condition == i.Const(True):
@@ -114,7 +112,7 @@ class MaskNests:
         fails = self.where(here, i.Assign(self.out.name, bit(self.earlier), self.span))
         return (*entry, *own, i.If(condition, (loop,), (fails,), self.span))
 
-    def own_condition(self, taken: Set[str]) -> tuple[Block, i.Expr]:
+    def own_condition(self, taken: Set[str]) -> tuple[i.Block, i.Expr]:
         """What a candidate must meet by itself, asked of the entry."""
         names = {self.loop.index: self.found.test.index}
         for name in sorted(assigned(self.found.own) & taken):
@@ -124,10 +122,10 @@ class MaskNests:
 
     # -------------------------------------------------------- those kept
 
-    def kept(self) -> Block:
+    def kept(self) -> i.Block:
         """For each list a loop over columns, in order, whose iterations all threads share."""
         count, found = self.found.counter, self.found
-        column = self.mask.word(plus(self.mask.column, self.column), ZERO)
+        column = self.mask.word(plus(self.mask.column, self.column), i.ZERO)
         start = times(WORD, self.column)
         address = plus(i.Var(self.mask.name), column)
         keep = i.Call("block_keep", (address, start, self.candidates()))
@@ -136,12 +134,12 @@ class MaskNests:
         place = plus(i.Var(count), i.Call("bits_below", (self.bits, at)))
         stored = (*self.candidate(self.loop.index, self.later), self.let(self.rank, place), store)
         those = self.where(i.Call("bit", (self.bits, at)), *stored)
-        body: Block = (
+        body: i.Block = (
             i.Let(self.bits.name, "u64", keep, self.span),
             self.over(self.later, start, plus(start, WORD), (those,)),
             i.Accumulate(count, "+", i.Call("bits", (self.bits,)), self.span),
         )
-        steps = (self.over(self.column, ZERO, columns(self.candidates()), body), *found.behind)
+        steps = (self.over(self.column, i.ZERO, columns(self.candidates()), body), *found.behind)
         return self.of_lists((*relevant(found.locals, steps), *steps))
 
     # -------------------------------------------------------- candidates
@@ -157,7 +155,7 @@ class MaskNests:
                 assert low is not None
                 return distance(low, high)
 
-    def candidate(self, name: str, place: i.Var) -> Block:
+    def candidate(self, name: str, place: i.Var) -> i.Block:
         """The local for the candidate at a place, where it is not the place itself."""
         if self.counted:
             return ()
@@ -171,7 +169,7 @@ class MaskNests:
     def where(self, condition: i.Expr, *then: i.Stmt) -> i.If:
         return i.If(condition, then, (), self.span)
 
-    def over(self, index: i.Var, low: i.Expr, high: i.Expr, body: Block) -> i.Loop:
+    def over(self, index: i.Var, low: i.Expr, high: i.Expr, body: i.Block) -> i.Loop:
         return i.Loop(index.name, low, high, body, 0, self.span)
 
 
@@ -181,13 +179,13 @@ def columns(candidates: i.Expr) -> i.Expr:
 
 
 def plus(left: i.Expr, right: i.Expr) -> i.Expr:
-    if right == ZERO:
+    if right == i.ZERO:
         return left
-    return right if left == ZERO else i.Binary("+", left, right)
+    return right if left == i.ZERO else i.Binary("+", left, right)
 
 
 def times(left: i.Expr, right: i.Expr) -> i.Expr:
-    return ZERO if ZERO in (left, right) else i.Binary("*", left, right)
+    return i.ZERO if i.ZERO in (left, right) else i.Binary("*", left, right)
 
 
 def below(left: i.Expr, right: i.Expr) -> i.Expr:
@@ -200,7 +198,7 @@ def eighth(place: i.Expr) -> i.Expr:
 
 def bit(place: i.Expr) -> i.Expr:
     """That of a candidate in its byte."""
-    return i.Binary("shl", ONE, i.Binary("rem", place, BYTE))
+    return i.Binary("shl", i.ONE, i.Binary("rem", place, BYTE))
 
 
 def renamed(node: Any, names: Mapping[str, str]) -> Any:

@@ -9,16 +9,7 @@ from cvmgen.dtypes import CVM, MAX_RANK, DType
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.inside import polynomials as p
 from cvmgen.inside.binding import alike, put
-from cvmgen.inside.knowledge import (
-    ONE,
-    ZERO,
-    Every,
-    Forms,
-    Knowledge,
-    frozen,
-    is_list,
-    is_truth,
-)
+from cvmgen.inside.knowledge import Every, Forms, Knowledge, frozen, is_truth
 from cvmgen.inside.polynomials import Poly
 from cvmgen.ir import nodes as i
 from cvmgen.spec.formula import Operator
@@ -264,7 +255,7 @@ class Assumptions(Forms):
         place = self.named("place", (value, entries))
         index = (*first.index[:-1], (place, False))
         access = i.Access(first.tensor, first.which, index)
-        inside = within(place, ZERO, entries.length)
+        inside = within(place, i.ZERO, entries.length)
         known = (inside, i.Compare("==", value, access))
         origin = self.of_stored(access, value)
         return i.Logic("and", known if origin is None else (*known, origin))
@@ -413,6 +404,3 @@ class Assumptions(Forms):
 
     down_to: dict[str, int]  # extents and lists of them, counts, words: their least values
     ranks: dict[str, int]  # lists of extents: how many there are at least
-
-
-__all__ = ["ONE", "ZERO", "Assumptions", "is_list", "within"]

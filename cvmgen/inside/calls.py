@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cvmgen.inside.assumptions import within
 from cvmgen.inside.binding import put
-from cvmgen.inside.knowledge import ZERO, Knowledge
+from cvmgen.inside.knowledge import Knowledge
 from cvmgen.inside.polynomials import Poly
 from cvmgen.inside.prover import Prover
 from cvmgen.ir import nodes as i
@@ -32,7 +32,7 @@ class Alternative:
 
     def anywhere(self) -> Alternative:
         """The same once the entries of the list are in another order."""
-        return replace(self, index=(*self.index[:-1], ZERO))
+        return replace(self, index=(*self.index[:-1], i.ZERO))
 
 
 class CallProver(Prover):
@@ -123,7 +123,7 @@ class CallProver(Prover):
         if not tests:
             return None
         inside = i.Logic("and", tuple(tests))
-        return i.Logic("or", (inside, i.Compare("==", value, ZERO))) if words else inside
+        return i.Logic("or", (inside, i.Compare("==", value, i.ZERO))) if words else inside
 
     def of_attribute(self, value: i.Expr, name: str) -> i.Expr | None:
         if name not in self.ranges:
@@ -175,7 +175,7 @@ class Summary:
 
     def block(
         self,
-        body: tuple[i.Stmt, ...],
+        body: i.Block,
         conditions: tuple[i.Expr, ...],
         local: frozenset[str],
         lets: Mapping[str, i.Expr],
@@ -219,7 +219,7 @@ class Summary:
         )
 
 
-def count_of(body: tuple[i.Stmt, ...], name: str) -> i.Expr | None:
+def count_of(body: i.Block, name: str) -> i.Expr | None:
     """What is known of a local that counts iterations of a loop beside it; else None."""
     count = i.Var(name)
     for statement in body:
@@ -228,13 +228,13 @@ def count_of(body: tuple[i.Stmt, ...], name: str) -> i.Expr | None:
         length = (
             i.Call("len", (statement.high,))
             if statement.low is None
-            else i.Call("max", (ZERO, i.Binary("-", statement.high, statement.low)))
+            else i.Call("max", (i.ZERO, i.Binary("-", statement.high, statement.low)))
         )
-        return i.Logic("and", (i.Compare("<=", ZERO, count), i.Compare("<=", count, length)))
+        return i.Logic("and", (i.Compare("<=", i.ZERO, count), i.Compare("<=", count, length)))
     return None
 
 
-def counts(body: tuple[i.Stmt, ...], name: str) -> bool:
+def counts(body: i.Block, name: str) -> bool:
     for statement in body:
         match statement:
             case i.Accumulate(name=counter) if counter == name:

@@ -15,7 +15,7 @@ from functools import cached_property
 from cvmgen.dtypes import MAX_SIZE
 from cvmgen.inside.calls import CallProver, Slots, count_of
 from cvmgen.inside.conditions import TRUE, both, quantified
-from cvmgen.inside.knowledge import ZERO, Knowledge
+from cvmgen.inside.knowledge import Knowledge
 from cvmgen.inside.sites import Open, Sites
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
@@ -83,7 +83,7 @@ class CallProof:
         at = at if nest.case is None else checks.cases[nest.case]
         if nest.each is not None:
             index, _, high = nest.each
-            at = checks.prover.enter(at, i.Over(index, ZERO, high))
+            at = checks.prover.enter(at, i.Over(index, i.ZERO, high))
         try:
             return checks.sites.inside(*checks.host_names).test(value, at) == TRUE
         except SpecError:
@@ -133,9 +133,7 @@ class Checks:
 
     # -------------------------------------------------------- host
 
-    def host(
-        self, statements: tuple[i.Stmt, ...], at: Knowledge
-    ) -> tuple[tuple[i.Stmt, ...], Knowledge]:
+    def host(self, statements: i.Block, at: Knowledge) -> tuple[i.Block, Knowledge]:
         done: list[i.Stmt] = []
         for statement in statements:
             self.sites.span = statement.span
@@ -202,7 +200,7 @@ class Checks:
                 place = list(sites.open.values())[before]
                 raise sites.untestable(place.span, f"{place.what} while the list is made")
             if test != TRUE:
-                yield self.guard(nest, (), i.Select(test, NOTHING, ZERO), placed=False)
+                yield self.guard(nest, (), i.Select(test, NOTHING, i.ZERO), placed=False)
             return
         point = self.point(nest, nest.body, sites, at)
         if point.test == TRUE and point.bounds == TRUE:
@@ -211,7 +209,7 @@ class Checks:
         position = self.position(nest, point, at)
         value: i.Expr = self.least(point, outer, over, position)
         if point.bounds != TRUE:
-            value = i.Select(point.bounds, value, ZERO)
+            value = i.Select(point.bounds, value, i.ZERO)
         yield self.guard(nest, outer, value, placed=position is not None)
 
     def guard(
@@ -225,7 +223,7 @@ class Checks:
         self.scratch.append(scratch)
         size = i.Let(scratch.size, "int", shape[0], nest.span)
         self.sizes.setdefault(nest.case, []).append(size)
-        at: i.Expr = i.Var(outer[0].index) if outer else ZERO
+        at: i.Expr = i.Var(outer[0].index) if outer else i.ZERO
         store: i.Stmt = i.Store(i.Access(name, None, ((at, False),)), value, nest.span)
         for each in outer:
             store = i.Loop(each.index, each.low, each.high, (store,), 0, nest.span)
@@ -251,9 +249,9 @@ class Checks:
         )
         if position is None:
             test = i.Fold("all", point.test, over, None) if over else point.test
-            return i.Select(test, NOTHING, ZERO)
+            return i.Select(test, NOTHING, i.ZERO)
         found = without(position, {name_of(each) for each in (*outer, *over)})
-        if found != ZERO:
+        if found != i.ZERO:
             found = i.Convert("i64", found)
         value: i.Expr = i.Select(point.test, NOTHING, found)
         if over:
@@ -295,7 +293,7 @@ class Checks:
         if [spread for _, spread in slots] == [spread for _, spread in index]:
             return slots
         found: list[tuple[i.Expr, bool]] = []
-        place: i.Expr = ZERO
+        place: i.Expr = i.ZERO
         for value, spread in index:
             end = i.Binary("+", place, i.Call("len", (value,)) if spread else i.Const(1))
             found.append((i.Part(shape, place, end) if spread else i.Item(shape, place), spread))
@@ -310,7 +308,7 @@ class Checks:
             for item in items
         )
 
-    def point(self, nest: i.Nest, body: tuple[i.Stmt, ...], sites: Sites, at: Knowledge) -> Point:
+    def point(self, nest: i.Nest, body: i.Block, sites: Sites, at: Knowledge) -> Point:
         """The loops around the store of an equation."""
         over: list[i.Over | i.OverPack] = []
         first: set[str] = set()
@@ -337,7 +335,7 @@ class Checks:
         test = self.block(nest, body, sites, at)
         return Point(tuple(over), frozenset(first), target, bounds, test)
 
-    def block(self, nest: i.Nest, body: tuple[i.Stmt, ...], sites: Sites, at: Knowledge) -> i.Expr:
+    def block(self, nest: i.Nest, body: i.Block, sites: Sites, at: Knowledge) -> i.Expr:
         if not body:
             return TRUE
         first, rest = body[0], body[1:]
@@ -384,7 +382,7 @@ def begins(over: i.Over | i.OverPack) -> i.Expr:
         case i.Over(low=i.Const(value=0), high=high):
             return i.Compare("<=", i.Const(1), high)
         case i.OverPack(extents=box, slots=None):
-            slot = i.Over("slot", ZERO, i.Call("len", (box,)))
+            slot = i.Over("slot", i.ZERO, i.Call("len", (box,)))
             extent = i.Compare("<=", i.Const(1), entry(box, i.Var("slot")))
             return i.Fold("all", extent, (slot,), None)
         case _:
@@ -396,12 +394,12 @@ def without(position: i.Expr, kept: set[str]) -> i.Expr:
     match position:
         case i.Binary(op="+", left=i.Binary(op="*", left=left, right=size), right=right):
             front, back = without(left, kept), without(right, kept)
-            if front == ZERO:
+            if front == i.ZERO:
                 return back
             scaled = i.Binary("*", front, size)
-            return scaled if back == ZERO else i.Binary("+", scaled, back)
+            return scaled if back == i.ZERO else i.Binary("+", scaled, back)
         case i.Var(name=name) | i.Call(arguments=(i.Var(name=name), _)):
-            return position if name in kept else ZERO
+            return position if name in kept else i.ZERO
         case _:
             raise AssertionError("no position of an element")
 

@@ -12,7 +12,6 @@ from cvmgen.inside.polynomials import Poly
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import with_children
 
-ZERO, ONE = i.Const(0), i.Const(1)
 RING = ("+", "-", "*")
 
 
@@ -170,9 +169,9 @@ class Forms:
             term: i.Expr = i.Const(coefficient)
             for number in monomial:
                 factor = self.atoms[number]
-                term = factor if term == ONE else i.Binary("*", term, factor)
+                term = factor if term == i.ONE else i.Binary("*", term, factor)
             result = term if result is None else i.Binary("+", result, term)
-        return ZERO if result is None else result
+        return i.ZERO if result is None else result
 
     # -------------------------------------------------------- lists
 
@@ -191,7 +190,7 @@ class Forms:
                 return put(element, {name: i.Item(members, index)})
             case i.Gather("list", element, (i.Over(name, low, _),), None):
                 assert low is not None
-                place = index if low == ZERO else i.Binary("+", low, index)
+                place = index if low == i.ZERO else i.Binary("+", low, index)
                 return put(element, {name: place})
             case _:
                 return None
@@ -217,7 +216,7 @@ class Forms:
                 return self.poly(put(element, {name: i.Item(members, index)}), at)
             case i.Gather("list", element, (i.Over(name, low, _),), None):
                 assert low is not None
-                place = index if low == ZERO else i.Binary("+", low, index)
+                place = index if low == i.ZERO else i.Binary("+", low, index)
                 return self.poly(put(element, {name: place}), at)
             case i.ListOf(entries=entries):
                 return self.written(entries, index, at)
@@ -273,7 +272,7 @@ class Forms:
                     return p.constant(max(known, 0))
                 if self.counts(count):
                     return count
-                return self.atom(i.Call("max", (ZERO, self.expr(count))))
+                return self.atom(i.Call("max", (i.ZERO, self.expr(count))))
             case i.Part(sequence=whole, low=low, high=high):
                 end = self.length(whole, at) if high is None else self.poly(high, at)
                 return end if low is None else p.minus(end, self.poly(low, at))
@@ -312,7 +311,7 @@ class Forms:
             case i.Call(function="len"):
                 return True
             case i.Call(function="max", arguments=arguments):
-                return any(each == ZERO or self.is_length(each) for each in arguments)
+                return any(each == i.ZERO or self.is_length(each) for each in arguments)
             case _:
                 return False
 

@@ -16,7 +16,7 @@ from cvmgen.inside import polynomials as p
 from cvmgen.inside.assumptions import within
 from cvmgen.inside.binding import alike, put
 from cvmgen.inside.cases import Case, Cases, alternative_cases, reads_elements, wins
-from cvmgen.inside.knowledge import ZERO, Every, Knowledge, frozen, is_list
+from cvmgen.inside.knowledge import Every, Knowledge, frozen, is_list
 from cvmgen.inside.polynomials import Poly
 from cvmgen.inside.quotients import Quotients
 from cvmgen.inside.search import FEW_STEPS, STEPS, Search
@@ -215,13 +215,13 @@ class Prover(Quotients):
                 case i.Item(
                     sequence=i.Call(function="unflatten", arguments=(position, box)), index=index
                 ):
-                    inside = within(position, ZERO, i.Call("size", (box,)))
+                    inside = within(position, i.ZERO, i.Call("size", (box,)))
                     if self.holds(at, inside, True, 1):
                         extent = self.expr(self.entry(box, index, at))
-                        at = self.assume(at, within(self.atoms[number], ZERO, extent))
+                        at = self.assume(at, within(self.atoms[number], i.ZERO, extent))
                 case i.Call(function="flatten_index", arguments=(indices, box)) as position:
                     if self.is_within(at, indices, box):
-                        at = self.assume(at, within(position, ZERO, i.Call("size", (box,))))
+                        at = self.assume(at, within(position, i.ZERO, i.Call("size", (box,))))
                 case _:
                     pass
         return at
@@ -233,9 +233,9 @@ class Prover(Quotients):
         ):
             return False
         slot = self.fresh("slot")
-        inner = self.assume(at, within(slot, ZERO, i.Call("len", (box,))))
+        inner = self.assume(at, within(slot, i.ZERO, i.Call("len", (box,))))
         entry, extent = (self.expr(self.entry(each, slot, at)) for each in (indices, box))
-        return self.holds(inner, within(entry, ZERO, extent), True, 2)
+        return self.holds(inner, within(entry, i.ZERO, extent), True, 2)
 
     def same_entries(self, at: Knowledge, atoms: set[int]) -> Knowledge:
         """Entries of one list at places that are equal are equal."""
@@ -360,7 +360,7 @@ class Prover(Quotients):
             and expr.op == "sum"
             and len(expr.over) == 1
             and isinstance(expr.over[0], i.Over)
-            and expr.over[0].low == ZERO
+            and expr.over[0].low == i.ZERO
             and expr.condition is None
             and (self.least(expr.element, at) or 0) >= 0
             and self.least(expr.element, at) is not None
@@ -371,7 +371,7 @@ class Prover(Quotients):
                     continue
                 assert isinstance(over, i.Over)
                 assert isinstance(whole, i.Over)
-                if not self.holds(at, within(over.high, ZERO, whole.high), True, PLAIN):
+                if not self.holds(at, within(over.high, i.ZERO, whole.high), True, PLAIN):
                     continue
                 term = self.poly(put(short.element, {over.index: over.high}), at)
                 at = self.fact(at, p.minus(p.minus(p.atom(other), p.atom(one)), term))

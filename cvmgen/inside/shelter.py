@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from cvmgen.inside.assumptions import within
 from cvmgen.inside.calls import CallProver
-from cvmgen.inside.knowledge import ZERO, Knowledge
+from cvmgen.inside.knowledge import Knowledge
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import with_children
 
@@ -39,14 +39,12 @@ class Shelter:
         if nest.each is None:
             return nest
         index, _, count = nest.each
-        at = self.prover.enter(self.cases[nest.case], i.Over(index, ZERO, count))
+        at = self.prover.enter(self.cases[nest.case], i.Over(index, i.ZERO, count))
         return replace(nest, prologue=self.block(nest.prologue, at)[0])
 
     # -------------------------------------------------------- statements
 
-    def block(
-        self, statements: tuple[i.Stmt, ...], at: Knowledge
-    ) -> tuple[tuple[i.Stmt, ...], Knowledge]:
+    def block(self, statements: i.Block, at: Knowledge) -> tuple[i.Block, Knowledge]:
         done: list[i.Stmt] = []
         for statement in statements:
             if isinstance(statement, i.Cases):
@@ -122,7 +120,7 @@ class Shelter:
         return found
 
     def entry(self, sequence: i.Expr, index: i.Expr) -> i.Expr:
-        return within(index, ZERO, i.Call("len", (sequence,)))
+        return within(index, i.ZERO, i.Call("len", (sequence,)))
 
     def item(self, expr: i.Item, at: Knowledge) -> i.Expr:
         there = self.entry(expr.sequence, expr.index)
@@ -131,22 +129,22 @@ class Shelter:
             return read
         if isinstance(expr.sequence, i.Var) and expr.sequence.name in self.prover.many:
             last = i.Binary("-", i.Var(self.prover.many[expr.sequence.name]), i.Const(1))
-            return i.Item(expr.sequence, cut(expr.index, ZERO, last), expr.span)
-        return i.Select(there, read, ZERO)
+            return i.Item(expr.sequence, cut(expr.index, i.ZERO, last), expr.span)
+        return i.Select(there, read, i.ZERO)
 
     def part(self, expr: i.Part, at: Knowledge) -> i.Expr:
         """A part that ends where its list does, and does not end before it begins."""
         length: i.Expr = i.Call("len", (expr.sequence,))
-        low = ZERO if expr.low is None else expr.low
+        low = i.ZERO if expr.low is None else expr.low
         high = length if expr.high is None else expr.high
         order = (
-            i.Compare("<=", ZERO, low),
+            i.Compare("<=", i.ZERO, low),
             i.Compare("<=", low, high),
             i.Compare("<=", high, length),
         )
         if self.prover.proved(at, i.Logic("and", order)):
             return expr
-        low = cut(low, ZERO, length)
+        low = cut(low, i.ZERO, length)
         return replace(expr, low=low, high=expr.high and cut(high, low, length))
 
 

@@ -10,7 +10,7 @@ from cvmgen.inside.assumptions import within
 from cvmgen.inside.binding import alike, put
 from cvmgen.inside.calls import CallProver, Slots
 from cvmgen.inside.conditions import TRUE, all_of, bind, both, put_over, quantified
-from cvmgen.inside.knowledge import ZERO, Knowledge, is_list
+from cvmgen.inside.knowledge import Knowledge, is_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.visit import children
@@ -82,7 +82,7 @@ class Sites:
             case i.Part(sequence=sequence, low=low, high=high):
                 return both(self.parts(expr, at), self.part(expr, sequence, low, high, at))
             case i.Call(function="unflatten", arguments=(position, box)):
-                inside = within(position, ZERO, i.Call("size", (box,)))
+                inside = within(position, i.ZERO, i.Call("size", (box,)))
                 return both(self.parts(expr, at), self.required(inside, at, expr.span, INSIDE))
             case i.Entries(first=first):
                 assert isinstance(first, i.Access)
@@ -150,7 +150,7 @@ class Sites:
     def each_block(
         self,
         over: i.Over | i.OverPack,
-        body: tuple[i.Stmt, ...],
+        body: i.Block,
         at: Knowledge,
         nest: i.Nest,
         checks: Checks,
@@ -213,7 +213,7 @@ class Sites:
                 ]
                 condition: i.Expr = i.Logic("or", tuple(bound))
             case sequence:
-                condition = within(expr.index, ZERO, i.Call("len", (sequence,)))
+                condition = within(expr.index, i.ZERO, i.Call("len", (sequence,)))
         return both(tested, self.required(condition, at, expr.span, "this entry is in the list"))
 
     def parts_of_list(self, sequence: i.Expr, at: Knowledge) -> i.Expr:
@@ -233,9 +233,9 @@ class Sites:
         at: Knowledge,
     ) -> i.Expr:
         length: i.Expr = i.Call("len", (sequence,))
-        start, end = ZERO if low is None else low, length if high is None else high
+        start, end = i.ZERO if low is None else low, length if high is None else high
         order = (
-            i.Compare("<=", ZERO, start),
+            i.Compare("<=", i.ZERO, start),
             i.Compare("<=", start, end),
             i.Compare("<=", end, length),
         )
@@ -264,7 +264,7 @@ class Sites:
             shape = ((i.Item(many, expr.which), True),)
             count = next(each.count for each in prover.operator.inputs if each.name == tensor)
             assert count is not None
-            there = within(expr.which, ZERO, i.Var(count))
+            there = within(expr.which, i.ZERO, i.Var(count))
             tested = both(tested, self.required(there, at, expr.span, "there is such an input"))
         return both(tested, self.index(expr.index, shape, expr.span, at))
 
@@ -281,8 +281,8 @@ class Sites:
         if expr.tensor in self.lengths:
             return self.list_indices(expr, at, whole=True)
         outer = expr.index[:-1]
-        length = i.Access(length_name(expr.tensor), None, outer or ((ZERO, False),))
-        there = within(expr.index[-1][0], ZERO, length)
+        length = i.Access(length_name(expr.tensor), None, outer or ((i.ZERO, False),))
+        there = within(expr.index[-1][0], i.ZERO, length)
         indices = self.list_indices(expr, at)
         return both(indices, self.required(there, at, expr.span, "this entry is in the list"))
 
@@ -296,7 +296,7 @@ class Sites:
         tests = []
         indices = expr.index if whole else expr.index[:-1]
         for (value, _), extent in zip(indices, scratch.shape, strict=False):
-            tests.append(self.required(within(value, ZERO, extent), at, expr.span, "it is made"))
+            tests.append(self.required(within(value, i.ZERO, extent), at, expr.span, "it is made"))
         return all_of(tests)
 
     # -------------------------------------------------------- indices within a shape
@@ -323,18 +323,18 @@ class Sites:
         return self.along(index, whole, span, at)
 
     def within(self, value: i.Expr, extent: i.Expr, span: Span | None, at: Knowledge) -> i.Expr:
-        return self.required(within(value, ZERO, extent), at, span, INSIDE)
+        return self.required(within(value, i.ZERO, extent), at, span, INSIDE)
 
     def along(self, index: Slots, whole: i.Expr, span: Span | None, at: Knowledge) -> i.Expr:
         """Slots against the entries of one list, from its front on."""
-        place: i.Expr = ZERO
+        place: i.Expr = i.ZERO
         tests: list[tuple[i.Expr, bool]] = []
         for value, spread in index:
             if spread:
                 tests.append((self.behind(place, value, whole), self.is_named(value, at)))
                 place = i.Binary("+", place, i.Call("len", (value,)))
             else:
-                tests.append((within(value, ZERO, extent_at(whole, place)), True))
+                tests.append((within(value, i.ZERO, extent_at(whole, place)), True))
                 place = next_to(place)
         rank = i.Compare("==", i.Call("len", (whole,)), place)
         known = self.prover.assume(at, rank)
@@ -358,14 +358,14 @@ class Sites:
                     "or",
                     (
                         i.Compare("<=", length, i.Const(number)),
-                        within(entry(value, i.Const(number)), ZERO, extent),
+                        within(entry(value, i.Const(number)), i.ZERO, extent),
                     ),
                 )
                 for number, extent in several
             )
         slot = i.Var(self.new("slot"))
-        inside = within(entry(value, slot), ZERO, entry(whole, i.Binary("+", place, slot)))
-        return i.Fold("all", inside, (i.Over(slot.name, ZERO, length),), None)
+        inside = within(entry(value, slot), i.ZERO, entry(whole, i.Binary("+", place, slot)))
+        return i.Fold("all", inside, (i.Over(slot.name, i.ZERO, length),), None)
 
     def is_named(self, value: i.Expr, at: Knowledge) -> bool:
         """Whether a nest can pick single entries of a list."""
@@ -409,14 +409,14 @@ class Sites:
             assert isinstance(over, i.Over) and isinstance(other, i.Over)
             index, element = self.renamed(over.index, own.element)
             extent = put(box.element, {other.index: i.Var(index)})
-            inside = within(element, ZERO, extent)
+            inside = within(element, i.ZERO, extent)
             test = i.Fold("all", inside, (replace(over, index=index),), None)
             return self.required(test, at, span, INSIDE)
         rank = i.Compare("==", i.Call("len", (value,)), i.Call("len", (extents,)))
         same = self.required(rank, at, span, "there are as many indices as dimensions")
         name = self.new("slot")
-        inside = within(entry(own, i.Var(name)), ZERO, entry(box, i.Var(name)))
-        over = i.Over(name, ZERO, i.Call("len", (extents,)))
+        inside = within(entry(own, i.Var(name)), i.ZERO, entry(box, i.Var(name)))
+        over = i.Over(name, i.ZERO, i.Call("len", (extents,)))
         test = i.Fold("all", inside, (over,), None)
         tested = self.required(test, prover.assume(at, rank), span, INSIDE)
         if tested is not TRUE and isinstance(own, i.Call):
@@ -436,14 +436,14 @@ class Sites:
         slot, part = self.new("slot"), self.new("part")
         places = [each for _, each in binders if each is not None]
         filled = i.Logic("or", tuple(i.Contains(i.Var(slot), each) for each in places))
-        over = i.Over(slot, ZERO, length)
-        inside = within(i.Item(value, i.Var(slot)), ZERO, entry(extents, i.Var(slot)))
+        over = i.Over(slot, i.ZERO, length)
+        inside = within(i.Item(value, i.Var(slot)), i.ZERO, entry(extents, i.Var(slot)))
         tests: list[i.Expr] = [
             i.Fold("all", filled, (over,), None),
             i.Fold("all", inside, (over,), None),
         ]
         for each in places:
-            within_rank = within(i.Var(part), ZERO, length)
+            within_rank = within(i.Var(part), i.ZERO, length)
             tests.append(i.Fold("all", within_rank, (i.Over(part, None, each),), None))
         if not all(self.prover.proved(at, test) for test in tests):
             raise self.untestable(span, "each dimension has one index, which stays inside")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 
 
-def outputs(prepare: tuple[i.Stmt, ...], case: int | None) -> list[i.SetOutput]:
+def outputs(prepare: i.Block, case: int | None) -> list[i.SetOutput]:
     """The outputs that a nest of this case can write."""
     found = [each for each in prepare if isinstance(each, i.SetOutput)]
     for statement in prepare:
@@ -26,9 +26,7 @@ def input_names(program: i.Program) -> set[str]:
     return names
 
 
-def insert(
-    prepare: tuple[i.Stmt, ...], added: dict[int | None, list[i.Stmt]]
-) -> tuple[i.Stmt, ...]:
+def insert(prepare: i.Block, added: dict[int | None, list[i.Stmt]]) -> i.Block:
     """`prepare` with host statements at its end, those of a case at the end of its branch."""
     done: list[i.Stmt] = []
     for statement in prepare:

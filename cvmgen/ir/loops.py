@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cvmgen.ir import nodes as i
 
-ZERO = i.Const(0)
-
 
 def extent(loop: i.Loop) -> i.Expr:
     """How many indices a loop goes through; of a loop over a list, the list."""
@@ -14,4 +12,4 @@ def extent(loop: i.Loop) -> i.Expr:
 
 def distance(low: i.Expr, high: i.Expr) -> i.Expr:
     """How many indices there are in low <= index < high."""
-    return high if low == ZERO else i.Binary("-", high, low)
+    return high if low == i.ZERO else i.Binary("-", high, low)

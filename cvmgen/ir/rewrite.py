@@ -8,10 +8,8 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import changed, names_in
 
-Block = tuple[i.Stmt, ...]
 
-
-def without_dead(body: Block, others: object = ()) -> Block:
+def without_dead(body: i.Block, others: object = ()) -> i.Block:
     """Without dead locals: what stands behind them in their block neither reads nor changes them,
     nor do others."""
     used = names_in(others)

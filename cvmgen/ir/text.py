@@ -30,11 +30,11 @@ def program_text(program: i.Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def block_lines(statements: tuple[i.Stmt, ...]) -> list[str]:
+def block_lines(statements: i.Block) -> list[str]:
     return [line for statement in statements for line in statement_lines(statement)]
 
 
-def indented(head: str, body: tuple[i.Stmt, ...]) -> list[str]:
+def indented(head: str, body: i.Block) -> list[str]:
     return [head, *(f"  {line}" for line in block_lines(body))]
 
 

@@ -94,7 +94,7 @@ class Verifier:
 
     # -------------------------------------------------------- statements
 
-    def block(self, statements: tuple[i.Stmt, ...], scope: set[str], changing: set[str]) -> None:
+    def block(self, statements: i.Block, scope: set[str], changing: set[str]) -> None:
         """Check a block; what it binds is added to `scope`, its locals to `changing`."""
         own: set[str] = set()
         for statement in statements:
@@ -104,9 +104,7 @@ class Verifier:
                 own.add(statement.name)
             self.statement(statement, scope, changing)
 
-    def inner(
-        self, body: tuple[i.Stmt, ...], scope: set[str], changing: set[str], *bound: str
-    ) -> set[str]:
+    def inner(self, body: i.Block, scope: set[str], changing: set[str], *bound: str) -> set[str]:
         """Check a block of its own; returns the names bound at its end."""
         inside = scope | set(bound)
         self.block(body, inside, set(changing))
@@ -319,7 +317,7 @@ def shown(node: object) -> str:
 # ---------------------------------------------------------------- typed nests
 
 
-def kernel_fault(body: tuple[i.Stmt, ...], names: Collection[str], tensors: Collection[str]) -> str:
+def kernel_fault(body: i.Block, names: Collection[str], tensors: Collection[str]) -> str:
     """What in a typed nest does not hold together, whatever rewrote it; empty where all does.
 
     `names` and `tensors` are what it has from outside. In a kernel each name is bound before it is
@@ -342,9 +340,7 @@ class Kernel:
 
     tensors: frozenset[str]
 
-    def block(
-        self, body: tuple[i.Stmt, ...], around: set[str], changing: set[str], loops: int
-    ) -> None:
+    def block(self, body: i.Block, around: set[str], changing: set[str], loops: int) -> None:
         """Check a block inside so many loops; what it binds is gone behind it."""
         scope, changing = set(around), set(changing)
         for statement in body:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter, is_
@@ -104,7 +104,7 @@ def children(node: Any) -> Iterator[Any]:
         yield from (getattr(node, name) for name in _parts(node.__class__) or ())
 
 
-def substitute(node: Any, values: dict[str, i.Expr]) -> Any:
+def substitute(node: Any, values: Mapping[str, i.Expr]) -> Any:
     """The tree with variables replaced."""
     if not values:
         return node

@@ -13,7 +13,7 @@ from cvmgen.known.partial import arithmetic
 from cvmgen.typing.ranges import Range
 
 
-def plain_loops(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+def plain_loops(body: i.Block) -> i.Block:
     """The statements with plain indices; loops whose index is divided become several."""
     done = tidied(body, {})
     for loop in [each for each in walk(done) if isinstance(each, i.Loop)]:
@@ -23,7 +23,7 @@ def plain_loops(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
     return straight(tidied(done, {}))
 
 
-def straight(statements: Sequence[i.Stmt]) -> tuple[i.Stmt, ...]:
+def straight(statements: Sequence[i.Stmt]) -> i.Block:
     """Without totals of a single term, as those of loops that run once are."""
     done: list[i.Stmt] = []
     for statement in statements:
@@ -70,7 +70,7 @@ def loop_range(loop: i.Loop) -> Range | None:
             return None
 
 
-def tidied(statements: Sequence[i.Stmt], ranges: Ranges) -> tuple[i.Stmt, ...]:
+def tidied(statements: Sequence[i.Stmt], ranges: Ranges) -> i.Block:
     """Each index a plain sum, each comparison of indices decided where ranges allow it."""
     done: list[i.Stmt] = []
     for statement in statements:
@@ -95,7 +95,7 @@ def tidied(statements: Sequence[i.Stmt], ranges: Ranges) -> tuple[i.Stmt, ...]:
     return tuple(done)
 
 
-def choice(statement: i.If, test: i.Expr, ranges: Ranges) -> tuple[i.Stmt, ...]:
+def choice(statement: i.If, test: i.Expr, ranges: Ranges) -> i.Block:
     """The branch that is taken, or both behind their test."""
     if isinstance(test, i.Const):
         return tidied(statement.then if test.value else statement.otherwise, ranges)
@@ -166,7 +166,7 @@ def divisors(body: Sequence[i.Stmt], loop: i.Loop) -> list[int]:
             return []
 
 
-def split(body: tuple[i.Stmt, ...], loop: i.Loop, digits: Sequence[int]) -> tuple[i.Stmt, ...]:
+def split(body: i.Block, loop: i.Loop, digits: Sequence[int]) -> i.Block:
     """The loop as one for each digit of its index, the last one fastest."""
     assert isinstance(loop.high, i.Const)
     ends = [*digits, int(loop.high.value)]
@@ -178,10 +178,10 @@ def split(body: tuple[i.Stmt, ...], loop: i.Loop, digits: Sequence[int]) -> tupl
     def change(node: object) -> object:
         if not isinstance(node, i.Loop) or node.index != loop.index:
             return node
-        made: tuple[i.Stmt, ...] = substitute(node.body, {loop.index: whole})
+        made: i.Block = substitute(node.body, {loop.index: whole})
         for name, below, end in zip(names, [1, *digits], ends, strict=True):
             made = (i.Loop(name, i.Const(0), i.Const(end // below), made, 0, loop.span),)
         return made[0]
 
-    result: tuple[i.Stmt, ...] = rebuild(body, change)
+    result: i.Block = rebuild(body, change)
     return result

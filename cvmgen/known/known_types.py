@@ -35,7 +35,7 @@ class Elements:
 class KnownTypes:
     """Statements with machine types, and the ranges of what they store."""
 
-    body: tuple[i.Stmt, ...]
+    body: i.Block
     stored: Mapping[str, Range]
     totals: Mapping[str, Range]
 
@@ -43,7 +43,7 @@ class KnownTypes:
 def known_types(
     operator: Operator,
     loops: Mapping[str, int],
-    body: tuple[i.Stmt, ...],
+    body: i.Block,
     elements: Mapping[str, Elements],
     totals: Mapping[str, Range] | None = None,
 ) -> KnownTypes:

@@ -20,8 +20,6 @@ Value: TypeAlias = "i.Expr | tuple[Value, ...]"
 
 SPELLINGS = {"floordiv": "div", "truncdiv": "tdiv", "mod": "mod", "+": "+", "-": "-", "*": "*"}
 SCALAR_FUNCTIONS = ("abs", "min", "max", "floor_log2", "ceil_log2", "ceildiv", "count")
-ZERO: i.Expr = i.Const(0)
-ONE: i.Expr = i.Const(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +166,7 @@ def arithmetic(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
         case ("*" | "floordiv" | "truncdiv", other, i.Const(value=1)):
             return other
         case ("*", i.Const(value=0), _) | ("*", _, i.Const(value=0)):
-            return ZERO
+            return i.ZERO
         case _:
             return i.Binary(op, left, right)
 
@@ -239,7 +237,7 @@ def call(expr: i.Call, scope: Scope) -> Value:
         case "unflatten", [position, tuple() as extents]:
             return unflattened(single(position), integers(extents))
         case "negate", [operand]:
-            return arithmetic("-", ZERO, single(operand))
+            return arithmetic("-", i.ZERO, single(operand))
         case "power", [base, exponent]:
             return i.Const(int(ARITHMETIC["^"](integer(base), integer(exponent))))
         case _ if function in SCALAR_FUNCTIONS:
@@ -255,7 +253,7 @@ def scalar_call(function: str, values: Sequence[i.Expr]) -> i.Expr:
 
 
 def flattened(index: Sequence[i.Expr], extents: Sequence[int]) -> i.Expr:
-    position: i.Expr = ZERO
+    position: i.Expr = i.ZERO
     for entry, extent in zip(index, extents, strict=True):
         position = arithmetic("+", arithmetic("*", position, i.Const(extent)), entry)
     return position
@@ -293,9 +291,9 @@ def folded(expr: i.Fold, scope: Scope) -> i.Expr:
         case "max" | "min":
             return scalar_call(expr.op, elements)
         case "sum":
-            return reduce(lambda a, b: arithmetic("+", a, b), elements, ZERO)
+            return reduce(lambda a, b: arithmetic("+", a, b), elements, i.ZERO)
         case "prod":
-            return reduce(lambda a, b: arithmetic("*", a, b), elements, ONE)
+            return reduce(lambda a, b: arithmetic("*", a, b), elements, i.ONE)
         case _:
             raise InternalError(f"partial: the fold {expr.op} is not known")
 

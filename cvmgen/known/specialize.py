@@ -164,7 +164,7 @@ class Specializer:
         self.outputs[statement.tensor] = shape, precision
         self.bind(**{f"{statement.tensor}_shape": known_list(shape)})
 
-    def choose(self, branches: Sequence[tuple[i.Expr, tuple[i.Stmt, ...]]]) -> None:
+    def choose(self, branches: Sequence[tuple[i.Expr, i.Block]]) -> None:
         for number, (condition, body) in enumerate(branches):
             if integer(evaluate(condition, self.scope)):
                 self.case = number
@@ -207,7 +207,7 @@ class Specializer:
     def fresh(self, name: str) -> str:
         return f"{name}.{next(self.numbers)}"
 
-    def block(self, statements: Sequence[i.Stmt], scope: Scope) -> tuple[i.Stmt, ...]:
+    def block(self, statements: Sequence[i.Stmt], scope: Scope) -> i.Block:
         done: list[i.Stmt] = []
         for statement in statements:
             match statement:

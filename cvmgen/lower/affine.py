@@ -367,11 +367,11 @@ def algebra_error(span: Span, hint: str) -> Exception:
     return SpecError(span, message, f"({hint}) only several inputs may be walked so")
 
 
-def _rename(statements: tuple[i.Stmt, ...], old: str, new: str) -> tuple[i.Stmt, ...]:
+def _rename(statements: i.Block, old: str, new: str) -> i.Block:
     def change(node: i.Stmt) -> i.Stmt:
         if isinstance(node, i.Accumulate) and node.name == old:
             return replace(node, name=new)
         return node
 
-    result: tuple[i.Stmt, ...] = rebuild(statements, change)
+    result: i.Block = rebuild(statements, change)
     return result

@@ -11,8 +11,6 @@ from cvmgen.ir.uses import assigned, carried, changed, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Operator
 
-Block = tuple[i.Stmt, ...]
-
 
 def reductions_ahead(program: i.Program) -> i.Program:
     """The nests with each reduction where all is known that it depends on.
@@ -50,7 +48,7 @@ def extents_from_1(operator: Operator) -> frozenset[str]:
     return frozenset(each.new for each in extents if each.new)
 
 
-def ahead(body: Block, running: frozenset[str]) -> Block:
+def ahead(body: i.Block, running: frozenset[str]) -> i.Block:
     """Statements, those in loops first: what leaves one may leave the one around it too."""
     done: list[i.Stmt] = []
     for each in body:
@@ -65,7 +63,7 @@ def ahead(body: Block, running: frozenset[str]) -> Block:
     return tuple(done)
 
 
-def divided(loop: i.Loop | i.PackLoop, running: frozenset[str]) -> Block:
+def divided(loop: i.Loop | i.PackLoop, running: frozenset[str]) -> i.Block:
     """What leaves a loop, and the loop with the rest."""
     match loop:
         case i.Loop(index=index, low=i.Const(value=0), high=i.Var(name=name)) if name in running:
@@ -80,7 +78,7 @@ def divided(loop: i.Loop | i.PackLoop, running: frozenset[str]) -> Block:
     return (*leaving, replace(loop, body=without(loop.body, leaving)))
 
 
-def fixed(first: Block, index: str, body: Block) -> Block:
+def fixed(first: i.Block, index: str, body: i.Block) -> i.Block:
     """Those of the first statements of a loop that are the same in each iteration: they read
     nothing that varies, and change only what they make."""
     rest = without(body, first)
@@ -90,7 +88,7 @@ def fixed(first: Block, index: str, body: Block) -> Block:
     return same if same == first else fixed(same, index, body)
 
 
-def without(body: Block, some: Block) -> Block:
+def without(body: i.Block, some: i.Block) -> i.Block:
     return tuple(each for each in body if all(each is not other for other in some))
 
 
@@ -117,7 +115,7 @@ def touched(statement: i.Stmt) -> frozenset[str]:
             return names - (assigned((statement,)) - carried(statement))
 
 
-def stored(body: Block) -> set[str]:
+def stored(body: i.Block) -> set[str]:
     """The tensors that statements change."""
     stores = (each.target for each in walk(body) if isinstance(each, i.Store))
     sorts = ((each.entries, each.spare) for each in walk(body) if isinstance(each, i.Sort))

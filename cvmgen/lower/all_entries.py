@@ -22,7 +22,7 @@ def with_all_entries(program: i.Program, *, proof: Callable[[i.Program], Proof])
     return replace(program, nests=tuple(nests))
 
 
-def tested(nest: i.Nest, reads_inside: Proof) -> tuple[i.Stmt, ...]:
+def tested(nest: i.Nest, reads_inside: Proof) -> i.Block:
     inner = assigned(nest.body) | bound_in(nest.body)
     known: dict[i.Expr, bool] = {}
 
@@ -35,7 +35,7 @@ def tested(nest: i.Nest, reads_inside: Proof) -> tuple[i.Stmt, ...]:
             known[node] = reads_inside(nest, node)
         return node if known[node] else entry_or_0(node)
 
-    body: tuple[i.Stmt, ...] = rebuild(nest.body, change)
+    body: i.Block = rebuild(nest.body, change)
     return body
 
 

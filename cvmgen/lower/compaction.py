@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.analysis.counting import harmless
 from cvmgen.analysis.inside import Inside
-from cvmgen.analysis.list_loops import Block
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import replaced, substitute, walk
 
-ZERO = i.Const(0)
 ENTRY = "entry of the list"  # a name that no formula has
 
 
@@ -77,7 +75,7 @@ class Selected:
     stored: i.Store
 
 
-def selected(body: Block, memory: str, length: str) -> Selected | None:
+def selected(body: i.Block, memory: str, length: str) -> Selected | None:
     """The nest of a list of candidates that pass a test which knows nothing of other entries."""
     around, inner = nested(body)
     match inner:
@@ -120,7 +118,7 @@ class Rows:
     length: i.Load
 
 
-def rows_of(body: Block, memory: str, length: str) -> Rows | None:
+def rows_of(body: i.Block, memory: str, length: str) -> Rows | None:
     loops, inner = nested(body)
     match inner:
         case (i.Store(target=i.Load() as place, value=i.Select() as choice) as store,):
@@ -144,10 +142,10 @@ def rows_of(body: Block, memory: str, length: str) -> Rows | None:
     return Rows(loops[:at], loops[at], within, store, place, choice, entries.pop(), most)
 
 
-def nested(body: Block) -> tuple[tuple[i.Loop, ...], Block]:
+def nested(body: i.Block) -> tuple[tuple[i.Loop, ...], i.Block]:
     """The loops from 0 that stand in each other with nothing between, and what is in the last."""
     found: list[i.Loop] = []
-    while len(body) == 1 and isinstance(body[0], i.Loop) and body[0].low == ZERO:
+    while len(body) == 1 and isinstance(body[0], i.Loop) and body[0].low == i.ZERO:
         found.append(body[0])
         body = body[0].body
     return tuple(found), body
@@ -156,7 +154,7 @@ def nested(body: Block) -> tuple[tuple[i.Loop, ...], Block]:
 # ---------------------------------------------------------------- one nest
 
 
-def together(made: Selected, rows: Rows, inside: Inside) -> Block | None:
+def together(made: Selected, rows: Rows, inside: Inside) -> i.Block | None:
     """One nest for both: each entry's row goes behind those before it, other rows behind all.
 
     Only for rows that could be moved before it is known whether they pass: others would wait for
@@ -178,7 +176,7 @@ def together(made: Selected, rows: Rows, inside: Inside) -> Block | None:
         return None
     appended = replace(test, then=(moved, test.then[-1]))
     rest = wrapped(rows.within, replace(rows.store, value=rows.choice.otherwise))
-    body: Block = (
+    body: i.Block = (
         made.count,
         replace(candidates, body=(*lets, appended)),
         length,

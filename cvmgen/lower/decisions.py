@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.analysis.facts import Facts
-from cvmgen.analysis.list_loops import Block, decision
+from cvmgen.analysis.list_loops import decision
 from cvmgen.dtypes import INT32
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
@@ -24,7 +24,6 @@ from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.source import SpecError
 from cvmgen.typing.types import type_nest
 
-ZERO = i.Const(0)
 PARTED = (i.Select, i.Binary)
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
@@ -71,7 +70,7 @@ class Tests:
         self.span = node.span
         return replace(node, body=self.early(self.unchosen(node.body)))
 
-    def unchosen(self, body: Block) -> Block:
+    def unchosen(self, body: i.Block) -> i.Block:
         """Without a local that one branch sets, where what it is otherwise does not decide."""
         match body:
             case (
@@ -90,7 +89,7 @@ class Tests:
             case _:
                 return body
 
-    def tested(self, body: Block, decides: i.If, test: i.Compare) -> Block:
+    def tested(self, body: i.Block, decides: i.If, test: i.Compare) -> i.Block:
         """The statement that decides, and locals in front of it, for a test taken apart."""
         if isinstance(test.right, PARTED) and not isinstance(test.left, PARTED):
             test = i.Compare(MIRRORED[test.op], test.right, test.left)
@@ -131,13 +130,13 @@ class Tests:
                     divisor = i.Var(name)
                 reached = i.Compare(op, dividend, i.Binary("*", threshold, divisor))
                 divided = i.Compare(op, replace(value, right=divisor), threshold)
-                return i.Select(i.Compare(">", divisor, ZERO), reached, divided)
+                return i.Select(i.Compare(">", divisor, i.ZERO), reached, divided)
             case _:
                 return i.Compare(op, value, threshold)
 
     # -------------------------------------------------------- order
 
-    def early(self, body: Block) -> Block:
+    def early(self, body: i.Block) -> i.Block:
         """Each test as soon as the locals are there that it reads, and not before."""
         locals_: dict[str, i.Let] = {}
         for at, each in enumerate(body):
@@ -156,11 +155,11 @@ class Tests:
                     return body
         return body
 
-    def early_in(self, test: i.If) -> Block:
+    def early_in(self, test: i.If) -> i.Block:
         decides = any(isinstance(each, i.Break) for each in test.then)
         return test.then if decides else self.early(test.then)
 
-    def nested(self, locals_: dict[str, i.Let], tests: list[i.Expr], last: i.If) -> Block:
+    def nested(self, locals_: dict[str, i.Let], tests: list[i.Expr], last: i.If) -> i.Block:
         """Locals and tests in turn; what only the statements behind all tests read comes last."""
         body: list[i.Stmt] = []
         together: list[i.Expr] = []
@@ -201,19 +200,19 @@ def split_test(test: i.Expr, values: Mapping[str, i.Expr]) -> tuple[i.Expr, ...]
 
 def above(high: i.Expr, low: i.Expr, values: Mapping[str, i.Expr]) -> tuple[i.Expr, ...]:
     """Comparisons that hold together where high > low."""
-    if low == ZERO:
+    if low == i.ZERO:
         meaning = values.get(high.name, high) if isinstance(high, i.Var) else high
         match meaning:
             case i.Binary(op="*", left=one, right=other) if not_negative(
                 one, values
             ) and not_negative(other, values):
-                return (*above(one, ZERO, values), *above(other, ZERO, values))
-            case i.Binary(op="-", left=left, right=right) if left != ZERO:
+                return (*above(one, i.ZERO, values), *above(other, i.ZERO, values))
+            case i.Binary(op="-", left=left, right=right) if left != i.ZERO:
                 return above(left, right, values)
             case i.Call(function="max", arguments=arguments):
                 others = [each for each in arguments if not at_most_0(each)]
                 if len(others) == 1 and len(arguments) > 1:
-                    return above(others[0], ZERO, values)
+                    return above(others[0], i.ZERO, values)
             case _:
                 pass
     for value, function in ((high, "min"), (low, "max")):

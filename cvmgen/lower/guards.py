@@ -32,14 +32,14 @@ def counted(node: Any) -> Any:
             return node
 
 
-def block(statements: tuple[i.Stmt, ...], reals: bool) -> tuple[i.Stmt, ...]:
+def block(statements: i.Block, reals: bool) -> i.Block:
     done: list[i.Stmt] = []
     for statement in reused(statements):
         done.extend(placed(statement, reals))
     return tuple(done)
 
 
-def reused(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+def reused(statements: i.Block) -> i.Block:
     """After `let x = e`, the same e is read as x."""
     done: list[i.Stmt] = []
     rest = list(statements)
@@ -51,17 +51,17 @@ def reused(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
     return tuple(done)
 
 
-def read_as(statements: tuple[i.Stmt, ...], value: i.Expr, name: i.Var) -> tuple[i.Stmt, ...]:
+def read_as(statements: i.Block, value: i.Expr, name: i.Var) -> i.Block:
     """The statements with `name` for every `value`."""
 
     def change(node: i.Expr) -> i.Expr:
         return name if node == value else node
 
-    result: tuple[i.Stmt, ...] = rebuild(statements, change)
+    result: i.Block = rebuild(statements, change)
     return result
 
 
-def placed(statement: i.Stmt, reals: bool) -> tuple[i.Stmt, ...]:
+def placed(statement: i.Stmt, reals: bool) -> i.Block:
     match statement:
         case i.Accumulate(op="+"):
             return (guarded_sum(statement, reals),)
@@ -112,7 +112,7 @@ def rebuilt_product(factors: list[i.Expr | None], filling: i.Expr) -> i.Expr:
     return result
 
 
-def hoisted(loop: i.Loop | i.PackLoop, indices: set[str]) -> tuple[i.Stmt, ...]:
+def hoisted(loop: i.Loop | i.PackLoop, indices: set[str]) -> i.Block:
     """Locals and tests that do not depend on the loop, in front of it and around it."""
     varying = set(indices) | assigned(loop.body)
     mutable = changed(loop.body)
@@ -141,7 +141,7 @@ def guard_around(
     # Only leading conjuncts: a later one may rely on those before it.
     outer = tuple(takewhile(lambda each: steady(each, varying), tests))
     inner = tests[len(outer) :]
-    body: tuple[i.Stmt, ...] = test.then
+    body: i.Block = test.then
     if inner:
         body = (replace(test, condition=conjunction(inner)),)
     smaller = replace(loop, body=(*locals_, *body))

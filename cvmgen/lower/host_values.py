@@ -22,7 +22,7 @@ def host_values(program: i.Program) -> i.Program:
     nests = []
     for nest in program.nests:
         values = HostValues(nest, taken, known if nest.each is None else {}, shapes)
-        body: tuple[i.Stmt, ...] = rebuild(nest.body, values.change)
+        body: i.Block = rebuild(nest.body, values.change)
         if nest.each is None:
             added.setdefault(nest.case, []).extend(values.lets)
         else:
@@ -76,7 +76,7 @@ class HostValues:
         return i.Var(self.local[node])
 
 
-def guarded_items(statements: tuple[i.Stmt, ...]) -> set[i.Expr]:
+def guarded_items(statements: i.Block) -> set[i.Expr]:
     """The entries of lists that are read only where a condition holds, or in terms of which there
     may be none: the list may be too short for them in other calls."""
 
@@ -98,22 +98,22 @@ def guarded_items(statements: tuple[i.Stmt, ...]) -> set[i.Expr]:
     return items_in(statements) - items_in(rebuild(statements, unguarded))
 
 
-def stores(statements: tuple[i.Stmt, ...]) -> bool:
+def stores(statements: i.Block) -> bool:
     """Whether statements are of the free indices, not of a reduction."""
     return any(isinstance(each, i.Store) for each in walk(statements))
 
 
-def items_in(statements: tuple[i.Stmt, ...]) -> set[i.Expr]:
+def items_in(statements: i.Block) -> set[i.Expr]:
     return {each for each in walk(statements) if isinstance(each, i.Item)}
 
 
-def comprehended(statements: tuple[i.Stmt, ...]) -> set[str]:
+def comprehended(statements: i.Block) -> set[str]:
     """The indices of comprehensions."""
     indices = {each.index for each in walk(statements) if isinstance(each, i.Over)}
     return indices | {each.pack for each in walk(statements) if isinstance(each, i.OverPack)}
 
 
-def packs(statements: tuple[i.Stmt, ...]) -> set[str]:
+def packs(statements: i.Block) -> set[str]:
     """The packs that loops bind in parts."""
     loops = (each for each in walk(statements) if isinstance(each, i.PackLoop))
     return {whole_pack(loop) for loop in loops if loop.slots is not None}

@@ -16,7 +16,6 @@ from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.widths import Widths
 from cvmgen.typing.ranges import Range
 
-ZERO, ONE = i.Const(0), i.Const(1)
 # A choice of the left side by this comparison is this function of both sides.
 EXTREMES = {">=": "max", ">": "max", "<=": "min", "<": "min"}
 OPPOSITE = {"max": "min", "min": "max"}
@@ -103,9 +102,9 @@ class Idioms:
     def halved(self, value: i.Expr, exponent: i.Expr) -> i.Expr:
         """A quotient by 2^e; half of a successor without the successor, which may not fit."""
         match value:
-            case i.Binary(op="+", left=before, right=i.Const(value=1)) if exponent == ONE:
+            case i.Binary(op="+", left=before, right=i.Const(value=1)) if exponent == i.ONE:
                 name = fresh("value", self.taken)
-                half = i.Binary("shr", i.Var(name), ONE)
+                half = i.Binary("shr", i.Var(name), i.ONE)
                 return i.Bind(name, before, i.Binary("-", i.Var(name), half))
             case _:
                 return i.Binary("shr", value, exponent)
@@ -122,7 +121,7 @@ class Idioms:
             function, then, otherwise = OPPOSITE[function], left, right
         if (then, otherwise) == (left, right):
             return i.Call(function, (left, right))
-        if right == ZERO and (then, otherwise) == by_sign(function, left):
+        if right == i.ZERO and (then, otherwise) == by_sign(function, left):
             return i.Call("abs", (left,))
         return self.cut(OPPOSITE[function], left, right, then, otherwise)
 
@@ -171,14 +170,15 @@ def orders(condition: i.Expr) -> list[tuple[i.Expr, i.Expr]]:
 
 def by_sign(function: str, value: i.Expr) -> tuple[i.Expr, i.Expr]:
     """A value and its opposite, the greater one chosen by whether the value is positive."""
-    negated = i.Binary("-", ZERO, value)
+    negated = i.Binary("-", i.ZERO, value)
     return (value, negated) if function == "max" else (negated, value)
 
 
 def length(test: i.Compare, rest: i.Expr, zero: i.Expr) -> i.Expr | None:
     """How many bits a value takes, where that of 0 is said to be 0 or 1: all others take one."""
-    if zero in (ZERO, ONE) and rest == i.Call("bit_length", (test.left,)) and test.right == ZERO:
-        return rest if zero == ZERO else i.Call("max", (rest, zero))
+    bits = i.Call("bit_length", (test.left,))
+    if zero in (i.ZERO, i.ONE) and rest == bits and test.right == i.ZERO:
+        return rest if zero == i.ZERO else i.Call("max", (rest, zero))
     return None
 
 

@@ -85,7 +85,7 @@ def shapes_walked(program: i.Program, nest: i.Nest) -> set[tuple[str, i.Expr]]:
 
 def folds(
     program: i.Program, nest: i.Nest, taken: set[str], reads_inside: Proof
-) -> tuple[i.Nest, tuple[i.Stmt, ...]]:
+) -> tuple[i.Nest, i.Block]:
     """The outermost folds that read no element, no index of a loop and no real number."""
     inner = assigned(nest.body)
     found: dict[i.Expr, str] = {}

@@ -48,7 +48,7 @@ class Offsets(AffineLists):
 
     # -------------------------------------------------------- statements
 
-    def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    def block(self, statements: i.Block) -> i.Block:
         return tuple(self.statement(statement) for statement in statements)
 
     def statement(self, statement: i.Stmt) -> i.Stmt:

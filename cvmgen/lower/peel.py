@@ -14,8 +14,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 
-ZERO = i.Const(0)
-
 
 def peel_dimensions(program: i.Program) -> i.Program:
     """For targets that walk boxes by strides."""
@@ -46,12 +44,12 @@ def peeled(loop: i.PackLoop, taken: set[str]) -> i.Stmt:
             case _:
                 return node
 
-    body: tuple[i.Stmt, ...] = rebuild(loop.body, change)
+    body: i.Block = rebuild(loop.body, change)
     box = i.Part(loop.extents, i.Const(count), None)
     statement: i.Stmt = i.PackLoop(rest, box, None, body, loop.span)
     for at, index in reversed(tuple(enumerate(indices))):
         extent = i.Item(loop.extents, i.Const(at))
-        statement = i.Loop(index, ZERO, extent, (statement,), 0, loop.span)
+        statement = i.Loop(index, i.ZERO, extent, (statement,), 0, loop.span)
     return statement
 
 

@@ -17,7 +17,6 @@ from cvmgen.spec.selections import index_of, is_below
 if TYPE_CHECKING:
     from cvmgen.lower.translate import Translator
 
-ZERO = i.Const(0)
 Indices = tuple[i.Expr, ...]
 
 
@@ -34,17 +33,17 @@ class Place:
 
     @property
     def length(self) -> i.Access:
-        return access(length_name(self.name), self.indices or (ZERO,))
+        return access(length_name(self.name), self.indices or (i.ZERO,))
 
     def key(self, at: i.Expr, number: int) -> i.Access:
         return access(f"{self.name}_keys", (*self.indices, at, i.Const(number)))
 
     @property
     def spare(self) -> i.Access:
-        return access(f"{self.name}_spare", (*self.indices, ZERO))
+        return access(f"{self.name}_spare", (*self.indices, i.ZERO))
 
     def entries(self, *, ascending: bool = False) -> i.Entries:
-        return i.Entries(self.entry(ZERO), self.length, ascending)
+        return i.Entries(self.entry(i.ZERO), self.length, ascending)
 
 
 def access(name: str, index: Indices) -> i.Access:
@@ -98,14 +97,14 @@ def needed_keys(value: n.Sorted) -> tuple[n.Expr, ...]:
 
 def memory(
     translator: Translator, item: f.Definition, case: int | None
-) -> tuple[tuple[i.Scratch, ...], tuple[i.Stmt, ...]]:
+) -> tuple[tuple[i.Scratch, ...], i.Block]:
     """The memory of a list, and the host statements that find its sizes."""
     assert item.capacity is not None
     statements: list[i.Stmt] = []
     capacity = translator.expr(item.capacity)
     if not isinstance(capacity, (i.Var, i.Const)):
         name = f"{item.name}_capacity"
-        most = i.Call("max", (capacity, ZERO))
+        most = i.Call("max", (capacity, i.ZERO))
         statements.append(i.Let(name, "int", most, item.span))
         capacity = i.Var(name)
     outer = tuple(translator.expr(extent) for extent in item.ranges)
@@ -139,7 +138,7 @@ def list_nest(translator: Translator, item: f.Definition, case: int | None) -> i
     body = Filling(translator, place).block(item.body)
     translator.active.difference_update(names)
     for name, extent in reversed(tuple(zip(names, item.ranges, strict=True))):
-        body = (i.Loop(name, ZERO, translator.expr(extent), body, 0, item.span),)
+        body = (i.Loop(name, i.ZERO, translator.expr(extent), body, 0, item.span),)
     formula = translator.operator.quote(item.span)
     return i.Nest(item.name, case, None, (), body, formula, item.span)
 
@@ -152,7 +151,7 @@ class Filling:
         self.place = place
         self.span = place.span
 
-    def block(self, value: n.Expr) -> tuple[i.Stmt, ...]:
+    def block(self, value: n.Expr) -> i.Block:
         match value:
             case n.Conditional(then=then, condition=condition, otherwise=otherwise):
                 test = self.translator.expr(condition)
@@ -166,7 +165,7 @@ class Filling:
                 if not keys:
                     return filled
                 place = self.place
-                first = place.key(ZERO, 0)
+                first = place.key(i.ZERO, 0)
                 sort = i.Sort(place.entries(), first, len(keys), place.spare, self.span)
                 return (*filled, sort)
             case _:
@@ -174,9 +173,7 @@ class Filling:
                 binders = n.Binders((each,), None, None, value.span)
                 return self.filled(n.Ref("entry", "index", value.span), binders, ())
 
-    def filled(
-        self, element: n.Expr, binders: n.Binders, keys: tuple[n.Expr, ...]
-    ) -> tuple[i.Stmt, ...]:
+    def filled(self, element: n.Expr, binders: n.Binders, keys: tuple[n.Expr, ...]) -> i.Block:
         """Every entry with its keys, and at last how many there are."""
         match binders.items[0]:
             case n.IndexRange(index=index) as binder if binders.condition is None:
@@ -186,7 +183,7 @@ class Filling:
                 pass
         return self.some(element, binders, keys)
 
-    def every(self, binder: n.IndexRange, keys: tuple[n.Expr, ...]) -> tuple[i.Stmt, ...]:
+    def every(self, binder: n.IndexRange, keys: tuple[n.Expr, ...]) -> i.Block:
         """All indices of a range: each knows its place."""
         before, high = self.bound(binder.high)
         low = self.translator.expr(binder.low)
@@ -194,23 +191,21 @@ class Filling:
         with self.translator.over((narrowed,)) as (over,):
             assert isinstance(over, i.Over)
             index = i.Var(over.index)
-            at = index if low == ZERO else i.Binary("-", index, low)
+            at = index if low == i.ZERO else i.Binary("-", index, low)
             body = tuple(self.stores(at, index, keys))
         loop = i.Loop(over.index, low, high, body, 0, self.span)
         count = distance(low, high)
-        if not (low == ZERO and never_negative(binder.high, self.translator.definitions)):
-            count = i.Call("max", (count, ZERO))
+        if not (low == i.ZERO and never_negative(binder.high, self.translator.definitions)):
+            count = i.Call("max", (count, i.ZERO))
         return (*before, loop, i.Store(self.place.length, count, self.span))
 
-    def some(
-        self, element: n.Expr, binders: n.Binders, keys: tuple[n.Expr, ...]
-    ) -> tuple[i.Stmt, ...]:
+    def some(self, element: n.Expr, binders: n.Binders, keys: tuple[n.Expr, ...]) -> i.Block:
         """Those of a range that pass a test, one behind the other."""
         translator, span = self.translator, self.span
         count = translator.fresh("count")
         translator.active.add(count)
         translator.growing[self.place.name] = i.Var(count)
-        before: tuple[i.Stmt, ...] = ()
+        before: i.Block = ()
         with translator.over(binders.items) as (over,):
             test = translator.condition(binders)
             test = None if test is None else translator.shared(test)
@@ -219,12 +214,12 @@ class Filling:
             assert isinstance(over, i.Over)
             before, high = self.bound(binders.items[0].high)
             over = i.Over(over.index, over.low, high)
-        body: tuple[i.Stmt, ...] = (*stores, i.Accumulate(count, "+", i.Const(1), span))
+        body: i.Block = (*stores, i.Accumulate(count, "+", i.Const(1), span))
         if test is not None:
             body = (i.If(test, body, (), span),)
         del translator.growing[self.place.name]
         translator.active.discard(count)
-        start = i.Let(count, "int", ZERO, span)
+        start = i.Let(count, "int", i.ZERO, span)
         assert isinstance(over, i.Over)
         loop = i.Loop(over.index, over.low, over.high, body, 0, span)
         return (*before, start, loop, i.Store(self.place.length, i.Var(count), span))
@@ -235,7 +230,7 @@ class Filling:
             value = self.translator.with_where(key)
             yield i.Store(self.place.key(at, number), value, key.span)
 
-    def bound(self, high: n.Expr) -> tuple[tuple[i.Stmt, ...], i.Expr]:
+    def bound(self, high: n.Expr) -> tuple[i.Block, i.Expr]:
         """The end of a range; one that reads elements as a local in front of the loop."""
         translator = self.translator
         value = translator.expr(high)

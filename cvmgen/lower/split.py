@@ -66,7 +66,7 @@ class Split:
         self.taken = taken
         self.host: list[i.Stmt] = []
 
-    def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    def block(self, statements: i.Block) -> i.Block:
         return tuple(self.statement(statement) for statement in statements)
 
     def statement(self, statement: i.Stmt) -> i.Stmt:
@@ -119,7 +119,7 @@ class Split:
 
     def pack_loop(self, loop: i.PackLoop) -> i.PackLoop:
         entries = Entries(loop.pack)
-        body: tuple[i.Stmt, ...] = rebuild(loop.body, entries.collect)
+        body: i.Block = rebuild(loop.body, entries.collect)
         if loop.slots is not None or loop.pack in names_in(body) or len(entries.factors) != 1:
             return loop
         if SLOT.name in self.local or not self.is_host(loop.extents):
@@ -170,17 +170,17 @@ class Split:
         return i.Var(name)
 
 
-def exchanged(body: tuple[i.Stmt, ...], values: Mapping[i.Expr, i.Expr]) -> tuple[i.Stmt, ...]:
+def exchanged(body: i.Block, values: Mapping[i.Expr, i.Expr]) -> i.Block:
     """The statements with some expressions replaced by others."""
 
     def change(node: i.Expr) -> i.Expr:
         return values.get(node, node) if isinstance(node, i.Binary) else node
 
-    result: tuple[i.Stmt, ...] = rebuild(body, change)
+    result: i.Block = rebuild(body, change)
     return result
 
 
-def divisors(body: tuple[i.Stmt, ...], index: i.Var) -> Iterator[i.Expr]:
+def divisors(body: i.Block, index: i.Var) -> Iterator[i.Expr]:
     """By what an index, or an expression with it, is divided."""
     for node in walk(body):
         match node:

@@ -63,11 +63,9 @@ class Translator:
         prepare = self.items(self.operator.items, None, nests)
         return i.Program(self.operator, prepare, tuple(nests), tuple(self.scratch))
 
-    def items(
-        self, items: tuple[f.Item, ...], case: int | None, nests: list[i.Nest]
-    ) -> tuple[i.Stmt, ...]:
+    def items(self, items: tuple[f.Item, ...], case: int | None, nests: list[i.Nest]) -> i.Block:
         statements: list[i.Stmt] = []
-        branches: list[tuple[i.Expr, tuple[i.Stmt, ...]]] = []
+        branches: list[tuple[i.Expr, i.Block]] = []
         for item in items:
             match item:
                 case f.Equation():
@@ -171,7 +169,7 @@ class Translator:
         formula = self.operator.quote(item.span)
         return i.Nest(item.tensor, case, None, (), body, formula, item.span)
 
-    def loops(self, item: f.Equation, binders: tuple[n.Binder, ...]) -> tuple[i.Stmt, ...]:
+    def loops(self, item: f.Equation, binders: tuple[n.Binder, ...]) -> i.Block:
         if not binders:
             return self.store(item)
         binder, rest = binders[0], binders[1:]
@@ -179,7 +177,7 @@ class Translator:
             body = self.loops(item, rest)
         return (loop_over(over, body, item.span),)
 
-    def store(self, item: f.Equation) -> tuple[i.Stmt, ...]:
+    def store(self, item: f.Equation) -> i.Block:
         index = tuple((self.expr(slot.value), slot.pack) for slot in item.slots)
         value = self.with_where(item.value)
         store = i.Store(i.Access(item.tensor, None, index), value, item.span)
@@ -543,7 +541,7 @@ def identity(expr: i.Expr) -> i.Expr:
             return expr
 
 
-def loop_over(over: i.Over | i.OverPack, body: tuple[i.Stmt, ...], span: Span) -> i.Stmt:
+def loop_over(over: i.Over | i.OverPack, body: i.Block, span: Span) -> i.Stmt:
     match over:
         case i.Over(index=index, low=low, high=high):
             return i.Loop(index, low, high, body, 0, span)

@@ -55,12 +55,12 @@ def unfold_all(program: i.Program) -> i.Program:
     return replace(program, prepare=prepare, nests=nests)
 
 
-def taken(statements: tuple[i.Stmt, ...]) -> frozenset[str]:
+def taken(statements: i.Block) -> frozenset[str]:
     """The names that new locals must not take: those read and those set."""
     return names_in(statements) | assigned(statements)
 
 
-def unfold_bindings(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+def unfold_bindings(statements: i.Block) -> i.Block:
     """Only the bindings, by substitution: for a target with comprehensions of its own."""
 
     def inline(node: i.Expr) -> i.Expr:
@@ -69,7 +69,7 @@ def unfold_bindings(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
             return body
         return node
 
-    result: tuple[i.Stmt, ...] = rebuild(statements, inline)
+    result: i.Block = rebuild(statements, inline)
     return result
 
 
@@ -129,7 +129,7 @@ class Unfold:
         self.out: list[i.Stmt] = []
         self.span: Span
 
-    def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    def block(self, statements: i.Block) -> i.Block:
         outer, self.out = self.out, []
         for statement in statements:
             self.statement(statement)
@@ -209,7 +209,7 @@ class Unfold:
         default = statement.default
         self.out.append(replace(statement, low=low, high=high, default=default))
 
-    def cases(self, branches: tuple[tuple[i.Expr, tuple[i.Stmt, ...]], ...]) -> None:
+    def cases(self, branches: tuple[tuple[i.Expr, i.Block], ...]) -> None:
         """Conditions first, so that each branch is one block of its own."""
         span = self.span
         done = []
@@ -281,7 +281,7 @@ class Unfold:
             case i.PrecisionOf(which=which):
                 return expr if which is None else replace(expr, which=self.expr(which))
 
-    def apart(self, expr: i.Expr) -> tuple[tuple[i.Stmt, ...], i.Expr]:
+    def apart(self, expr: i.Expr) -> tuple[i.Block, i.Expr]:
         """An expression with the statements that must run before it, kept separate.
 
         Locals that can be computed at any time are not kept: they join the open block.
@@ -294,9 +294,7 @@ class Unfold:
             return (), result
         return tuple(statements), result
 
-    def inside(
-        self, expr: i.Expr, over: tuple[i.Over | i.OverPack, ...]
-    ) -> tuple[tuple[i.Stmt, ...], i.Expr]:
+    def inside(self, expr: i.Expr, over: tuple[i.Over | i.OverPack, ...]) -> tuple[i.Block, i.Expr]:
         """An expression for the body of loops, with the statements before it."""
         outer, self.out = self.out, []
         packs = {each.pack for each in over if isinstance(each, i.OverPack) and each.slots}
@@ -373,7 +371,7 @@ class Unfold:
                 self.put(name, "list", self.expr(entry), every=pack)
             return
         block, value = self.inside(expr.element, expr.over)
-        body: tuple[i.Stmt, ...] = (*block, i.Append(name, expr.kind, value, span))
+        body: i.Block = (*block, i.Append(name, expr.kind, value, span))
         self.out.extend(self.around(expr.over, expr.condition, body))
 
     def put(self, name: str, kind: str, value: i.Expr, *, every: bool) -> None:
@@ -397,8 +395,8 @@ class Unfold:
         self,
         over: tuple[i.Over | i.OverPack, ...],
         condition: i.Expr | None,
-        body: tuple[i.Stmt, ...],
-    ) -> tuple[i.Stmt, ...]:
+        body: i.Block,
+    ) -> i.Block:
         """`body` inside the filter inside the loops."""
         span = self.span
         if condition is not None:
@@ -412,13 +410,13 @@ class Unfold:
         # Bounds of the loops may need statements of their own.
         return self.block(body) if self.everything else body
 
-    def positions(self, over: i.OverPack, body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    def positions(self, over: i.OverPack, body: i.Block) -> i.Block:
         """A loop over the positions of a box, the multi-index of each in a local list.
 
         Where only a part of a pack runs, its entries are written to their places in the pack.
         """
         span, pack, box, slots = self.span, over.pack, over.extents, over.slots
-        before: tuple[i.Stmt, ...] = ()
+        before: i.Block = ()
         if slots is not None:
             box = i.Var(self.fresh(f"{pack}_extents"))
             before = (i.Let(box.name, "list", over.extents, span),)

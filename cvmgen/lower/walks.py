@@ -33,7 +33,7 @@ def walk_boxes(program: i.Program) -> i.Program:
     return replace(program, prepare=insert(program.prepare, added), nests=tuple(nests))
 
 
-def one_tensor(nest: i.Nest) -> tuple[i.Stmt, ...]:
+def one_tensor(nest: i.Nest) -> i.Block:
     """A nest over a variadic input reads the tensor that it is given."""
     if nest.each is None:
         return nest.body
@@ -44,7 +44,7 @@ def one_tensor(nest: i.Nest) -> tuple[i.Stmt, ...]:
             return replace(node, which=None)
         return node
 
-    body: tuple[i.Stmt, ...] = rebuild(nest.body, change)
+    body: i.Block = rebuild(nest.body, change)
     return body
 
 
@@ -74,7 +74,7 @@ class Walks:
     def fresh(self, name: str) -> str:
         return fresh(name, self.taken)
 
-    def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    def block(self, statements: i.Block) -> i.Block:
         return tuple(self.statement(statement) for statement in statements)
 
     def statement(self, statement: i.Stmt) -> i.Stmt:

@@ -98,7 +98,7 @@ class Widths:
 
     # -------------------------------------------------------- statements
 
-    def block(self, statements: tuple[i.Stmt, ...]) -> None:
+    def block(self, statements: i.Block) -> None:
         for statement in statements:
             self.statement(statement)
 

@@ -139,13 +139,13 @@ def gather(subject: Subject) -> Roles | None:
     return roles if found else None
 
 
-def innermost(body: tuple[i.Stmt, ...]) -> tuple[str, ...]:
+def innermost(body: i.Block) -> tuple[str, ...]:
     """The loops without loops in them whose iterations share nothing."""
     last = (each for each in lowest(body) if not carried(each))
     return tuple(dict.fromkeys(each.index for each in last))
 
 
-def lowest(body: tuple[i.Stmt, ...]) -> list[i.Loop]:
+def lowest(body: i.Block) -> list[i.Loop]:
     """The loops without loops in them."""
     loops = [each for each in walk(body) if isinstance(each, i.Loop)]
     return [each for each in loops if not any(isinstance(b, i.Loop) for b in walk(each.body))]
@@ -155,7 +155,7 @@ def other(subject: Subject) -> Roles:
     return {"outer": outermost(subject.body)}
 
 
-def outermost(body: tuple[i.Stmt, ...]) -> tuple[str, ...]:
+def outermost(body: i.Block) -> tuple[str, ...]:
     """The loops around everything else, each with nothing between it and the next, as long as
     those around do not decide how often one runs; of a choice, those of both branches."""
     match body:
@@ -187,7 +187,7 @@ def window(subject: Subject) -> Roles | None:
         return None
     taps, guards = [], []
     values: dict[str, i.Expr] = {}
-    body: tuple[i.Stmt, ...] = (found.sweep,)
+    body: i.Block = (found.sweep,)
     while not isinstance(body[-1], i.Accumulate):
         *between, last = body
         if not all(isinstance(each, i.Let) for each in between):
@@ -269,7 +269,7 @@ class Summed:
     """A nest that combines elements for each result: the loops around, and the sweep."""
 
     around: tuple[i.Loop, ...]
-    body: tuple[i.Stmt, ...]  # of the innermost of those
+    body: i.Block  # of the innermost of those
     sweep: i.Loop
 
     @property
@@ -307,7 +307,7 @@ def summed(subject: Subject) -> Summed | None:
     return Summed(tuple(around), body, sweeps[0]) if carried(sweeps[0]) else None
 
 
-def chain(body: tuple[i.Stmt, ...]) -> list[i.Loop]:
+def chain(body: i.Block) -> list[i.Loop]:
     """Loops that stand in each other with nothing but locals between, none of which they change."""
     found: list[i.Loop] = []
     while body:

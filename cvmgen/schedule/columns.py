@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, replaced, substitute
-from cvmgen.schedule.guards import ONE, ZERO
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.windows import Windows, minus, plus, times
 
 # What loops are for: the roles that `separate` makes, in order.
@@ -38,10 +37,10 @@ class Columns:
     def __init__(self, found: Windows, column: str, used: set[str]) -> None:
         self.found, side, span = found, found.columns, found.results.span
         last = plus(times(plus(found.results.high, i.Const(-1)), side.step), side.reach)
-        self.start = side.first(ZERO)
-        count = i.Let(fresh(f"{column}s", used), "i64", plus(last, ONE), span)
+        self.start = side.first(i.ZERO)
+        count = i.Let(fresh(f"{column}s", used), "i64", plus(last, i.ONE), span)
         self.count = i.Var(count.name)
-        first = i.Call("max_i64", (ZERO, minus(ZERO, self.start)))
+        first = i.Call("max_i64", (i.ZERO, minus(i.ZERO, self.start)))
         end = i.Call("min_i64", (self.count, minus(side.extent, self.start)))
         low = i.Let(
             fresh(f"{column}_low", used), "i64", i.Call("min_i64", (first, self.count)), span
@@ -51,13 +50,13 @@ class Columns:
         self.high = i.Var(high.name)
         self.locals_ = count, low, high
 
-    def combined(self, column: i.Expr, target: i.Load) -> Block:
+    def combined(self, column: i.Expr, target: i.Load) -> i.Block:
         """What a column amounts to."""
         total = self.found.total
         sweep = self.into(total.name, column)
         return (total, *sweep, i.Store(target, i.Var(total.name), total.span))
 
-    def into(self, local: str, column: i.Expr) -> Block:
+    def into(self, local: str, column: i.Expr) -> i.Block:
         """The elements of a column into a local."""
         found, side = self.found, self.found.columns
         value = substitute(found.element, {side.place: plus(column, self.start)})
@@ -68,13 +67,13 @@ class Columns:
         """Columns in the padding amount to nothing."""
         assert self.found.empty is not None
         body = (i.Store(target, self.found.empty, self.found.total.span),)
-        left = i.Loop(column, ZERO, self.low, body, 0, self.found.total.span)
+        left = i.Loop(column, i.ZERO, self.low, body, 0, self.found.total.span)
         return left, replace(left, low=self.high, high=self.count)
 
-    def along(self, result: i.Expr, column: i.Load) -> Block:
+    def along(self, result: i.Expr, column: i.Load) -> i.Block:
         """A result, from the columns of its window."""
         found, side = self.found, self.found.columns
         value = replaced(found.value, lambda each: column if each == found.element else each)
         sweep = replace(side.tap, body=(replace(found.accumulate, value=value),))
-        after: Block = substitute(found.after, {found.results.index: result})
+        after: i.Block = substitute(found.after, {found.results.index: result})
         return (found.total, sweep, *after)

@@ -11,7 +11,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 
-ZERO = i.Const(0)
 # What no vector instruction does.
 SCALAR = (i.Loop, i.Copy, i.Turn, i.Slide, i.Fetch, i.Fill, i.Break, i.Overflow)
 # What goes over many elements at once, or orders them.
@@ -26,7 +25,7 @@ class Locals:
     arrays: Mapping[str, str]
 
     @classmethod
-    def of(cls, body: tuple[i.Stmt, ...]) -> Locals:
+    def of(cls, body: i.Block) -> Locals:
         types = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
         arrays = {each.name: each.type for each in walk(body) if isinstance(each, i.Array)}
         return cls(types, arrays)
@@ -69,7 +68,7 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
     return ""
 
 
-def own_place(body: tuple[i.Stmt, ...], tensor: str, index: str) -> i.Expr | None:
+def own_place(body: i.Block, tensor: str, index: str) -> i.Expr | None:
     """Where each iteration has its only element of a tensor, another one than all others have;
     None where it has none, or where a statement goes over many elements."""
     places = {
@@ -82,14 +81,14 @@ def own_place(body: tuple[i.Stmt, ...], tensor: str, index: str) -> i.Expr | Non
     line = algebra.linear(place, [i.Var(index)], frozenset({index, *assigned(body)}))
     if line is None:
         return None
-    match line[0].get(i.Var(index), ZERO):
+    match line[0].get(i.Var(index), i.ZERO):
         case i.Const(value=step) if step != 0:
             return place
         case _:
             return None
 
 
-def have_room(body: tuple[i.Stmt, ...], loop: i.Loop, count: int) -> bool:
+def have_room(body: i.Block, loop: i.Loop, count: int) -> bool:
     """Whether the arrays of a nest that a loop goes through have elements for so many iterations:
     where they have not, it never has as many, and compilers warn of what never runs."""
     lengths = {each.name: each.length for each in walk(body) if isinstance(each, i.Array)}
@@ -100,7 +99,7 @@ def have_room(body: tuple[i.Stmt, ...], loop: i.Loop, count: int) -> bool:
         if count <= lengths.get(each.tensor, count):
             continue
         line = algebra.linear(each.offset, [index], varying)
-        if line is None or line[0].get(index, ZERO) != ZERO:
+        if line is None or line[0].get(index, i.ZERO) != i.ZERO:
             return False
     return True
 

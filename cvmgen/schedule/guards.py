@@ -11,8 +11,6 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import substitute
 
-ZERO, ONE = i.Const(0), i.Const(1)
-
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -54,14 +52,14 @@ def slope(place: i.Expr, index: str, facts: Facts) -> Slope | None:
     found = algebra.linear(place, [i.Var(index)], frozenset({index}))
     if found is None:
         return None
-    factor = found[0].get(i.Var(index), ZERO)
+    factor = found[0].get(i.Var(index), i.ZERO)
     return Slope(factor, found[1]) if facts.positive(factor) else None
 
 
 def first_from(low: i.Expr, line: Slope) -> i.Expr:
     """The least index whose place is not below."""
     distance = algebra.simplify(algebra.normal(i.Binary("-", low, line.rest)))
-    return distance if line.factor == ONE else i.Call("ceildiv", (distance, line.factor))
+    return distance if line.factor == i.ONE else i.Call("ceildiv", (distance, line.factor))
 
 
 def inlined_values(statements: Iterable[i.Stmt]) -> dict[str, i.Expr]:

@@ -10,7 +10,6 @@ from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import MOST_NODES, MOST_ROOM, Use
-from cvmgen.schedule.rewriting import Block
 from cvmgen.schedule.subject import Subject
 
 
@@ -57,7 +56,7 @@ def faults(subject: Subject) -> Iterator[str]:
         yield f"arrays of {room} bytes have no room among the locals of a thread"
 
 
-def in_threads(body: Block) -> set[str]:
+def in_threads(body: i.Block) -> set[str]:
     """The loops that run in threads, each with those that are counted with it."""
     found = set()
     for each in walk(body):
@@ -82,7 +81,7 @@ def together(loop: i.Loop) -> tuple[i.Loop, ...] | None:
     return None if any(each.vector for each in found[1:]) else found
 
 
-def most_room(body: Block) -> int:
+def most_room(body: i.Block) -> int:
     """The bytes of the arrays that are there at once."""
     own, inner = 0, 0
     for each in body:

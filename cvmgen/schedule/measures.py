@@ -10,7 +10,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.subject import Subject
 
-ONE = i.Const(1)
 Measure = Callable[[Subject, i.Loop], list[i.Expr]]
 """Factors whose product says how much a loop does."""
 
@@ -79,7 +78,7 @@ def parallel(loop: i.Loop) -> list[i.Loop]:
     return found
 
 
-def deepest(body: tuple[i.Stmt, ...]) -> list[i.Loop | Run]:
+def deepest(body: i.Block) -> list[i.Loop | Run]:
     """The loops and runs in each other, along the way on which there are most."""
     best: list[i.Loop | Run] = []
     for each in body:
@@ -102,7 +101,7 @@ def product(extents: list[i.Expr]) -> i.Expr:
     for extent in extents:
         for factor in factors(extent):
             result = factor if result is None else i.Binary("*", result, factor)
-    return ONE if result is None else result
+    return i.ONE if result is None else result
 
 
 def factors(expr: i.Expr) -> list[i.Expr]:
@@ -124,7 +123,7 @@ def count(statement: i.Loop | Run) -> i.Expr:
             return statement.count
 
 
-def repeated(body: tuple[i.Stmt, ...]) -> Iterator[i.Loop | Run]:
+def repeated(body: i.Block) -> Iterator[i.Loop | Run]:
     """The loops and runs of a block; of a choice, those of the first branch."""
     for each in body:
         match each:

@@ -13,8 +13,6 @@ from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.subject import Subject
 
-ZERO, ONE = i.Const(0), i.Const(1)
-
 
 @dataclass(frozen=True, slots=True)
 class Path:
@@ -50,7 +48,7 @@ def move_of(subject: Subject) -> tuple[Path, i.Move] | None:
     return found, i.Move(kind, loaded_kind, *to, *source, box(found), found.store.span)
 
 
-def path(body: tuple[i.Stmt, ...]) -> Path | None:
+def path(body: i.Block) -> Path | None:
     loops: list[i.Loop] = []
     starts: dict[str, i.Call] = {}
     while True:
@@ -122,7 +120,7 @@ def by_loops(found: Path, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | Non
         return None
     if any(names_in(each.high) & found.indices for each in found.loops):
         return None
-    steps = (coefficients.get(i.Var(each.index), ZERO) for each in found.loops)
+    steps = (coefficients.get(i.Var(each.index), i.ZERO) for each in found.loops)
     return i.ListOf(tuple((step, False) for step in steps))
 
 
@@ -140,10 +138,10 @@ def by_rows(subject: Subject, found: Path, coefficients: Mapping[i.Expr, i.Expr]
         return None
     for name, start in found.starts.items():
         _, _, steps = start.arguments
-        last = coefficients.get(run, ZERO)
-        if coefficients == {i.Var(name): ONE, run: last} and is_call(lets, last, "last", steps):
+        last = coefficients.get(run, i.ZERO)
+        if coefficients == {i.Var(name): i.ONE, run: last} and is_call(lets, last, "last", steps):
             return steps
-    if algebra.equal(coefficients.get(row, ZERO), length) and coefficients.get(run) == ONE:
+    if algebra.equal(coefficients.get(row, i.ZERO), length) and coefficients.get(run) == i.ONE:
         return i.Call("strides", (extents,)) if len(coefficients) == 2 else None
     return None
 

@@ -11,8 +11,6 @@ from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.schedule.actions.expand import combined
 from cvmgen.schedule.columns import RUN, SIDE, Columns, Names
-from cvmgen.schedule.guards import ONE, ZERO
-from cvmgen.schedule.rewriting import Block
 from cvmgen.schedule.windows import minus, plus, times
 
 TWO = i.Const(2)
@@ -44,12 +42,12 @@ class Pairs:
         found = columns.found
         side, span = found.columns, found.total.span
         plain = all(isinstance(each, (i.Let, i.Store)) for each in found.after)
-        near = side.apart == ONE and (side.step == TWO or not isinstance(side.step, i.Const))
+        near = side.apart == i.ONE and (side.step == TWO or not isinstance(side.step, i.Const))
         few = not isinstance(side.tap.high, i.Const) or side.tap.high.value in (2, TAPS)
         if not (plain and near and few and found.total.type in SLIDING):
             return None
         room = minus(plus(columns.low, i.Const(TAPS)), side.tap.high)
-        low = halved(i.Call("max_i64", (ZERO, room)))
+        low = halved(i.Call("max_i64", (i.ZERO, room)))
         high = halved(minus(plus(columns.high, TWO), side.tap.high))
         first = i.Let(names.local(f"{names.base}_first"), "i64", low, span)
         ends = i.Call("min_i64", (found.results.high, high))
@@ -70,7 +68,7 @@ class Pairs:
         ]
         return conjunction([each for each in tests if names_in(each)])
 
-    def body(self) -> Block:
+    def body(self) -> i.Block:
         """The results of a line."""
         span, taps = self.columns.found.results.span, self.columns.found.columns.tap.high
         if isinstance(taps, i.Const):
@@ -88,7 +86,7 @@ class Pairs:
         beside = i.Let(names.local(f"{names.base}_beside"), "i64", place, results.span)
         body = substitute(results.body, {results.index: i.Var(beside.name)})
         number = plus(minus(results.high, high), low)
-        return i.Loop(index.name, ZERO, number, (beside, *body), 0, results.span)
+        return i.Loop(index.name, i.ZERO, number, (beside, *body), 0, results.span)
 
     def runs(self, taps: int) -> i.Loop:
         found, names = self.columns.found, self.names
@@ -100,7 +98,7 @@ class Pairs:
         pair = plus(times(i.Var(at.name), TWO), i.Const(taps - 2))
         column = i.Let(names.local(f"{names.base}_column"), "i64", pair, span)
         halves = self.array("first"), self.array("second")
-        body: Block = (at, column, *self.apart(halves, i.Var(column.name)))
+        body: i.Block = (at, column, *self.apart(halves, i.Var(column.name)))
         values: Sequence[i.Array] = halves
         if taps == TAPS:
             before = self.array("before")
@@ -109,7 +107,7 @@ class Pairs:
         body += (self.results(values, i.Var(at.name)),)
         return i.Loop(index, low, high, body, 0, span, step=LENGTH)
 
-    def apart(self, halves: Sequence[i.Array], column: i.Expr) -> Block:
+    def apart(self, halves: Sequence[i.Array], column: i.Expr) -> i.Block:
         """The columns of a run, side by side at first, and then those of pairs apart."""
         columns, names, span = self.columns, self.names, self.columns.found.total.span
         beside = self.array("beside", 2 * LENGTH)
@@ -126,12 +124,12 @@ class Pairs:
         )
         return (
             beside,
-            i.Loop(side, ZERO, i.Const(2 * LENGTH), sides, 0, span),
+            i.Loop(side, i.ZERO, i.Const(2 * LENGTH), sides, 0, span),
             *halves,
-            i.Loop(pair, ZERO, i.Const(LENGTH), stores, 0, span),
+            i.Loop(pair, i.ZERO, i.Const(LENGTH), stores, 0, span),
         )
 
-    def slid(self, before: i.Array, second: i.Array, column: i.Expr) -> Block:
+    def slid(self, before: i.Array, second: i.Array, column: i.Expr) -> i.Block:
         """The second columns of the pairs in front of those of a run, whose first one begins with
         a column. There may be none in front of the first pair of a line."""
         columns, total = self.columns, self.columns.found.total
@@ -139,8 +137,8 @@ class Pairs:
         name = self.names.local(f"{total.name}_ahead")
         ahead = i.Let(name, total.type, columns.found.empty, total.span)
         inside = i.Compare("<", columns.low, column)
-        sweep = columns.into(name, minus(column, ONE))
-        to, source = (i.Load(each.name, None, ZERO) for each in (before, second))
+        sweep = columns.into(name, minus(column, i.ONE))
+        to, source = (i.Load(each.name, None, i.ZERO) for each in (before, second))
         slide = i.Slide(total.type, to, source, i.Var(name), before.length, total.span)
         return (ahead, i.If(inside, sweep, (), total.span), before, slide)
 
@@ -151,9 +149,9 @@ class Pairs:
         total: i.Expr = value
         for each in others:
             total = combined(found.accumulate.op, found.total.type, total, each)
-        after: Block = substitute(found.after, {found.results.index: plus(at, i.Var(near))})
+        after: i.Block = substitute(found.after, {found.results.index: plus(at, i.Var(near))})
         body = (replace(found.total, value=total), *after)
-        return i.Loop(near, ZERO, i.Const(LENGTH), body, 0, found.total.span)
+        return i.Loop(near, i.ZERO, i.Const(LENGTH), body, 0, found.total.span)
 
     def array(self, name: str, length: int = LENGTH) -> i.Array:
         total = self.columns.found.total

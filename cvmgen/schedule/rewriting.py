@@ -9,10 +9,8 @@ from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute, walk
 
-Block = tuple[i.Stmt, ...]
 
-
-def rewritten(body: Block, change: Callable[[i.Stmt], Block | None]) -> Block:
+def rewritten(body: i.Block, change: Callable[[i.Stmt], i.Block | None]) -> i.Block:
     """The block with what `change` makes of each statement; where that is None, of those in it."""
     done: list[i.Stmt] = []
     for statement in body:
@@ -21,7 +19,7 @@ def rewritten(body: Block, change: Callable[[i.Stmt], Block | None]) -> Block:
     return tuple(done)
 
 
-def inside(statement: i.Stmt, change: Callable[[i.Stmt], Block | None]) -> i.Stmt:
+def inside(statement: i.Stmt, change: Callable[[i.Stmt], i.Block | None]) -> i.Stmt:
     match statement:
         case i.Loop(body=body):
             return replace(statement, body=rewritten(body, change))
@@ -33,12 +31,12 @@ def inside(statement: i.Stmt, change: Callable[[i.Stmt], Block | None]) -> i.Stm
             return statement
 
 
-def loops(body: Block, names: Collection[str]) -> Iterator[i.Loop]:
+def loops(body: i.Block, names: Collection[str]) -> Iterator[i.Loop]:
     """The loops of these indices, those around others first."""
     return (each for each in walk(body) if isinstance(each, i.Loop) and each.index in names)
 
 
-def placed(body: Block) -> Block:
+def placed(body: i.Block) -> i.Block:
     """The block with the places of elements as short as what is known makes them."""
 
     def change(node: i.Expr) -> i.Expr:
@@ -48,17 +46,17 @@ def placed(body: Block) -> Block:
             case _:
                 return node
 
-    result: Block = rebuild(body, change)
+    result: i.Block = rebuild(body, change)
     return result
 
 
-def renamed(body: Block, old: str, new: str) -> Block:
+def renamed(body: i.Block, old: str, new: str) -> i.Block:
     """The block with another name for an index."""
-    result: Block = substitute(body, {old: i.Var(new)})
+    result: i.Block = substitute(body, {old: i.Var(new)})
     return result
 
 
-def with_names(body: Block, new: Mapping[str, str]) -> Block:
+def with_names(body: i.Block, new: Mapping[str, str]) -> i.Block:
     """The block with other names for the indices of loops."""
 
     def change(node: object) -> object:
@@ -66,6 +64,6 @@ def with_names(body: Block, new: Mapping[str, str]) -> Block:
             return replace(node, index=new[node.index])
         return node
 
-    loops_named: Block = rebuild(body, change)
-    named: Block = substitute(loops_named, {old: i.Var(name) for old, name in new.items()})
+    loops_named: i.Block = rebuild(body, change)
+    named: i.Block = substitute(loops_named, {old: i.Var(name) for old, name in new.items()})
     return named

@@ -16,8 +16,7 @@ from cvmgen.ir.logic import conjunction
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
 from cvmgen.schedule.actions.expand import combined
-from cvmgen.schedule.guards import ONE, ZERO
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.windows import Side, Windows, plus, times
 from cvmgen.source import Span
 
@@ -70,7 +69,7 @@ class Axis:
     def tap(self, phase: i.Expr, step: i.Expr) -> i.Expr:
         """How far a tap is from the first in the copy, where a phase and a step are so far."""
         distance = times(i.Var(self.side.tap.index), self.side.apart)
-        if self.side.step == ONE:
+        if self.side.step == i.ONE:
             return times(distance, step)
         between = times(i.Binary("rem", distance, self.side.step), phase)
         return plus(between, times(i.Binary("truncdiv", distance, self.side.step), step))
@@ -79,9 +78,9 @@ class Axis:
 def axis(side: Side, extent: i.Expr, room: int, names: Names) -> Axis:
     """The side without how many results a block has."""
     reach, limit = side.reach, i.Const(room + 1)  # what is as far as that fits nowhere
-    phases: i.Expr = ONE
-    if side.step != ONE:
-        phases = names.let(f"{side.index}_phases", least(side.step, plus(reach, ONE)))
+    phases: i.Expr = i.ONE
+    if side.step != i.ONE:
+        phases = names.let(f"{side.index}_phases", least(side.step, plus(reach, i.ONE)))
         reach = i.Binary("truncdiv", reach, side.step)
     reach = names.let(f"{side.index}_reach", least(reach, limit))
     return Axis(side, extent, phases, reach, extent)
@@ -101,7 +100,7 @@ class Staging:
         self.pitch = names.let(f"{x.name}_pitch", plus(along, x.reach))
         width = least(times(self.pitch, x.phases), i.Const(room + 1))
         self.y: Axis | None = None
-        self.held: i.Expr = ONE
+        self.held: i.Expr = i.ONE
         if rows is not None:
             width = names.let(f"{x.name}_width", width)
             y = axis(rows, around.high, room, names)
@@ -128,23 +127,23 @@ class Staging:
         if self.y is None:
             tests.append(i.Compare("<=", self.size, i.Const(self.room)))
         else:
-            tests.append(i.Compare(">=", self.y.most, ONE))
+            tests.append(i.Compare(">=", self.y.most, i.ONE))
         results = self.per_block(lambda each: each.most)
         return conjunction((*tests, i.Compare(">", times(results, taps), self.size)))
 
     def table(self) -> i.Stmt:
         """Where each tap is in the copy, from the first one on."""
-        place = self.x.tap(self.plane, ONE)
+        place = self.x.tap(self.plane, i.ONE)
         if self.y is not None:
             place = plus(self.y.tap(times(self.x.phases, self.plane), self.pitch), place)
-        body: Block = (i.Store(i.Load(self.taps.name, None, self.number()), place, self.span),)
+        body: i.Block = (i.Store(i.Load(self.taps.name, None, self.number()), place, self.span),)
         for each in reversed(self.axes):
             body = (replace(each.side.tap, body=body),)
         return i.If(i.Var(self.staged.name), body, (), self.span)
 
     def number(self) -> i.Expr:
         """The number of a tap by its indices, row by row."""
-        number: i.Expr = ZERO
+        number: i.Expr = i.ZERO
         for each in self.axes:
             tap = each.side.tap
             number = plus(times(number, tap.high), i.Var(tap.index))
@@ -152,12 +151,12 @@ class Staging:
 
     def per_block(self, factor: Callable[[Axis], i.Expr]) -> i.Expr:
         """The product over the sides."""
-        product: i.Expr = ONE
+        product: i.Expr = i.ONE
         for each in self.axes:
             product = times(product, factor(each))
         return product
 
-    def body(self, roles: Sequence[str], made: Made) -> Block:
+    def body(self, roles: Sequence[str], made: Made) -> i.Block:
         """The loops over blocks; the names of what is made go to those of their roles."""
         taps, blocks, filled, flat, finished = roles
         index = {
@@ -177,58 +176,58 @@ class Staging:
             i.Array(self.window, self.found.kind, self.room, self.span),
             i.Array(self.totals, self.found.total.type, self.room, self.span),
         )
-        body: Block = (*arrays, count, *self.begun(lane, count, element))
+        body: i.Block = (*arrays, count, *self.begun(lane, count, element))
         body += self.swept(lane, count, self.filled(index[filled], place), tap)
         body += self.finished(index[finished], place)
         for each in reversed(self.axes):
             number = i.Call("ceildiv", (each.extent, each.most))
             limit = self.names.let(f"{each.name}_{blocks}s", number)
             inner = (*place.locals_[each.name], *body)
-            body = (i.Loop(index[blocks][each.name], ZERO, limit, inner, 0, self.span),)
+            body = (i.Loop(index[blocks][each.name], i.ZERO, limit, inner, 0, self.span),)
         return body
 
-    def begun(self, lane: str, lanes: i.Let, element: str) -> Block:
+    def begun(self, lane: str, lanes: i.Let, element: str) -> i.Block:
         """Padding in the whole copy, and totals that have begun."""
         assert self.found.empty is not None
         padded = i.Store(i.Load(self.window, None, i.Var(element)), self.found.empty, self.span)
         begin = i.Store(i.Load(self.totals, None, i.Var(lane)), self.found.total.value, self.span)
         return (
-            i.Loop(element, ZERO, self.size, (padded,), 0, self.span),
-            i.Loop(lane, ZERO, i.Var(lanes.name), (begin,), 0, self.span),
+            i.Loop(element, i.ZERO, self.size, (padded,), 0, self.span),
+            i.Loop(lane, i.ZERO, i.Var(lanes.name), (begin,), 0, self.span),
         )
 
-    def filled(self, index: dict[str, str], place: Place) -> Block:
+    def filled(self, index: dict[str, str], place: Place) -> i.Block:
         """The copy's elements, a row of a plane after the other."""
         phases = {
             each.name: i.Var(self.names.new(f"{each.name}_phase"))
             for each in self.axes
-            if each.phases != ONE
+            if each.phases != i.ONE
         }
-        row: i.Expr = ZERO
+        row: i.Expr = i.ZERO
         for each in self.axes:
-            row = plus(times(row, each.phases), phases.get(each.name, ZERO))
+            row = plus(times(row, each.phases), phases.get(each.name, i.ZERO))
         row = times(row, self.held)
         if self.y is not None:
             row = plus(row, i.Var(index[self.y.name]))
         start = self.names.local("row", times(row, self.pitch))
         at = plus(i.Var(start.name), i.Var(index[self.x.name]))
-        body: Block = (i.Store(i.Load(self.window, None, at), self.found.element, self.span),)
+        body: i.Block = (i.Store(i.Load(self.window, None, at), self.found.element, self.span),)
         for each in reversed(self.axes):
             steps = plus(place.first[each.name], i.Var(index[each.name]))
-            where = plus(each.side.first(steps), phases.get(each.name, ZERO))
+            where = plus(each.side.first(steps), phases.get(each.name, i.ZERO))
             found = i.Let(each.side.place, "i64", where, self.span)
             inner = (found, i.If(each.side.guard, body, (), self.span))
             reached = plus(place.counts[each.name], each.reach)
-            body = (i.Loop(index[each.name], ZERO, reached, inner, 0, self.span),)
+            body = (i.Loop(index[each.name], i.ZERO, reached, inner, 0, self.span),)
             if each is self.x:
                 body = (start, *body)
         for each in reversed(self.axes):
             if each.name in phases:
                 phase = phases[each.name].name
-                body = (i.Loop(phase, ZERO, each.phases, body, 0, self.span),)
+                body = (i.Loop(phase, i.ZERO, each.phases, body, 0, self.span),)
         return body
 
-    def swept(self, lane: str, lanes: i.Let, filled: Block, tap: str) -> Block:
+    def swept(self, lane: str, lanes: i.Let, filled: i.Block, tap: str) -> i.Block:
         """A run over all results for each tap, behind the filling of the copy."""
         found, merged = self.found, self.merged(tap)
         total = i.Load(self.totals, None, i.Var(lane))
@@ -241,7 +240,7 @@ class Staging:
         )
         more = combined(found.op, found.total.type, total, value)
         store = i.Store(total, more, found.accumulate.span)
-        run = i.Loop(lane, ZERO, i.Var(lanes.name), (store,), 0, self.span)
+        run = i.Loop(lane, i.ZERO, i.Var(lanes.name), (store,), 0, self.span)
         taps: i.Loop = run
         for each in reversed(self.axes):
             taps = replace(each.side.tap, body=(taps,))
@@ -255,36 +254,36 @@ class Staging:
         """What is accumulated by the number of a tap, where that is what factors go by; None
         where they do not."""
         value = replaced(
-            self.found.value, lambda each: ZERO if each == self.found.element else each
+            self.found.value, lambda each: i.ZERO if each == self.found.element else each
         )
         indices = [each.side.tap.index for each in self.axes]
         loads = {each for each in walk(value) if isinstance(each, i.Load)}
-        if names_in(replaced(value, lambda each: ZERO if each in loads else each)) & set(indices):
+        if names_in(replaced(value, lambda each: i.ZERO if each in loads else each)) & set(indices):
             return None
         values: dict[i.Expr, i.Expr] = {}
         for load in loads:
             line = algebra.linear(load.offset, map(i.Var, indices), frozenset(indices))
             if line is None:
                 return None
-            step = line[0].get(i.Var(indices[-1]), ZERO)
-            rows = line[0].get(i.Var(indices[0]), ZERO)
+            step = line[0].get(i.Var(indices[-1]), i.ZERO)
+            rows = line[0].get(i.Var(indices[0]), i.ZERO)
             if not algebra.equal(rows, times(self.x.side.tap.high, step)) and self.y is not None:
                 return None
-            first = substitute(load.offset, dict.fromkeys(indices, ZERO))
+            first = substitute(load.offset, dict.fromkeys(indices, i.ZERO))
             offset = plus(algebra.simplify(first), times(i.Var(tap), step))
             values[load] = replace(load, offset=offset)
         return replaced(self.found.value, lambda each: values.get(each, each))  # type: ignore[no-any-return]
 
-    def finished(self, index: dict[str, str], place: Place) -> Block:
+    def finished(self, index: dict[str, str], place: Place) -> i.Block:
         """What becomes of totals, but for those of places behind the rows."""
-        row = ZERO if self.y is None else times(i.Var(index[self.y.name]), self.pitch)
+        row = i.ZERO if self.y is None else times(i.Var(index[self.y.name]), self.pitch)
         total = i.Load(self.totals, None, plus(row, i.Var(index[self.x.name])))
         values: dict[str, i.Expr] = {self.found.total.name: total}
         for each in self.axes:
             values[each.name] = plus(place.first[each.name], i.Var(index[each.name]))
-        body: Block = substitute(self.found.after, values)
+        body: i.Block = substitute(self.found.after, values)
         for each in reversed(self.axes):
-            body = (i.Loop(index[each.name], ZERO, place.counts[each.name], body, 0, self.span),)
+            body = (i.Loop(index[each.name], i.ZERO, place.counts[each.name], body, 0, self.span),)
         return body
 
 
@@ -302,7 +301,7 @@ class Place:
             count = names.local(f"{each.name}_count", least(each.most, rest))
             self.first[each.name], self.counts[each.name] = i.Var(first.name), i.Var(count.name)
             self.locals_[each.name] = first, count
-        self.rows = ONE if staging.y is None else self.counts[staging.y.name]
+        self.rows = i.ONE if staging.y is None else self.counts[staging.y.name]
 
 
 def movable(found: Windows) -> bool:

@@ -32,7 +32,7 @@ class Outside:
 class Subject:
     """A nest for one choice of element types, as far as its schedule has come."""
 
-    body: tuple[i.Stmt, ...]
+    body: i.Block
     dtypes: Mapping[str, DType]
     facts: Facts
     memory: tuple[i.Expr, ...]  # the extents of the memory of a list, where the nest fills one
@@ -52,7 +52,7 @@ class Subject:
         cls,
         program: i.Program,
         nest: i.Nest,
-        body: tuple[i.Stmt, ...],
+        body: i.Block,
         dtypes: Mapping[str, DType],
     ) -> Subject:
         """The nest with its typed body."""
@@ -89,11 +89,11 @@ class Subject:
     def with_roles(self, more: Roles) -> Subject:
         return replace(self, roles={**self.roles, **more})
 
-    def with_body(self, body: tuple[i.Stmt, ...]) -> Subject:
+    def with_body(self, body: i.Block) -> Subject:
         return replace(self, body=body)
 
 
-def extents(body: tuple[i.Stmt, ...]) -> Iterator[i.Expr]:
+def extents(body: i.Block) -> Iterator[i.Expr]:
     """The ends of loops that stand right in each other, from the outermost one on."""
     match body:
         case (i.Loop(low=i.Const(value=0), high=high, body=inner),):

@@ -11,8 +11,7 @@ from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.schedule.guards import ONE, ZERO, bounds, inlined_values
-from cvmgen.schedule.rewriting import Block
+from cvmgen.schedule.guards import bounds, inlined_values
 from cvmgen.schedule.subject import Subject
 
 
@@ -32,7 +31,7 @@ class Side:
 
     def first(self, index: i.Expr) -> i.Expr:
         """The place of the first tap of a result."""
-        values = {self.index: index, self.tap.index: ZERO}
+        values = {self.index: index, self.tap.index: i.ZERO}
         found: i.Expr = substitute(self.formula, values)
         return algebra.simplify(found)
 
@@ -44,7 +43,7 @@ class Side:
     @property
     def guard(self) -> i.Expr:
         place = i.Var(self.place)
-        tests = i.Compare("<=", ZERO, place), i.Compare("<", place, self.extent)
+        tests = i.Compare("<=", i.ZERO, place), i.Compare("<", place, self.extent)
         return i.Logic("and", tests)
 
 
@@ -58,7 +57,7 @@ class Windows:
     results: i.Loop
     total: i.Let
     sweep: i.Loop
-    after: Block  # what becomes of the total
+    after: i.Block  # what becomes of the total
     columns: Side
     rows: Side | None  # where the loop around the results is one over windows too
     op: str
@@ -77,8 +76,8 @@ class Windows:
         begun, alone = self.total.value, self.value == self.element
         match self.op:
             case "+" if self.total.type != "f64":
-                return ZERO
-            case "+" if alone and begun in (ZERO, i.Real("0.0")):
+                return i.ZERO
+            case "+" if alone and begun in (i.ZERO, i.Real("0.0")):
                 return begun
             case "max" | "min" if alone and not names_in(begun):
                 return begun
@@ -101,14 +100,14 @@ def find_windows(results: i.Loop, around: i.Loop | None, subject: Subject) -> Wi
         case _:
             return None
     loops = path(sweep)
-    if results.low != ZERO or not loops or any(isinstance(each, i.Loop) for each in after):
+    if results.low != i.ZERO or not loops or any(isinstance(each, i.Loop) for each in after):
         return None
     if any(each.step != 1 for each in (results, *loops)):
         return None
     columns = side(loops[-1], results.index, subject)
     if columns is None or names_in(columns.start) & assigned((sweep,)):
         return None
-    whole = around is not None and around.low == ZERO and around.step == 1
+    whole = around is not None and around.low == i.ZERO and around.step == 1
     if around is not None and whole and around.body == (results,) and len(loops) > 1:
         rows = side(loops[-2], around.index, subject)
         if rows is not None and not names_in(rows.start) & assigned((around,)):
@@ -122,7 +121,7 @@ def windows_of(
     results: i.Loop,
     total: i.Let,
     sweep: i.Loop,
-    after: Block,
+    after: i.Block,
     sides: Sequence[Side],
     subject: Subject,
 ) -> Windows | None:
@@ -171,7 +170,7 @@ def path(sweep: i.Loop) -> list[i.Loop]:
     """The loops from a sweep inwards to one statement that accumulates, with locals and guards
     between; none if there is more."""
     found: list[i.Loop] = []
-    body: Block = (sweep,)
+    body: i.Block = (sweep,)
     while True:
         *between, last = body
         if not all(isinstance(each, i.Let) for each in between):
@@ -189,7 +188,7 @@ def path(sweep: i.Loop) -> list[i.Loop]:
 
 def sweep_around(sweep: i.Loop, tap: i.Loop) -> Iterator[object]:
     """What decides how often the loops around the taps run."""
-    body: Block = (sweep,)
+    body: i.Block = (sweep,)
     while body[-1] is not tap:
         *between, last = body
         yield from between
@@ -234,7 +233,7 @@ def range_of(condition: i.Expr) -> tuple[str, i.Expr] | None:
             low, high = (one, other) if one.high is None else (other, one)
         case _:
             return None
-    if low.place != high.place or low.low != ZERO or high.high is None:
+    if low.place != high.place or low.low != i.ZERO or high.high is None:
         return None
     return (low.place.name, high.high) if isinstance(low.place, i.Var) else None
 
@@ -274,9 +273,9 @@ def above(offset: i.Expr, own: Side) -> i.Expr | None:
     """The offset without its last dimension, which a side is along."""
     place = i.Var(own.place)
     line = algebra.linear(offset, [place], frozenset({own.place}))
-    if line is None or line[0].get(place) != ONE:
+    if line is None or line[0].get(place) != i.ONE:
         return None
-    return ZERO if line[1] == ZERO else algebra.quotient(line[1], own.extent)
+    return i.ZERO if line[1] == i.ZERO else algebra.quotient(line[1], own.extent)
 
 
 def plus(left: i.Expr, right: i.Expr) -> i.Expr:

@@ -15,7 +15,6 @@ from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, replaced, walk
 
-Block = tuple[i.Stmt, ...]
 NEUTRAL = {"max": i.Real("-inf"), "min": i.Real("inf")}
 # What a number has instead of its own type: the key's type, and its least and greatest value.
 KEYS: Mapping[str, tuple[str, int, int]] = {
@@ -24,7 +23,7 @@ KEYS: Mapping[str, tuple[str, int, int]] = {
 }
 
 
-def integer_extremes(body: Block, dtypes: Mapping[str, DType]) -> Block:
+def integer_extremes(body: i.Block, dtypes: Mapping[str, DType]) -> i.Block:
     """A typed body with integers for accumulators that begin with the neutral real number and
     change only by greater, or only by lesser, ones; the elements of float32 take 32 bits."""
     lets = [each for each in walk(body) if isinstance(each, i.Let)]
@@ -38,7 +37,7 @@ def integer_extremes(body: Block, dtypes: Mapping[str, DType]) -> Block:
     return body
 
 
-def accumulated(body: Block, name: str, op: str) -> list[i.Expr]:
+def accumulated(body: i.Block, name: str, op: str) -> list[i.Expr]:
     """What an accumulator takes in; nothing where it also changes in another way."""
     found = []
     for each in walk(body):
@@ -62,7 +61,7 @@ def from_float32(value: i.Expr, dtypes: Mapping[str, DType]) -> bool:
             return False
 
 
-def with_keys(body: Block, name: str, op: str, kind: str) -> Block:
+def with_keys(body: i.Block, name: str, op: str, kind: str) -> i.Block:
     key_type, least, greatest = KEYS[kind]
     neutral = i.Const(least if op == "max" else greatest)
 
@@ -86,5 +85,5 @@ def with_keys(body: Block, name: str, op: str, kind: str) -> Block:
             case _:
                 return node
 
-    result: Block = rebuild(replaced(body, number), change)
+    result: i.Block = rebuild(replaced(body, number), change)
     return result

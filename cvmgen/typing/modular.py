@@ -9,9 +9,7 @@ from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 
 
-def modular_accumulators(
-    statements: tuple[i.Stmt, ...], exact_stores: Collection[str]
-) -> frozenset[str]:
+def modular_accumulators(statements: i.Block, exact_stores: Collection[str]) -> frozenset[str]:
     """Sums and products that reach nothing but stores, through + - * and choices alone.
 
     Into the tensors `exact_stores` values are stored exactly.

@@ -13,7 +13,7 @@ from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.typing.machine_types import is_truth, joined_tests
 
 
-def settled(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+def settled(statements: i.Block) -> i.Block:
     """Typed statements without conditions that are known and without locals that nothing reads."""
     while True:
         done = block(rebuild(statements, simpler))
@@ -51,7 +51,7 @@ def simpler(node: Any) -> Any:
             return node
 
 
-def block(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+def block(statements: i.Block) -> i.Block:
     """Of each condition that is known only the branch that is taken, and no empty statement."""
     done: list[i.Stmt] = []
     for statement in statements:
@@ -82,7 +82,7 @@ def block(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
     return late(at_once(tuple(done)))
 
 
-def at_once(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+def at_once(statements: i.Block) -> i.Block:
     """A truth value that is tested, or given anew, right after a local begins with another."""
     done = list(statements)
     for at, (first, second) in enumerate(pairwise(statements)):
@@ -102,7 +102,7 @@ def at_once(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
     return statements
 
 
-def late(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+def late(statements: i.Block) -> i.Block:
     """A local that is set once, before anything reads it, begins there; a second name goes."""
     for at, first in enumerate(statements):
         if not isinstance(first, i.Let):
@@ -122,7 +122,7 @@ def late(statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
     return statements
 
 
-def changes(statements: tuple[i.Stmt, ...], *names: str) -> bool:
+def changes(statements: i.Block, *names: str) -> bool:
     """Whether statements give one of the locals another value."""
     return any(
         isinstance(each, (i.Assign, i.Accumulate)) and each.name in names
@@ -130,7 +130,7 @@ def changes(statements: tuple[i.Stmt, ...], *names: str) -> bool:
     )
 
 
-def known_truths(statements: tuple[i.Stmt, ...]) -> dict[str, i.Expr]:
+def known_truths(statements: i.Block) -> dict[str, i.Expr]:
     """The locals that never have but one truth value."""
     values: dict[str, set[bool | None]] = {}
     for each in walk(statements):
@@ -151,7 +151,7 @@ def known_truths(statements: tuple[i.Stmt, ...]) -> dict[str, i.Expr]:
     return {name: i.Const(truth) for name, truth in found.items() if truth is not None}
 
 
-def without(statements: tuple[i.Stmt, ...], known: dict[str, i.Expr]) -> tuple[i.Stmt, ...]:
+def without(statements: i.Block, known: dict[str, i.Expr]) -> i.Block:
     """The statements with the values of these locals in their places."""
     done: list[i.Stmt] = []
     for statement in substitute(statements, known):

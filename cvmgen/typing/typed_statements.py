@@ -57,7 +57,7 @@ class Typer(ValueTyper):
 
     # -------------------------------------------------------- statements
 
-    def block(self, statements: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    def block(self, statements: i.Block) -> i.Block:
         done: list[i.Stmt] = []
         for statement in statements:
             match statement:

@@ -10,7 +10,7 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.actions.hoist import simple
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -23,7 +23,7 @@ def base(subject: Subject, use: Use) -> Subject:
     """
     names, used = set(use.loops(subject, 0)), subject.taken
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         varying, found = assigned((statement,)), {}

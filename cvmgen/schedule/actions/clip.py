@@ -10,7 +10,7 @@ from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import bounds, first_from, inlined_values, largest, slope, smallest
-from cvmgen.schedule.rewriting import Block, placed, rewritten
+from cvmgen.schedule.rewriting import placed, rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -24,7 +24,7 @@ def clip(subject: Subject, use: Use) -> Subject:
     names, used = set(use.loops(subject, 0)), subject.taken
     ends: set[str] = set()
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         inner = replace(statement, body=rewritten(statement.body, change))
@@ -35,7 +35,7 @@ def clip(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change))
 
 
-def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> Block | None:
+def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:
     """The loop over its passing iterations, behind their ends; None for other guards."""
     match loop.body:
         case (*locals_, i.If(condition=condition, then=then, otherwise=())) if (
@@ -70,7 +70,7 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> Block | None:
     return (*ends, replace(loop, low=low, high=high, body=body))
 
 
-def lifted(found: Block, ends: set[str]) -> Block:
+def lifted(found: i.Block, ends: set[str]) -> i.Block:
     """The ends of loops inside, and of those behind a test, in front of a loop that does not change
     them: one for all that are the same. Elements may be there behind the test only."""
     *before, loop = found
@@ -79,7 +79,7 @@ def lifted(found: Block, ends: set[str]) -> Block:
     same = {each.value: each.name for each in before if isinstance(each, i.Let)}
     others: dict[str, i.Expr] = {}
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if isinstance(statement, i.Loop):
             return (statement,)
         if not isinstance(statement, i.Let) or statement.name not in ends:

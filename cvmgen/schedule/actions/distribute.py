@@ -11,7 +11,7 @@ from cvmgen.ir.rewrite import reached, without_dead
 from cvmgen.ir.uses import assigned, carried, changed, read_tensors, stored_tensors
 from cvmgen.schedule.dependences import leaves, own_place, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -24,7 +24,7 @@ def distribute(subject: Subject, use: Use) -> Subject:
     """
     names = set(use.loops(subject, 0))
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         if leaves(statement) or not steady_range(statement):
@@ -40,7 +40,7 @@ def distribute(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change))
 
 
-def steps(loop: i.Loop, use: Use, subject: Subject) -> list[Block]:
+def steps(loop: i.Loop, use: Use, subject: Subject) -> list[i.Block]:
     """The statements in groups, a loop by itself, each with the locals that it reads."""
     groups: list[list[i.Stmt]] = [[]]
     for each in loop.body:

@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -37,7 +37,7 @@ def divide(subject: Subject, use: Use) -> Subject:
     def narrow(value: i.Expr) -> bool:
         return has_32_bits(bare(value), types, subject.dtypes)
 
-    def inside(statement: i.Stmt) -> Block | None:
+    def inside(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         return (replace(statement, body=rebuild(statement.body, change)),)

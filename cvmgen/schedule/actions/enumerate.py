@@ -12,7 +12,7 @@ from cvmgen.ir.visit import fresh, walk
 from cvmgen.schedule.actions.unroll import passes
 from cvmgen.schedule.dependences import have_room, leaves
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, loops, placed, rewritten, with_names
+from cvmgen.schedule.rewriting import loops, placed, rewritten, with_names
 from cvmgen.schedule.subject import Subject
 
 
@@ -37,7 +37,7 @@ def enumerated(subject: Subject, use: Use) -> Subject:
         made[role][index] = None
         return index
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in over:
             return None
         found = iterations(statement, names)
@@ -89,11 +89,11 @@ def between(outer: i.Loop, names: Collection[str]) -> Iterator[i.Loop]:
 
 def with_iterations(
     outer: i.Loop, names: Collection[str], low: i.Expr, number: int, used: set[str]
-) -> Block:
+) -> i.Block:
     """The outer loop with so many iterations of those in it in their place."""
     places = [simplify(i.Binary("+", low, i.Const(ahead))) for ahead in range(number)]
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if isinstance(statement, i.Loop) and statement.index in names:
             return passes(statement, places, used)
         return None

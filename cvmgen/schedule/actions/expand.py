@@ -12,7 +12,7 @@ from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.actions.split import counts_up, most_iterations
 from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -25,7 +25,7 @@ def expand(subject: Subject, use: Use) -> Subject:
     accumulators, over = set(use.loops(subject, 0)), set(use.loops(subject, 1))
     arrays = Locals.of(subject.body).arrays
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in over:
             return None
         own = [
@@ -75,7 +75,7 @@ def stored_place(loop: i.Loop, own: list[i.Let], arrays: Mapping[str, str]) -> i
     return place if arrays.get(tensor) == own[0].type else None
 
 
-def at_places(body: Block, places: Mapping[str, tuple[i.Load, str]]) -> Block:
+def at_places(body: i.Block, places: Mapping[str, tuple[i.Load, str]]) -> i.Block:
     """The statements with an element at a place, of some type, for each of the locals."""
 
     def change(node: object) -> object:
@@ -90,7 +90,7 @@ def at_places(body: Block, places: Mapping[str, tuple[i.Load, str]]) -> Block:
             case _:
                 return node
 
-    result: Block = rebuild(body, change)
+    result: i.Block = rebuild(body, change)
     return result
 
 

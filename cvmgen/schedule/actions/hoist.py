@@ -11,7 +11,7 @@ from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.schedule.dependences import may_fail
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -24,7 +24,7 @@ def hoist(subject: Subject, use: Use) -> Subject:
     """
     names = set(use.loops(subject, 0))
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         inner = replace(statement, body=rewritten(statement.body, change))
@@ -41,7 +41,7 @@ def quotients(subject: Subject, use: Use) -> Subject:
     """
     names, used = set(use.loops(subject, 0)), subject.taken
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         body = rewritten(statement.body, change)
@@ -82,7 +82,7 @@ def safe(quotient: i.Binary, facts: Facts) -> i.Expr:
     return i.Select(i.Compare("!=", quotient.right, zero), quotient, zero)
 
 
-def steady(loop: i.Loop) -> tuple[Block, Block]:
+def steady(loop: i.Loop) -> tuple[i.Block, i.Block]:
     """The body of a loop in two: the locals that do not vary, and the rest."""
     varying = assigned((loop,))
     before: list[i.Stmt] = []

@@ -10,8 +10,7 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import Locals, own_place, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.guards import ZERO
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -28,7 +27,7 @@ def jam(subject: Subject, use: Use) -> Subject:
     names, size, inner = set(use.loops(subject, 0)), use.copies(1), set(use.loops(subject, 2))
     used, arrays = subject.taken, Locals.of(subject.body).arrays
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         match statement:
             case i.Loop(
                 index=index,
@@ -60,7 +59,7 @@ def multiple(low: i.Expr, high: i.Expr, size: int) -> i.Expr:
     """Where the last whole group of iterations ends."""
     count = distance(low, high)
     whole = i.Binary("*", i.Binary("truncdiv", count, i.Const(size)), i.Const(size))
-    return whole if low == ZERO else i.Binary("+", low, whole)
+    return whole if low == i.ZERO else i.Binary("+", low, whole)
 
 
 def accumulated(store: i.Store, place: i.Load, index: str) -> tuple[str, i.Expr] | None:
@@ -83,7 +82,7 @@ def accumulated(store: i.Store, place: i.Load, index: str) -> tuple[str, i.Expr]
 
 def composed(
     store: i.Store, so_far: i.Let, more: tuple[str, i.Expr], index: str, size: int
-) -> Block:
+) -> i.Block:
     """What a pass does with an element: take it, accumulate several values, store it."""
     op, value = more
     values = (

@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.schedule.dependences import leaves, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -22,7 +22,7 @@ def merge(subject: Subject, use: Use) -> Subject:
     """
     names = set(use.loops(subject, 0))
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         outer = replace(statement, body=rewritten(statement.body, change))

@@ -27,7 +27,7 @@ def move(subject: Subject, use: Use) -> Subject:
     return subject.with_body(named_lists(found[1], subject.taken))
 
 
-def named_lists(move: i.Move, taken: set[str]) -> tuple[i.Stmt, ...]:
+def named_lists(move: i.Move, taken: set[str]) -> i.Block:
     """The move behind locals for the lists that have no name."""
     locals_: list[i.Stmt] = []
 

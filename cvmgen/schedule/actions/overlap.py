@@ -12,8 +12,7 @@ from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import fresh, replaced, substitute
 from cvmgen.schedule.actions.split import lets
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.guards import ONE, ZERO
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 AT_ONCE = 2  # rows that are stored while as many others are read
@@ -35,11 +34,11 @@ def overlap(subject: Subject, use: Use) -> Subject:
     if bytes_ != VECTOR:
         use.refuse(f"vectors for rows have {VECTOR} bytes")
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         rows = appended(statement, bytes_, use.number(2))
-        if rows is None or any(each.value != ZERO for each in lets(subject.body, rows.step.name)):
+        if rows is None or any(each.value != i.ZERO for each in lets(subject.body, rows.step.name)):
             return None
         index = fresh(f"{statement.index}_{role}", used)
         made[index] = None
@@ -75,25 +74,25 @@ class Appended:
         match self.copy.count:
             case i.Const(value=int(row)):
                 left = i.Binary("-", self.loop.high, i.Const(-(-self.elements // row)))
-                return i.Call("max_i64", (ZERO, left))
+                return i.Call("max_i64", (i.ZERO, left))
             case row:
                 vector = i.Const(self.elements)
                 left = i.Binary("-", self.loop.high, i.Call("ceildiv", (vector, row)))
                 fits: i.Expr = i.Compare("<=", row, vector)
                 if not subject.facts.positive(row):
-                    fits = i.Logic("and", (i.Compare(">=", row, ONE), fits))
-                return i.Select(fits, i.Call("max_i64", (ZERO, left)), ZERO)
+                    fits = i.Logic("and", (i.Compare(">=", row, i.ONE), fits))
+                return i.Select(fits, i.Call("max_i64", (i.ZERO, left)), i.ZERO)
 
     @property
     def first(self) -> tuple[i.Expr, i.Expr]:
         """Where the first row comes from, and where it goes."""
         found: tuple[i.Expr, i.Expr] = substitute(
             (self.copy.source.offset, self.copy.target.offset),
-            {self.loop.index: ZERO, self.step.name: ZERO},
+            {self.loop.index: i.ZERO, self.step.name: i.ZERO},
         )
         return algebra.simplify(found[0]), algebra.simplify(found[1])
 
-    def in_vectors(self, index: str, subject: Subject, used: set[str]) -> Block:
+    def in_vectors(self, index: str, subject: Subject, used: set[str]) -> i.Block:
         """The rows that have enough others behind them, and then the last ones."""
         row, span = self.copy.count, self.loop.span
         tensors = self.copy.source.tensor, self.copy.target.tensor
@@ -110,7 +109,7 @@ class Appended:
             i.Let(source.name, "i64", begin, span),
             i.Let(target.name, "i64", place, span),
             i.If(
-                i.Compare(">", pairs, ZERO),
+                i.Compare(">", pairs, i.ZERO),
                 self.in_pairs(i.Var(index), pairs, source, target, used),
                 (),
                 span,
@@ -121,7 +120,7 @@ class Appended:
 
     def in_pairs(
         self, index: i.Var, pairs: i.Var, source: i.Var, target: i.Var, used: set[str]
-    ) -> Block:
+    ) -> i.Block:
         """Rows, each stored over the one before if that is not kept."""
         row, span = self.copy.count, self.loop.span
         first, later = (
@@ -143,12 +142,12 @@ class Appended:
             ),
         )
         return (
-            *self.read(first, ZERO, source),
-            i.Loop(index.name, ONE, pairs, body, 0, span),
+            *self.read(first, i.ZERO, source),
+            i.Loop(index.name, i.ONE, pairs, body, 0, span),
             *self.stored(first, target),
         )
 
-    def read(self, rows: Sequence[Row], pair: i.Expr, source: i.Var) -> Block:
+    def read(self, rows: Sequence[Row], pair: i.Expr, source: i.Var) -> i.Block:
         """The rows of a pair, and whether they are kept."""
         done: list[i.Stmt] = []
         for number, row in enumerate(rows):
@@ -163,7 +162,7 @@ class Appended:
             )
         return tuple(done)
 
-    def stored(self, rows: Sequence[Row], target: i.Var) -> Block:
+    def stored(self, rows: Sequence[Row], target: i.Var) -> i.Block:
         place = replace(self.copy.target, offset=target)
         return tuple(
             each
@@ -181,7 +180,7 @@ class Appended:
     def copied(self, to: str | i.Load, source: str | i.Load) -> i.Copy:
         """A vector, between an array and a tensor or another array."""
         target, origin = (
-            i.Load(each, None, ZERO) if isinstance(each, str) else each for each in (to, source)
+            i.Load(each, None, i.ZERO) if isinstance(each, str) else each for each in (to, source)
         )
         return replace(self.copy, target=target, source=origin, count=i.Const(self.elements))
 
@@ -216,7 +215,7 @@ def appended(loop: i.Loop, bytes_: int, ahead: int) -> Appended | None:
     name, row, elements = step.name, copy.count, bytes_ * 8 // BITS_OF[copy.type]
     if isinstance(row, i.Const) and not 1 <= row.value <= elements:
         return None
-    if loop.low != ZERO or loop.step != 1 or {name, loop.index} & names_in(row):
+    if loop.low != i.ZERO or loop.step != 1 or {name, loop.index} & names_in(row):
         return None
     source = algebra.linear(copy.source.offset, [i.Var(loop.index)], frozenset({loop.index, name}))
     target = algebra.linear(copy.target.offset, [i.Var(name)], frozenset({loop.index, name}))
@@ -224,7 +223,7 @@ def appended(loop: i.Loop, bytes_: int, ahead: int) -> Appended | None:
         return None
     if copy.target.tensor in read_tensors(step.value):
         return None
-    apart = source[0].get(i.Var(loop.index), ZERO), target[0].get(i.Var(name), ZERO)
+    apart = source[0].get(i.Var(loop.index), i.ZERO), target[0].get(i.Var(name), i.ZERO)
     if not all(algebra.equal(each, row) for each in apart):
         return None
     return Appended(loop, copy, step, elements, ahead)

@@ -10,7 +10,7 @@ from cvmgen.ir.uses import assigned, changed, names_in, read_tensors, stored_ten
 from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, Measure, product
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -26,7 +26,7 @@ def parallelise(subject: Subject, use: Use) -> Subject:
     names = set(use.loops(subject, 0))
     locals_ = Locals.of(subject.body)
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         if why := conflict(statement, locals_):

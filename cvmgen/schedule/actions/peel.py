@@ -11,10 +11,8 @@ from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import Bound, bounds, first_from, largest, slope, smallest
-from cvmgen.schedule.rewriting import Block, renamed, rewritten
+from cvmgen.schedule.rewriting import renamed, rewritten
 from cvmgen.schedule.subject import Subject
-
-ZERO, ONE = i.Const(0), i.Const(1)
 
 
 def peel(subject: Subject, use: Use) -> Subject:
@@ -28,7 +26,7 @@ def peel(subject: Subject, use: Use) -> Subject:
     made: dict[str, dict[str, None]] = {role: {} for role in roles}
     ahead: list[i.Stmt] = []
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         use.one_by_one(statement, subject)
@@ -87,14 +85,14 @@ class Middle:
     highs: list[i.Expr] = field(default_factory=list)
 
     def cleared(
-        self, body: Block, values: Mapping[str, i.Expr], inner: Mapping[str, i.Loop]
-    ) -> Block | None:
+        self, body: i.Block, values: Mapping[str, i.Expr], inner: Mapping[str, i.Loop]
+    ) -> i.Block | None:
         """The body without those guards, and without the locals that were made for them; None
         where one is not linear in the indices. `values` are locals, `inner` the loops around."""
         values = dict(values)
         kept: list[i.Stmt] = []
         for statement in body:
-            made: Block | None = (statement,)
+            made: i.Block | None = (statement,)
             match statement:
                 case i.Let(name=name, value=value) if plain(value) and name not in changed(
                     self.loop.body
@@ -121,7 +119,7 @@ class Middle:
                 return None
             kept += made
         moving = {name: value for name, value in values.items() if self.moves(value, {})}
-        result: Block = substitute(tuple(kept), moving)
+        result: i.Block = substitute(tuple(kept), moving)
         return result
 
     def moves(self, node: i.Expr, values: Mapping[str, i.Expr]) -> bool:
@@ -150,9 +148,9 @@ class Middle:
         place, facts = bound.place, self.subject.facts
         for index in sorted(names_in(place) & inner.keys()):
             loop = inner[index]
-            if slope(place, index, facts) is None or loop.low != ZERO:
+            if slope(place, index, facts) is None or loop.low != i.ZERO:
                 return None
-            worst = ZERO if bound.high is None else i.Binary("-", loop.high, ONE)
+            worst = i.ZERO if bound.high is None else i.Binary("-", loop.high, i.ONE)
             place = substitute(place, {index: worst})
         line = slope(place, self.loop.index, facts)
         limit = bound.low if bound.high is None else bound.high

@@ -13,8 +13,7 @@ from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.actions.specialise import reads
 from cvmgen.schedule.dependences import have_room, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.guards import ZERO
-from cvmgen.schedule.rewriting import Block, placed, rewritten
+from cvmgen.schedule.rewriting import placed, rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -34,7 +33,7 @@ def pieces(subject: Subject, use: Use) -> Subject:
     if size < 2:
         use.refuse(f"a piece has 2 iterations at least, not {size}", "leave the action out")
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         if not even(statement) or not have_room(subject.body, statement, size):
@@ -55,7 +54,7 @@ def even(loop: i.Loop) -> bool:
     if inner or not places or loop.low is None or loop.step != 1 or not steady_range(loop):
         return False
     lines = [algebra.linear(place.offset, [index], varying) for place in places]
-    return all(line and isinstance(line[0].get(index, ZERO), i.Const) for line in lines)
+    return all(line and isinstance(line[0].get(index, i.ZERO), i.Const) for line in lines)
 
 
 def again(loop: i.Loop) -> bool:
@@ -64,7 +63,7 @@ def again(loop: i.Loop) -> bool:
     return plain and not {each.tensor for each in reads(loop)} & stored_tensors(loop)
 
 
-def overlapping(loop: i.Loop, size: int, index: str, used: set[str]) -> Block:
+def overlapping(loop: i.Loop, size: int, index: str, used: set[str]) -> i.Block:
     assert loop.low is not None
     piece, at = (i.Var(fresh(f"{loop.index}_{word}", used)) for word in ("piece", "at"))
     last = simplify(i.Binary("-", loop.high, i.Const(size)))
@@ -75,7 +74,7 @@ def overlapping(loop: i.Loop, size: int, index: str, used: set[str]) -> Block:
     return (i.If(enough, (outer,), (loop,), loop.span),)
 
 
-def whole(loop: i.Loop, size: int, index: str, used: set[str]) -> Block:
+def whole(loop: i.Loop, size: int, index: str, used: set[str]) -> i.Block:
     assert loop.low is not None
     piece, end = (i.Var(fresh(f"{loop.index}_{word}", used)) for word in ("piece", "whole"))
     high = simplify(multiple(loop.low, loop.high, size))
@@ -88,4 +87,4 @@ def inside(loop: i.Loop, size: int, index: str, first: i.Expr) -> i.Loop:
     """The iterations of a piece."""
     place = i.Binary("+", first, i.Var(index))
     body = placed(substitute(loop.body, {loop.index: place}))
-    return replace(loop, index=index, low=ZERO, high=i.Const(size), body=body)
+    return replace(loop, index=index, low=i.ZERO, high=i.Const(size), body=body)

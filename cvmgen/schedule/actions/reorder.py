@@ -10,7 +10,7 @@ from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, s
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.dependences import may_fail, own_place
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -28,7 +28,7 @@ def reorder(subject: Subject, use: Use) -> Subject:
     if same := outward & inward:
         use.refuse(f"the loop {min(same)} cannot go inside itself ({subject.place})")
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in inward:
             return None
         inner = replace(statement, body=rewritten(statement.body, change))
@@ -37,7 +37,7 @@ def reorder(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change))
 
 
-def pushed(loop: i.Loop, outward: Collection[str], use: Use, subject: Subject) -> Block:
+def pushed(loop: i.Loop, outward: Collection[str], use: Use, subject: Subject) -> i.Block:
     """The loop inside the loop that ends its body, as far as that is one of the names."""
     *locals_, last = loop.body
     if not isinstance(last, i.Loop) or last.index not in outward:

@@ -11,7 +11,7 @@ from cvmgen.schedule.actions.hoist import simple
 from cvmgen.schedule.columns import COLUMN, NEAR, Columns, Names
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.pairs import Pairs
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 from cvmgen.schedule.windows import Windows, find_windows, plus, times
 
@@ -33,7 +33,7 @@ def separate(subject: Subject, use: Use) -> Subject:
     roles = [use.roles(at)[0] for at in range(4, len(use.given))]
     made: dict[str, dict[str, None]] = {role: {} for role in roles}
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         match statement:
             case i.Loop(index=line, body=(*before, i.Loop(index=index) as results)) if (
                 line in lines and index in over
@@ -79,7 +79,7 @@ def alike(before: Sequence[i.Stmt], found: Windows, lines: i.Loop) -> bool:
     return len(own) == len(before) and not varying & names_in(of_lines)
 
 
-def in_two(columns: Columns, lines: i.Loop | None, names: Names, most: int) -> Block:
+def in_two(columns: Columns, lines: i.Loop | None, names: Names, most: int) -> i.Block:
     """Both passes where the row has room for what the results need; the loop where not."""
     found, span = columns.found, columns.found.results.span
     column, near = names.loop(COLUMN), names.loop(NEAR)
@@ -99,5 +99,5 @@ def in_two(columns: Columns, lines: i.Loop | None, names: Names, most: int) -> B
     return (i.If(enough, separated, in_lines(lines, (found.results,)), span),)
 
 
-def in_lines(lines: i.Loop | None, body: Block) -> Block:
+def in_lines(lines: i.Loop | None, body: i.Block) -> i.Block:
     return body if lines is None else (replace(lines, body=body),)

@@ -14,10 +14,9 @@ from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.schedule.dependences import Locals, may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product
-from cvmgen.schedule.rewriting import Block, loops, rewritten, with_names
+from cvmgen.schedule.rewriting import loops, rewritten, with_names
 from cvmgen.schedule.subject import Subject
 
-ZERO, ONE = i.Const(0), i.Const(1)
 Steps = Mapping[str, i.Expr]
 
 
@@ -30,9 +29,9 @@ def specialise(subject: Subject, use: Use) -> Subject:
     those of the call.
     """
     names, extents = set(use.loops(subject, 0)), extents_of(subject.body)
-    usual = ONE if len(use.given) == 1 else i.Const(use.number(1))
+    usual = i.ONE if len(use.given) == 1 else i.Const(use.number(1))
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         if any(isinstance(each, i.Break) for each in walk(statement.body)):
@@ -61,9 +60,9 @@ def beside(subject: Subject, use: Use) -> Subject:
 
     def condition(loop: i.Loop) -> tuple[list[i.Expr], Steps] | None:
         steps = all_steps(loop, extents, stores=False)
-        if steps is None or not any(each != ZERO for each in steps):
+        if steps is None or not any(each != i.ZERO for each in steps):
             return None
-        open_steps = {each.name: ONE for each in steps if isinstance(each, i.Var)}
+        open_steps = {each.name: i.ONE for each in steps if isinstance(each, i.Var)}
         return tests(open_steps), open_steps
 
     return versioned(subject, use, condition)
@@ -88,7 +87,7 @@ def versioned(
     used, arrays = subject.taken, Locals.of(subject.body).arrays
     made: dict[str, None] = {}
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         if any(side_by_side(each, arrays) for each in walk(statement.body)):
@@ -127,7 +126,7 @@ def unswitch(subject: Subject, use: Use) -> Subject:
     """
     names = set(use.loops(subject, 0))
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         loop = replace(statement, body=rewritten(statement.body, change))
@@ -154,7 +153,7 @@ def steady(loop: i.Loop, condition: i.Expr) -> bool:
 # ---------------------------------------------------------------- steps
 
 
-def variants(loop: i.Loop, extents: Collection[str], usual: i.Const = ONE) -> Iterator[Steps]:
+def variants(loop: i.Loop, extents: Collection[str], usual: i.Expr = i.ONE) -> Iterator[Steps]:
     """The values of open steps that get a loop of their own: all the usual one; besides 1, one
     of them 0, where what is read in every iteration is stored."""
     sources = all_steps(loop, extents, stores=False)
@@ -168,14 +167,14 @@ def variants(loop: i.Loop, extents: Collection[str], usual: i.Const = ONE) -> It
         return
     ones: dict[str, i.Expr] = dict.fromkeys(names, usual)
     yield ones
-    for each in read if targets and usual == ONE else ():
+    for each in read if targets and usual == i.ONE else ():
         if each not in stored:
-            yield ones | {each: ZERO}
+            yield ones | {each: i.ZERO}
 
 
 def impossible(values: Steps, facts: Facts) -> bool:
     """Whether a value is 0 for what never is."""
-    return any(value == ZERO and facts.positive(i.Var(name)) for name, value in values.items())
+    return any(value == i.ZERO and facts.positive(i.Var(name)) for name, value in values.items())
 
 
 def all_steps(loop: i.Loop, extents: Collection[str], *, stores: bool) -> list[i.Expr] | None:
@@ -195,15 +194,15 @@ def all_steps(loop: i.Loop, extents: Collection[str], *, stores: bool) -> list[i
         line = algebra.linear(place.offset, [index], frozenset({loop.index}))
         if line is None or names_in(place.offset) & derived:
             return None
-        step = line[0].get(index, ZERO)
+        step = line[0].get(index, i.ZERO)
         open_step = isinstance(step, i.Var) and step.name not in inner and step.name not in extents
-        if step not in (ZERO, ONE) and not open_step:
+        if step not in (i.ZERO, i.ONE) and not open_step:
             return None
         found[step] = None
     return list(found)
 
 
-def extents_of(body: Block) -> frozenset[str]:
+def extents_of(body: i.Block) -> frozenset[str]:
     """The names that say how often loops run."""
     return names_in(tuple(each.high for each in walk(body) if isinstance(each, i.Loop)))
 

@@ -8,7 +8,7 @@ from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, loops, rewritten
+from cvmgen.schedule.rewriting import loops, rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -26,7 +26,7 @@ def split(subject: Subject, use: Use) -> Subject:
     blocks: dict[str, None] = {}
     inner: dict[str, None] = {}
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         match statement:
             case i.Loop(index=index, low=low, body=within_it) if index in names:
                 if low is None or any(True for _ in loops(within_it, names)):
@@ -54,7 +54,7 @@ def divided(loop: i.Loop, size: int, outer: str, lane: str, count: str) -> i.Loo
     return replace(loop, index=outer, body=inner, step=size)
 
 
-def most_iterations(body: Block, loop: i.Loop) -> int | None:
+def most_iterations(body: i.Block, loop: i.Loop) -> int | None:
     """How many iterations a loop has at most, where that is known when kernels are made."""
     match loop.high:
         case i.Const(value=int(value)):
@@ -75,7 +75,7 @@ def at_most(value: i.Expr) -> int | None:
             return None
 
 
-def counts_up(body: Block, loop: i.Loop) -> bool:
+def counts_up(body: i.Block, loop: i.Loop) -> bool:
     """Whether a loop begins at 0 or behind it, as an array does that it goes through."""
     match loop.low:
         case i.Const(value=int(low)):
@@ -86,5 +86,5 @@ def counts_up(body: Block, loop: i.Loop) -> bool:
             return False
 
 
-def lets(body: Block, name: str) -> list[i.Let]:
+def lets(body: i.Block, name: str) -> list[i.Let]:
     return [each for each in walk(body) if isinstance(each, i.Let) and each.name == name]

@@ -6,7 +6,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.schedule.actions.lists import stage_entries
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.staging import SHARE, Made, Staging, movable
 from cvmgen.schedule.subject import Subject
 from cvmgen.schedule.windows import find_windows
@@ -37,7 +37,7 @@ def stage_windows(subject: Subject, use: Use) -> Subject:
     made[role] = dict.fromkeys(subject.roles[role])
     front: list[i.Stmt] = []
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         match statement:
             case i.Loop(body=(i.Loop(index=index) as results,)) if index in over:
                 found = find_windows(results, statement, subject)

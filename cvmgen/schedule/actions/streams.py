@@ -8,7 +8,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -23,7 +23,7 @@ def streams(subject: Subject, use: Use) -> Subject:
     locals_, used = Locals.of(subject.body), subject.taken
     made: dict[str, None] = {}
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         if why := conflict(statement, locals_):
@@ -52,7 +52,7 @@ def streams(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
 
 
-def shares(loop: i.Loop, count: int, index: str, share: i.Var, together: i.Let) -> Block:
+def shares(loop: i.Loop, count: int, index: str, share: i.Var, together: i.Let) -> i.Block:
     """The loop over all shares at once, and what is left over."""
     (step,) = loop.body
     assert isinstance(step, i.Accumulate)
@@ -62,7 +62,7 @@ def shares(loop: i.Loop, count: int, index: str, share: i.Var, together: i.Let) 
         value = substitute(step.value, {loop.index: place})
         return replace(step, name=together.name, value=value)
 
-    body: Block = (
+    body: i.Block = (
         replace(together, value=taken(0).value),
         *map(taken, range(1, count)),
         replace(step, value=i.Var(together.name)),

@@ -10,11 +10,11 @@ from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
-from cvmgen.schedule.actions.specialise import ONE, ZERO, Steps, extents_of, tests, versioned
+from cvmgen.schedule.actions.specialise import Steps, extents_of, tests, versioned
 from cvmgen.schedule.actions.split import divided, most_iterations
 from cvmgen.schedule.dependences import Locals, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 MOST_LANES = 64
@@ -35,10 +35,10 @@ def abreast(subject: Subject, use: Use) -> Subject:
         places = own_loads(sweep, loop.index)
         steps = [steps_of(each, (loop.index, sweep.index)) for each in places]
         along = [None if each is None else each[1] for each in steps]
-        open_steps = {each.name: ONE for each in along if isinstance(each, i.Var)}
+        open_steps = {each.name: i.ONE for each in along if isinstance(each, i.Var)}
         if not along or open_steps.keys() & extents:
             return None
-        if any(each != ONE and not isinstance(each, i.Var) for each in along):
+        if any(each != i.ONE and not isinstance(each, i.Var) for each in along):
             return None
         return tests(open_steps), open_steps
 
@@ -65,7 +65,7 @@ def steps_of(place: i.Load, indices: tuple[str, str]) -> tuple[i.Expr, i.Expr] |
     """How far apart neighbouring iterations of two loops read; None where that varies."""
     one, other = map(i.Var, indices)
     line = algebra.linear(place.offset, [one, other], frozenset(indices))
-    return None if line is None else (line[0].get(one, ZERO), line[0].get(other, ZERO))
+    return None if line is None else (line[0].get(one, i.ZERO), line[0].get(other, i.ZERO))
 
 
 def turn(subject: Subject, use: Use) -> Subject:
@@ -83,7 +83,7 @@ def turn(subject: Subject, use: Use) -> Subject:
     arrays = Locals.of(subject.body).arrays
     turned: dict[str, int] = {}
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         match statement:
             case i.Loop(
                 index=index,
@@ -112,7 +112,7 @@ def turn(subject: Subject, use: Use) -> Subject:
             new[name] = None
         return (blocks,)
 
-    def whole(statement: i.Stmt) -> Block | None:
+    def whole(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or not begun(statement, arrays):
             return None
         lanes = turned.get(statement.index)
@@ -126,13 +126,13 @@ def turn(subject: Subject, use: Use) -> Subject:
 
 def turnable(loop: i.Loop, totals: i.Loop, store: i.Store) -> bool:
     """Whether a sweep does the same for each total, and asks for nothing that there may not be."""
-    whole = totals.low == ZERO and totals.step == 1 and steady_range(loop)
+    whole = totals.low == i.ZERO and totals.step == 1 and steady_range(loop)
     own = isinstance(store.target, i.Load) and store.target.offset == i.Var(totals.index)
     choices = any(isinstance(each, (i.Select, i.Logic)) for each in walk(store.value))
     return whole and own and not choices and loop.index not in names_in((totals.high,))
 
 
-def beginnings(body: Block) -> set[tuple[str, str]]:
+def beginnings(body: i.Block) -> set[tuple[str, str]]:
     """The loops that do nothing but to give elements of arrays one value, each with its arrays."""
     arrays = Locals.of(body).arrays.keys()
     loops = (each for each in walk(body) if isinstance(each, i.Loop))
@@ -176,14 +176,14 @@ class Sweep:
         assert isinstance(count, i.Let) and isinstance(within, i.Loop)
         (totals,) = within.body
         lane = self.totals.index
-        first: dict[str, i.Expr] = {lane: ZERO, piece.name: ZERO}
+        first: dict[str, i.Expr] = {lane: i.ZERO, piece.name: i.ZERO}
         turns: list[i.Stmt] = []
         places: dict[i.Load, i.Load] = {}
         for load in dict.fromkeys(own_loads(totals, lane)):
             if load == self.store.target:
                 continue
             steps = steps_of(load, (lane, piece.name))
-            if steps is None or steps[1] != ONE or load.tensor not in dtypes:
+            if steps is None or steps[1] != i.ONE or load.tensor not in dtypes:
                 return None
             array = fresh(f"{load.tensor}_turned", used)
             kind = machine_type(dtypes[load.tensor])
@@ -193,7 +193,7 @@ class Sweep:
             turns += (
                 i.Array(array, kind, self.lanes * size, span),
                 i.Turn(
-                    i.Load(array, None, ZERO),
+                    i.Load(array, None, i.ZERO),
                     self.lanes,
                     source,
                     steps[0],

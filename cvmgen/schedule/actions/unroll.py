@@ -11,7 +11,7 @@ from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.dependences import have_room, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, loops, rewritten
+from cvmgen.schedule.rewriting import loops, rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -27,7 +27,7 @@ def unroll(subject: Subject, use: Use) -> Subject:
     names, size = set(use.loops(subject, 0)), use.copies(1)
     used = subject.taken
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         ends = any(isinstance(each, i.Break) for each in walk(statement.body))
@@ -43,7 +43,7 @@ def unroll(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change))
 
 
-def written_out(loop: i.Loop, size: int, used: set[str]) -> Block:
+def written_out(loop: i.Loop, size: int, used: set[str]) -> i.Block:
     match loop.low, loop.high:
         case i.Const(value=int(low)), i.Const(value=int(high)) if high - low <= size:
             return passes(loop, [i.Const(at) for at in range(low, high)], used)
@@ -51,7 +51,7 @@ def written_out(loop: i.Loop, size: int, used: set[str]) -> Block:
             return in_passes(loop, size, used)
 
 
-def in_passes(loop: i.Loop, size: int, used: set[str]) -> Block:
+def in_passes(loop: i.Loop, size: int, used: set[str]) -> i.Block:
     """The loop in steps of `size`, and the loop for what is left."""
     assert loop.low is not None
     whole = fresh(f"{loop.index}_whole", used)
@@ -62,7 +62,7 @@ def in_passes(loop: i.Loop, size: int, used: set[str]) -> Block:
     return (end, main, replace(loop, low=i.Var(whole)))
 
 
-def passes(loop: i.Loop, places: Sequence[i.Expr], used: set[str]) -> Block:
+def passes(loop: i.Loop, places: Sequence[i.Expr], used: set[str]) -> i.Block:
     """The body for each of the values of the index, with locals of its own."""
     own = [each.name for each in loop.body if isinstance(each, (i.Let, i.Array))]
     done: list[i.Stmt] = []
@@ -72,7 +72,7 @@ def passes(loop: i.Loop, places: Sequence[i.Expr], used: set[str]) -> Block:
     return tuple(done)
 
 
-def tidied(body: Block) -> Block:
+def tidied(body: i.Block) -> i.Block:
     """The block with plain sums for the places of elements, and for locals."""
 
     def change(node: object) -> object:
@@ -84,11 +84,11 @@ def tidied(body: Block) -> Block:
             case _:
                 return node
 
-    result: Block = rebuild(body, change)
+    result: i.Block = rebuild(body, change)
     return result
 
 
-def renamed(body: Block, names: Mapping[str, str]) -> Block:
+def renamed(body: i.Block, names: Mapping[str, str]) -> i.Block:
     """The block with other names for some of its locals."""
 
     def change(node: object) -> object:
@@ -104,5 +104,5 @@ def renamed(body: Block, names: Mapping[str, str]) -> Block:
             case _:
                 return node
 
-    result: Block = rebuild(body, change)
+    result: i.Block = rebuild(body, change)
     return result

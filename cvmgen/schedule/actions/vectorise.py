@@ -9,7 +9,7 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import Block, rewritten
+from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 SETS = {32: "avx2", 64: "avx512"}  # by the bytes of their vectors
@@ -29,7 +29,7 @@ def vectorise(subject: Subject, use: Use) -> Subject:
     given = use.vector_bytes(1)
     locals_ = Locals.of(subject.body)
 
-    def change(statement: i.Stmt) -> Block | None:
+    def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         if any(isinstance(each, SCALAR) for each in walk(statement.body)):
