@@ -16,6 +16,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent
+from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import changed, names_in
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.typing.machine_types import BITS
@@ -43,15 +44,11 @@ class Copies:
         return tuple(self.statement(statement) for statement in statements)
 
     def statement(self, statement: i.Stmt) -> i.Stmt:
-        match statement:
-            case i.Loop(low=low, step=step, body=body) if low is None or step != 1:
-                return replace(statement, body=self.block(body))
-            case i.Loop(body=body):
-                return self.loop(replace(statement, body=self.block(body)))
-            case i.If(then=then, otherwise=otherwise):
-                return replace(statement, then=self.block(then), otherwise=self.block(otherwise))
-            case _:
-                return statement
+        match with_blocks(statement, self.block):
+            case i.Loop(low=low, step=1) as loop if low is not None:
+                return self.loop(loop)
+            case other:
+                return other
 
     def loop(self, loop: i.Loop) -> i.Stmt:
         """The loop as a run, as a choice of runs, or as it is."""

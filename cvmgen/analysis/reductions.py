@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import extent
+from cvmgen.ir.loops import extent, leaves
 from cvmgen.ir.uses import assigned, carried, changed, names_in
 from cvmgen.ir.visit import walk
 
@@ -134,7 +134,7 @@ class Sweeps:
         rows, locals_, columns = self.chain(loop)
         if not self.steady(columns):
             return None
-        if any(map(leaves_loop, columns.body)) and not decides(columns, combined):
+        if leaves(columns.body) and not decides(columns, combined):
             return None
         return Sweep(rows, locals_, columns, tuple(combined))
 
@@ -246,17 +246,6 @@ def sunk(head: i.Block, tail: i.Block) -> tuple[i.Block, i.Block]:
             case _:
                 kept.insert(0, each)
     return tuple(kept), tail
-
-
-def leaves_loop(statement: i.Stmt) -> bool:
-    """Whether a statement may leave the loop that it stands in."""
-    match statement:
-        case i.Break():
-            return True
-        case i.If(then=then, otherwise=otherwise):
-            return any(map(leaves_loop, (*then, *otherwise)))
-        case _:
-            return False
 
 
 def decides(loop: i.Loop, combined: Sequence[tuple[str, str]]) -> bool:

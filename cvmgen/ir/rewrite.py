@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import changed, names_in
+
+
+def blocks(statement: i.Stmt) -> tuple[i.Block, ...]:
+    """The blocks right in a statement of a nest."""
+    match statement:
+        case i.Loop(body=body) | i.PackLoop(body=body):
+            return (body,)
+        case i.If(then=then, otherwise=otherwise):
+            return (then, otherwise)
+        case _:
+            return ()
+
+
+def with_blocks(statement: i.Stmt, change: Callable[[i.Block], i.Block]) -> i.Stmt:
+    """A statement of a nest with what `change` makes of the blocks right in it."""
+    match statement:
+        case i.Loop(body=body) | i.PackLoop(body=body):
+            return replace(statement, body=change(body))
+        case i.If(then=then, otherwise=otherwise):
+            return replace(statement, then=change(then), otherwise=change(otherwise))
+        case _:
+            return statement
+
+
+def rewritten(body: i.Block, change: Callable[[i.Stmt], i.Block | None]) -> i.Block:
+    """A block with what `change` makes of each statement, those around others first; where that is
+    None, of those in it."""
+
+    def inside(block: i.Block) -> i.Block:
+        return rewritten(block, change)
+
+    done: list[i.Stmt] = []
+    for each in body:
+        made = change(each)
+        done += (with_blocks(each, inside),) if made is None else made
+    return tuple(done)
 
 
 def without_dead(body: i.Block, others: object = ()) -> i.Block:
@@ -15,15 +51,9 @@ def without_dead(body: i.Block, others: object = ()) -> i.Block:
     used = names_in(others)
     kept: list[i.Stmt] = []
     for each in reversed(body):
-        match each:
-            case i.Let(name=name) if name not in used:
-                continue
-            case i.Loop(body=inner) | i.PackLoop(body=inner):
-                each = replace(each, body=without_dead(inner))
-            case i.If(then=then, otherwise=otherwise):
-                each = replace(each, then=without_dead(then), otherwise=without_dead(otherwise))
-            case _:
-                pass
+        if isinstance(each, i.Let) and each.name not in used:
+            continue
+        each = with_blocks(each, without_dead)
         used |= names_in(each) | changed(each)
         kept.append(each)
     return tuple(reversed(kept))

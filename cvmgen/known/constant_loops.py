@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.known.linear import Ranges, tidy
 from cvmgen.known.partial import arithmetic
@@ -28,17 +29,12 @@ def straight(statements: Sequence[i.Stmt]) -> i.Block:
     done: list[i.Stmt] = []
     for statement in statements:
         match statement:
-            case i.Loop(body=body):
-                done.append(replace(statement, body=straight(body)))
-            case i.If(then=then, otherwise=otherwise):
-                both = straight(then), straight(otherwise)
-                done.append(replace(statement, then=both[0], otherwise=both[1]))
             case i.Accumulate(name=name, op=op, value=value) if (
                 done and (total := started(done[-1], name)) is not None
             ):
                 done[-1] = replace(total, value=combined(op, total.value, value))
             case _:
-                done.append(statement)
+                done.append(with_blocks(statement, straight))
     return tuple(done)
 
 

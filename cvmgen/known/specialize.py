@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import leaves
 from cvmgen.ir.uses import changed
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.known.partial import (
@@ -310,12 +311,3 @@ def is_index(value: i.Expr) -> bool:
     """Whether a value is made of indices alone: no element, so nothing is computed twice."""
     elements = (i.Access, i.Entries, i.Call, i.Select, i.Compare, i.Logic, i.Not)
     return not any(isinstance(each, elements) for each in walk(value))
-
-
-def leaves(body: Sequence[i.Stmt]) -> bool:
-    """Whether a loop's body can leave the loop."""
-    return any(
-        isinstance(each, i.Break)
-        or (isinstance(each, i.If) and (leaves(each.then) or leaves(each.otherwise)))
-        for each in body
-    )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import blocks, with_blocks
 from cvmgen.ir.uses import assigned, carried, changed, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Operator
@@ -28,12 +29,12 @@ def reductions_ahead_in_threads(program: i.Program) -> i.Program:
     front of them one thread would make what the others wait for."""
     running = extents_from_1(program.operator)
 
+    def within_loop(body: i.Block) -> i.Block:
+        return ahead(body, running)
+
     def within(statement: i.Stmt) -> i.Stmt:
-        match statement:
-            case i.Loop(body=body) | i.PackLoop(body=body):
-                return replace(statement, body=ahead(body, running))
-            case _:
-                return statement
+        looped = isinstance(statement, (i.Loop, i.PackLoop))
+        return with_blocks(statement, within_loop) if looped else statement
 
     nests = (replace(nest, body=tuple(map(within, nest.body))) for nest in program.nests)
     return replace(program, nests=tuple(nests))
@@ -52,14 +53,8 @@ def ahead(body: i.Block, running: frozenset[str]) -> i.Block:
     """Statements, those in loops first: what leaves one may leave the one around it too."""
     done: list[i.Stmt] = []
     for each in body:
-        match each:
-            case i.Loop(body=inner) | i.PackLoop(body=inner):
-                done += divided(replace(each, body=ahead(inner, running)), running)
-            case i.If(then=then, otherwise=otherwise):
-                then, otherwise = ahead(then, running), ahead(otherwise, running)
-                done.append(replace(each, then=then, otherwise=otherwise))
-            case _:
-                done.append(each)
+        each = with_blocks(each, lambda inner: ahead(inner, running))
+        done += divided(each, running) if isinstance(each, (i.Loop, i.PackLoop)) else (each,)
     return tuple(done)
 
 
@@ -97,10 +92,8 @@ def sums_only(statement: i.Stmt) -> bool:
     match statement:
         case i.Let() | i.Accumulate():
             return True
-        case i.Loop(body=body) | i.PackLoop(body=body):
-            return all(map(sums_only, body))
-        case i.If(then=then, otherwise=otherwise):
-            return all(map(sums_only, (*then, *otherwise)))
+        case i.Loop() | i.PackLoop() | i.If():
+            return all(map(sums_only, chain(*blocks(statement))))
         case _:
             return False
 

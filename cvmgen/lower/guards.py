@@ -10,6 +10,7 @@ from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, joined
+from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import rebuild, walk
 
@@ -62,18 +63,17 @@ def read_as(statements: i.Block, value: i.Expr, name: i.Var) -> i.Block:
 
 
 def placed(statement: i.Stmt, reals: bool) -> i.Block:
-    match statement:
-        case i.Accumulate(op="+"):
-            return (guarded_sum(statement, reals),)
-        case i.Loop(index=index, body=body):
-            return hoisted(replace(statement, body=block(body, reals)), {index})
-        case i.PackLoop(pack=pack, body=body):
-            return hoisted(replace(statement, body=block(body, reals)), {pack})
-        case i.If(then=then, otherwise=otherwise):
-            inner = replace(statement, then=block(then, reals), otherwise=block(otherwise, reals))
-            return (joined(inner),)
-        case _:
-            return (statement,)
+    match with_blocks(statement, lambda body: block(body, reals)):
+        case i.Accumulate(op="+") as total:
+            return (guarded_sum(total, reals),)
+        case i.Loop(index=index) as loop:
+            return hoisted(loop, {index})
+        case i.PackLoop(pack=pack) as loop:
+            return hoisted(loop, {pack})
+        case i.If() as test:
+            return (joined(test),)
+        case other:
+            return (other,)
 
 
 def guarded_sum(statement: i.Accumulate, reals: bool) -> i.Stmt:

@@ -17,6 +17,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert, outputs, shape_name
 from cvmgen.ir.logic import opposite
+from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.source import Span
@@ -70,15 +71,13 @@ class Split:
         return tuple(self.statement(statement) for statement in statements)
 
     def statement(self, statement: i.Stmt) -> i.Stmt:
-        match statement:
-            case i.Loop(body=body):
-                return self.loop(replace(statement, body=self.block(body)))
-            case i.PackLoop(body=body):
-                return self.pack_loop(replace(statement, body=self.block(body)))
-            case i.If(then=then, otherwise=otherwise):
-                return replace(statement, then=self.block(then), otherwise=self.block(otherwise))
-            case _:
-                return statement
+        match with_blocks(statement, self.block):
+            case i.Loop() as loop:
+                return self.loop(loop)
+            case i.PackLoop() as loop:
+                return self.pack_loop(loop)
+            case other:
+                return other
 
     def is_host(self, expr: i.Expr) -> bool:
         """Whether an expression has a value before the nest."""

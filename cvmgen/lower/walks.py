@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
+from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 
@@ -78,15 +79,9 @@ class Walks:
         return tuple(self.statement(statement) for statement in statements)
 
     def statement(self, statement: i.Stmt) -> i.Stmt:
-        match statement:
-            case i.PackLoop():
-                return self.strided(statement) if strided(statement) else self.unravelled(statement)
-            case i.Loop(body=body):
-                return replace(statement, body=self.block(body))
-            case i.If(then=then, otherwise=otherwise):
-                return replace(statement, then=self.block(then), otherwise=self.block(otherwise))
-            case _:
-                return statement
+        if isinstance(statement, i.PackLoop):
+            return self.strided(statement) if strided(statement) else self.unravelled(statement)
+        return with_blocks(statement, self.block)
 
     def strided(self, loop: i.PackLoop) -> i.Stmt:
         span, pack = loop.span, loop.pack

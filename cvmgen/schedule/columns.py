@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import fresh, replaced, substitute
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.windows import Windows, minus, plus, times
 
 # What loops are for: the roles that `separate` makes, in order.

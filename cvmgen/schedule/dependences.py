@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cvmgen import algebra
 from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import leaves
 from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 
@@ -55,7 +56,7 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
     They may share accumulators that come out the same in every order; of the arrays around the
     loop each must have an element of its own. (Results are stored once each, by whatever loops.)
     """
-    if leaves(loop):
+    if leaves(loop.body):
         return "may end early"
     arrays = stored_tensors(loop) & locals_.arrays.keys()
     own = {each.name for each in walk(loop) if arrays and isinstance(each, i.Array)}
@@ -102,20 +103,6 @@ def have_room(body: i.Block, loop: i.Loop, count: int) -> bool:
         if line is None or line[0].get(index, i.ZERO) != i.ZERO:
             return False
     return True
-
-
-def leaves(loop: i.Loop) -> bool:
-    """Whether a statement of the loop ends it, and not a loop in it."""
-    left: list[i.Stmt] = [*loop.body]
-    while left:
-        match left.pop():
-            case i.Break():
-                return True
-            case i.If(then=then, otherwise=otherwise):
-                left += (*then, *otherwise)
-            case _:
-                pass
-    return False
 
 
 def steady_range(loop: i.Loop) -> bool:

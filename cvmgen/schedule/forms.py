@@ -9,8 +9,9 @@ from typing import NoReturn
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import leaves
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.dependences import leaves, steady_range
+from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.intrinsics import Intrinsic
 from cvmgen.schedule.mappings import MAPPINGS, SettingForm
 from cvmgen.schedule.subject import Subject
@@ -144,7 +145,7 @@ class Use:
                 f"the loop {loop.index} goes in steps of {loop.step} already ({subject.place})",
                 "name the loop in it, over each block",
             )
-        if leaves(loop):
+        if leaves(loop.body):
             self.refuse(f"the loop {loop.index} may end early ({subject.place})")
         if not steady_range(loop):
             self.refuse(f"the loop {loop.index} changes how often it runs ({subject.place})")

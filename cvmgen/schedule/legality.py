@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import blocks
 from cvmgen.ir.uses import names_in, uses
 from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
@@ -85,15 +86,9 @@ def most_room(body: i.Block) -> int:
     """The bytes of the arrays that are there at once."""
     own, inner = 0, 0
     for each in body:
-        match each:
-            case i.Array(type=kind, length=length):
-                own += length * bytes_of(kind)
-            case i.Loop(body=within):
-                inner = max(inner, most_room(within))
-            case i.If(then=then, otherwise=otherwise):
-                inner = max(inner, most_room(then), most_room(otherwise))
-            case _:
-                pass
+        if isinstance(each, i.Array):
+            own += each.length * bytes_of(each.type)
+        inner = max(inner, *map(most_room, blocks(each)), 0)
     return own + inner
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from cvmgen.algebra import normal, total
 from cvmgen.analysis.copies import Run
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import blocks
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.subject import Subject
 
@@ -82,16 +83,8 @@ def deepest(body: i.Block) -> list[i.Loop | Run]:
     """The loops and runs in each other, along the way on which there are most."""
     best: list[i.Loop | Run] = []
     for each in body:
-        match each:
-            case i.Loop(body=inner):
-                found = [each, *deepest(inner)]
-            case i.Copy() | i.Fill():
-                found = [each]
-            case i.If(then=then, otherwise=otherwise):
-                found = max(deepest(then), deepest(otherwise), key=len)
-            case _:
-                continue
-        best = max(best, found, key=len)
+        own = [each] if isinstance(each, (i.Loop, i.Copy, i.Fill)) else []
+        best = max(best, [*own, *max(map(deepest, blocks(each)), key=len, default=[])], key=len)
     return best
 
 

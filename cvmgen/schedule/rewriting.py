@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute, walk
-
-
-def rewritten(body: i.Block, change: Callable[[i.Stmt], i.Block | None]) -> i.Block:
-    """The block with what `change` makes of each statement; where that is None, of those in it."""
-    done: list[i.Stmt] = []
-    for statement in body:
-        made = change(statement)
-        done += (inside(statement, change),) if made is None else made
-    return tuple(done)
-
-
-def inside(statement: i.Stmt, change: Callable[[i.Stmt], i.Block | None]) -> i.Stmt:
-    match statement:
-        case i.Loop(body=body):
-            return replace(statement, body=rewritten(body, change))
-        case i.If(then=then, otherwise=otherwise):
-            return replace(
-                statement, then=rewritten(then, change), otherwise=rewritten(otherwise, change)
-            )
-        case _:
-            return statement
 
 
 def loops(body: i.Block, names: Collection[str]) -> Iterator[i.Loop]:

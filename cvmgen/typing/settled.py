@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import without_dead
+from cvmgen.ir.rewrite import blocks, rewritten, with_blocks, without_dead
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.typing.machine_types import is_truth, joined_tests
@@ -70,13 +70,10 @@ def block(statements: i.Block) -> i.Block:
                 name == test and is_truth(value, True) and not statement.otherwise
             ):
                 pass
-            case i.If(then=then, otherwise=otherwise):
-                branches = block(then), block(otherwise)
-                if branches != ((), ()):
-                    done.append(replace(statement, then=branches[0], otherwise=branches[1]))
-            case i.Loop(body=body):
-                if inner := block(body):
-                    done.append(replace(statement, body=inner))
+            case i.If() | i.Loop():
+                inner = with_blocks(statement, block)
+                if any(blocks(inner)):
+                    done.append(inner)
             case _:
                 done.append(statement)
     return late(at_once(tuple(done)))
@@ -153,16 +150,9 @@ def known_truths(statements: i.Block) -> dict[str, i.Expr]:
 
 def without(statements: i.Block, known: dict[str, i.Expr]) -> i.Block:
     """The statements with the values of these locals in their places."""
-    done: list[i.Stmt] = []
-    for statement in substitute(statements, known):
-        match statement:
-            case i.Let(name=name) | i.Assign(name=name) | i.Accumulate(name=name) if name in known:
-                pass
-            case i.If(then=then, otherwise=otherwise):
-                branches = without(then, known), without(otherwise, known)
-                done.append(replace(statement, then=branches[0], otherwise=branches[1]))
-            case i.Loop(body=body):
-                done.append(replace(statement, body=without(body, known)))
-            case _:
-                done.append(statement)
-    return tuple(done)
+    sets = (i.Let, i.Assign, i.Accumulate)
+
+    def change(statement: i.Stmt) -> i.Block | None:
+        return () if isinstance(statement, sets) and statement.name in known else None
+
+    return rewritten(substitute(statements, known), change)

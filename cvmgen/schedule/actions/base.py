@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from cvmgen.algebra import signed, total
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.actions.hoist import simple
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import bounds, first_from, inlined_values, largest, slope, smallest
-from cvmgen.schedule.rewriting import placed, rewritten
+from cvmgen.schedule.rewriting import placed
 from cvmgen.schedule.subject import Subject
 
 

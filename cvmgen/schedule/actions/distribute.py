@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import combinations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import reached, without_dead
+from cvmgen.ir.loops import leaves
+from cvmgen.ir.rewrite import reached, rewritten, without_dead
 from cvmgen.ir.uses import assigned, carried, changed, read_tensors, stored_tensors
-from cvmgen.schedule.dependences import leaves, own_place, steady_range
+from cvmgen.schedule.dependences import own_place, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -27,7 +27,7 @@ def distribute(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if leaves(statement) or not steady_range(statement):
+        if leaves(statement.body) or not steady_range(statement):
             use.refuse(f"the loop {statement.index} decides when it ends ({subject.place})")
         if lost := carried(statement):
             use.refuse(

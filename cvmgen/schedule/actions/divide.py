@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 

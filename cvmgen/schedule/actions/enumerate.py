@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import distance
+from cvmgen.ir.loops import distance, leaves
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.schedule.actions.unroll import passes
-from cvmgen.schedule.dependences import have_room, leaves
+from cvmgen.schedule.dependences import have_room
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import loops, placed, rewritten, with_names
+from cvmgen.schedule.rewriting import loops, placed, with_names
 from cvmgen.schedule.subject import Subject
 
 
@@ -68,7 +69,7 @@ def iterations(outer: i.Loop, names: Collection[str]) -> tuple[i.Expr, i.Expr] |
     there are none, or they differ, or are around others."""
     found = [*loops(outer.body, names)]
     ranges = {(each.low, each.high) for each in found}
-    whole = all(each.step == 1 and not leaves(each) for each in found)
+    whole = all(each.step == 1 and not leaves(each.body) for each in found)
     if len(ranges) != 1 or not whole:
         return None
     ((low, high),) = ranges

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.actions.split import counts_up, most_iterations
 from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from cvmgen.analysis.copies import plain
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.schedule.dependences import may_fail
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import Locals, own_place, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 

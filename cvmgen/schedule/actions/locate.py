@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from cvmgen.analysis.places import named_place
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.visit import fresh, replaced
 from cvmgen.schedule.actions.split import counts_up, most_iterations
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from cvmgen.algebra import product
 from cvmgen.analysis.streams import flat
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import leaves
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import names_in
-from cvmgen.schedule.dependences import leaves, steady_range
+from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 
@@ -41,4 +42,4 @@ def merge(subject: Subject, use: Use) -> Subject:
 def mergeable(outer: i.Loop, inner: i.Loop) -> bool:
     """Whether two loops run as often each time as their ends say."""
     whole = all(each.step == 1 and steady_range(each) for each in (outer, inner))
-    return whole and not leaves(inner) and outer.index not in names_in(inner.high)
+    return whole and not leaves(inner.body) and outer.index not in names_in(inner.high)

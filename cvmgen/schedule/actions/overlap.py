@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.analysis.copies import BITS_OF, VECTOR
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import fresh, replaced, substitute
 from cvmgen.schedule.actions.split import lets
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 AT_ONCE = 2  # rows that are stored while as many others are read

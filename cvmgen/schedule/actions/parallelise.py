@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors, stored_tensors
 from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, Measure, product
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 

@@ -9,12 +9,13 @@ from cvmgen import algebra
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.schedule.dependences import Locals, may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product
-from cvmgen.schedule.rewriting import loops, rewritten, with_names
+from cvmgen.schedule.rewriting import loops, with_names
 from cvmgen.schedule.subject import Subject
 
 Steps = Mapping[str, i.Expr]

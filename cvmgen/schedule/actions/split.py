@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import loops, rewritten
+from cvmgen.schedule.rewriting import loops
 from cvmgen.schedule.subject import Subject
 
 

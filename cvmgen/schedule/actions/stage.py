@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import without_dead
+from cvmgen.ir.rewrite import rewritten, without_dead
 from cvmgen.schedule.actions.lists import stage_entries
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.staging import SHARE, Made, Staging, movable
 from cvmgen.schedule.subject import Subject
 from cvmgen.schedule.windows import find_windows

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
 from cvmgen.schedule.actions.specialise import Steps, extents_of, tests, versioned
 from cvmgen.schedule.actions.split import divided, most_iterations
 from cvmgen.schedule.dependences import Locals, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 MOST_LANES = 64

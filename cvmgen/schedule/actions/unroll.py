@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.dependences import have_room, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import loops, rewritten
+from cvmgen.schedule.rewriting import loops
 from cvmgen.schedule.subject import Subject
 
 

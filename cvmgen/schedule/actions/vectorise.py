@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import rewritten
 from cvmgen.schedule.subject import Subject
 
 SETS = {32: "avx2", 64: "avx512"}  # by the bytes of their vectors
