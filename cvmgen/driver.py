@@ -45,6 +45,7 @@ from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import parse_at
 from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS
+from cvmgen.typing import choices
 from cvmgen.typing.settled import without_known
 from cvmgen.typing.types import type_nest, type_prepare
 
@@ -265,14 +266,14 @@ def schedule_effects(operator: Operator, schedules: Schedules) -> Effects:
     changes: dict[str, set[int]] = {}
     faults: dict[Span, SpecError] = {}
 
-    def apply(nest: i.Nest, variant: interface.Variant) -> None:
+    def apply(nest: i.Nest, variant: choices.Variant) -> None:
         plan, subject = schedules.chosen("c", emitter.typed_subject(nest, variant))
         if plan is not None:
             known = changes.setdefault(plan.schedule.shape.text, set())
             known |= schedules.changing(plan, subject)
 
     for nest in emitter.program.nests:
-        for variant in interface.variants(emitter.program, nest):
+        for variant in choices.variants(emitter.program, nest):
             try:
                 attempt("schedule", operator, partial(apply, nest), variant)
             except SpecError as error:

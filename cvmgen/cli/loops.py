@@ -16,7 +16,6 @@ from cvmgen.build.process import workers
 from cvmgen.build.progress import Progress
 from cvmgen.build.vector_loops import InnerLoop, inner_loops
 from cvmgen.dtypes import CVM
-from cvmgen.emit import interface
 from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
@@ -26,6 +25,7 @@ from cvmgen.lower.decisions import decide_early
 from cvmgen.schedule.book import Schedules
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.typing import choices
 
 WIDTH = 100
 COUNTED = (i.Binary, i.Call, i.Select, i.Compare, i.Logic, i.Not, i.Convert)
@@ -109,7 +109,7 @@ def scheduled(
     """The classes of a nest and the actions that change it, for all choices of element types."""
     classes: dict[str, None] = {}
     actions: dict[str, None] = {}
-    for variant in interface.variants(emitter.program, nest):
+    for variant in choices.variants(emitter.program, nest):
         plan, subject = schedules.chosen("c", emitter.typed_subject(nest, variant))
         if plan is None:
             continue

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 
 from cvmgen.dtypes import CVM, INT32, DType
-from cvmgen.emit import interface
 from cvmgen.emit.c_bound import bound_text, through_pointer
 from cvmgen.emit.c_checks import input_checks, output_checks
 from cvmgen.emit.c_entries import KeptLists, entry_arguments
@@ -14,7 +13,6 @@ from cvmgen.emit.c_like import identifier, indent, quoted
 from cvmgen.emit.c_nests import NestEmitter, overflow_parameter
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
-from cvmgen.emit.interface import Variant
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
@@ -24,6 +22,8 @@ from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
 from cvmgen.schedule.book import Schedules
 from cvmgen.spec.formula import Input
+from cvmgen.typing import choices
+from cvmgen.typing.choices import Variant
 
 # What is included where it is called.
 HEADERS = {
@@ -145,9 +145,7 @@ class CEmitter(NestEmitter):
     def read_inputs(self) -> list[Input]:
         """The inputs whose elements a kernel reads; of others only the shape matters."""
         read = {
-            name
-            for nest in self.program.nests
-            for name in interface.inputs_read(self.program, nest)
+            name for nest in self.program.nests for name in choices.inputs_read(self.program, nest)
         }
         return [item for item in self.operator.inputs if item.name in read]
 
@@ -204,7 +202,7 @@ class CEmitter(NestEmitter):
         for nest in self.program.nests:
             memory = self.program.scratch_of(nest.tensor)
             if memory and nest.tensor not in self.operator.output_names:
-                variants = interface.variants(self.program, nest)
+                variants = choices.variants(self.program, nest)
                 most = max(len(self.subject(nest, variant).kept) for variant in variants)
                 found += [KeptLists(memory[0], most)] if most else []
         return found
@@ -217,7 +215,7 @@ class CEmitter(NestEmitter):
         return any(
             overflow_parameter(self.typed_body(nest, variant))
             for nest in nests
-            for variant in interface.variants(self.program, nest)
+            for variant in choices.variants(self.program, nest)
         )
 
     def allocate(self, call: str) -> list[str]:
@@ -258,7 +256,7 @@ class CEmitter(NestEmitter):
     def choose(self, number: int, nest: i.Nest) -> list[str]:
         """The kernel for the element types at hand."""
         calls = []
-        variants = interface.variants(self.program, nest)
+        variants = choices.variants(self.program, nest)
         for variant in variants:
             dtypes = self.dtypes(variant)
             arguments = ["&plan", *(self.argument(each, dtypes) for each in self.tensors(nest))]
@@ -269,7 +267,7 @@ class CEmitter(NestEmitter):
             call = f"{self.kernel_name(number, variant)}({', '.join(arguments)});"
             untiled = self.untiled(number, nest, variant)
             calls.append([*untiled, f"    {call}" if untiled else call])
-        return chosen(variants, calls)
+        return chosen(self.tests(variants), calls)
 
     def untiled(self, number: int, nest: i.Nest, variant: Variant) -> list[str]:
         """The condition in front of a kernel that tiles may make unnecessary."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from cvmgen.dtypes import INT32, DType
+from cvmgen.dtypes import DType
 from cvmgen.emit import interface
 from cvmgen.emit.c_entries import entry_parameters, entry_types
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_parts import OVERFLOW, Kernel, PartPrinter, without_parts
-from cvmgen.emit.c_text import signature, versions, wrapped
+from cvmgen.emit.c_text import signature, type_tests, versions, wrapped
 from cvmgen.emit.c_tiles import Parameter, TilePrinter
 from cvmgen.emit.c_types import TypeChoice
-from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
@@ -21,6 +20,8 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.subject import Subject
+from cvmgen.typing import choices
+from cvmgen.typing.choices import Variant
 from cvmgen.typing.types import type_nest, type_prepare
 
 
@@ -41,7 +42,7 @@ class NestEmitter:
         self.fields = plan_fields(program)
         self.types = TypeChoice(self.operator)
         self.precise = self.operator.precise_outputs
-        self.wide = interface.int32_inputs(program)
+        self.wide = choices.int32_inputs(program)
         self.empty = self.operator.empty_tensors
 
     # -------------------------------------------------------- nests
@@ -66,21 +67,18 @@ class NestEmitter:
         return Subject.of(self.program, nest, body, self.dtypes(variant))
 
     def dtypes(self, variant: Variant) -> Mapping[str, DType]:
-        source, stored = variant.source or INT32, variant.stored or INT32
-        types = {
-            item.name: INT32 if item.name in self.wide else source for item in self.operator.inputs
-        }
-        names = interface.row_names(self.operator)
-        row = names.index(variant.rows[0]) if variant.rows else 0
-        chosen = self.operator.choices[row]
-        return types | dict.fromkeys(self.operator.output_names, stored) | chosen
+        return choices.element_types(self.program, variant)
+
+    def tests(self, variants: Sequence[Variant]) -> list[tuple[str, ...]]:
+        """What must hold of a call that is one for each of some variants."""
+        return [type_tests(self.operator, each) for each in variants]
 
     @property
     def spaces(self) -> dict[int, str]:
         """The nests with a workspace, by their numbers, and the inputs that they pack."""
         found: dict[int, str] = {}
         for number, nest in enumerate(self.program.nests):
-            for variant in interface.variants(self.program, nest):
+            for variant in choices.variants(self.program, nest):
                 tiling = self.subject(nest, variant).tiling
                 if tiling is not None:
                     found.setdefault(number, tiling.w.load.tensor)
@@ -91,7 +89,7 @@ class NestEmitter:
     def kernels(self) -> list[str]:
         found = []
         for number, nest in enumerate(self.program.nests):
-            for variant in interface.variants(self.program, nest):
+            for variant in choices.variants(self.program, nest):
                 found.append(self.kernel(number, nest, variant))
                 if tiles := self.tiles(number, nest, variant):
                     found.append(tiles.text())
@@ -125,7 +123,7 @@ class NestEmitter:
     def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
         """Statements that name what a nest reads for other element types only, lists of which it
         only asks how long they are, and those that nothing is appended to."""
-        used = interface.read_in(body)
+        used = choices.read_in(body)
         return [f"(void){identifier(name)};" for name in self.tensors(nest) if name not in used]
 
     def tiles(self, number: int, nest: i.Nest, variant: Variant) -> TilePrinter | None:
@@ -136,7 +134,7 @@ class NestEmitter:
             return None
         dtypes = self.dtypes(variant)
         name = f"{self.nest_name(number)}{self.tiles_suffix(nest, variant)}"
-        used = interface.read_in(tiling.found.after) | {nest.tensor}
+        used = choices.read_in(tiling.found.after) | {nest.tensor}
         parameters = [
             Parameter(identifier(tensor), element, self.restrict, tensor)
             for tensor, element in self.tensor_types(nest, dtypes)
@@ -154,7 +152,7 @@ class NestEmitter:
         shared = replace(variant, source=None)
         found = {
             (tiling.found.total.type, tiling.found.after, tiling.found.before)
-            for each in interface.variants(self.program, nest)
+            for each in choices.variants(self.program, nest)
             if replace(each, source=None) == shared
             and (tiling := self.subject(nest, each).tiling) is not None
         }
@@ -192,9 +190,9 @@ class NestEmitter:
 
     def tensors(self, nest: i.Nest) -> list[str]:
         """What a nest reads, inputs in the order of the operator, then what it writes."""
-        read = interface.inputs_read(self.program, nest)
-        scratch = interface.scratch_read(self.program, nest)
-        return [*read, *scratch, *interface.filled(self.program, nest)]
+        read = choices.inputs_read(self.program, nest)
+        scratch = choices.scratch_read(self.program, nest)
+        return [*read, *scratch, *choices.filled(self.program, nest)]
 
     def tensor_parameters(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> list[str]:
         """The tensors of a nest as parameters of its kernel."""
@@ -205,7 +203,7 @@ class NestEmitter:
 
     def tensor_types(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> Iterator[tuple[str, str]]:
         """The tensors of a nest, and what they are arrays of."""
-        written = interface.filled(self.program, nest)
+        written = choices.filled(self.program, nest)
         for tensor in self.tensors(nest):
             constant = "" if tensor in written else "const "
             yield tensor, f"{constant}{dtypes[tensor].c if tensor in dtypes else 'int64_t'}"

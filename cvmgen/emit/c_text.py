@@ -7,13 +7,14 @@ import textwrap
 from collections.abc import Sequence
 
 from cvmgen.analysis.copies import is_vector
+from cvmgen.dtypes import INT8
 from cvmgen.emit import interface
 from cvmgen.emit.c_like import comment, indent
-from cvmgen.emit.interface import Variant
 from cvmgen.emit.render import NOTICE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Operator
+from cvmgen.typing.choices import Variant
 
 VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
 
@@ -47,15 +48,29 @@ def formula_lines(operator: Operator) -> list[str]:
     return [line.rstrip() for line in operator.text.splitlines()]
 
 
-def chosen(variants: Sequence[Variant], calls: Sequence[list[str]]) -> list[str]:
-    """The call for the element types at hand: each variant's own, wrapped to lines."""
-    if len(variants) == 1:
+def type_tests(operator: Operator, variant: Variant) -> tuple[str, ...]:
+    """What must hold of a call whose element types are those of a variant."""
+    tests = []
+    if variant.source is not None:
+        tests.append("narrow" if variant.source == INT8 else "!narrow")
+    if variant.stored is not None:
+        tests.append("narrow_result" if variant.stored == INT8 else "!narrow_result")
+    if variant.rows:
+        names = interface.row_names(operator)
+        text = " || ".join(f"plan.types == {names[row]}" for row in variant.rows)
+        tests.append(f"({text})" if tests and len(variant.rows) > 1 else text)
+    return tuple(tests)
+
+
+def chosen(tests: Sequence[Sequence[str]], calls: Sequence[list[str]]) -> list[str]:
+    """The call for the element types at hand: the one whose tests hold, wrapped to lines."""
+    if len(calls) == 1:
         return calls[0]
     lines: list[str] = []
-    for at, (variant, call) in enumerate(zip(variants, calls, strict=True)):
+    for at, (own, call) in enumerate(zip(tests, calls, strict=True)):
         word = "else if" if at else "if"
-        test = " && ".join(still_open(variant.tests, [each.tests for each in variants[:at]]))
-        head = "else" if variant == variants[-1] else f"{word} ({test})"
+        test = " && ".join(still_open(own, tests[:at]))
+        head = "else" if at == len(calls) - 1 else f"{word} ({test})"
         lines += [head, *indent(call)] if single(call) else [f"{head} {{", *indent(call), "}"]
     return joined_braces(lines)
 

@@ -19,11 +19,10 @@ from cvmgen.emit.c_checks import output_checks
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_nests import overflow_parameter
 from cvmgen.emit.c_prologue import Prologue
-from cvmgen.emit.c_text import chosen, file_header, wrapped, wrapped_list
+from cvmgen.emit.c_text import chosen, file_header, type_tests, wrapped, wrapped_list
 from cvmgen.emit.cuda_choice import mapping
 from cvmgen.emit.cuda_greedy import mask_extents, mask_text
 from cvmgen.emit.cuda_mappings import Mapping, Task
-from cvmgen.emit.interface import Variant
 from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render
@@ -33,6 +32,8 @@ from cvmgen.ir.uses import names_in
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.forms import Settings
 from cvmgen.spec.formula import Input, Operator
+from cvmgen.typing import choices
+from cvmgen.typing.choices import Variant
 
 BLOCK = 256  # threads of a block
 # Blocks that a multiprocessor must hold at once: with 80 registers a thread. Without a number
@@ -230,7 +231,7 @@ class CudaEmitter(c.CEmitter):
         return [
             self.mapping(number, nest, variant)
             for number, nest in enumerate(self.program.nests)
-            for variant in interface.variants(self.program, nest)
+            for variant in choices.variants(self.program, nest)
         ]
 
     # -------------------------------------------------------- kernels
@@ -241,7 +242,7 @@ class CudaEmitter(c.CEmitter):
         for number, nest in enumerate(self.program.nests):
             if self.value_fields(nest):
                 found.append(self.values(number, nest))
-            for variant in interface.variants(self.program, nest):
+            for variant in choices.variants(self.program, nest):
                 found += [each.text for each in self.mapping(number, nest, variant).kernels()]
         return found
 
@@ -276,7 +277,7 @@ class CudaEmitter(c.CEmitter):
     def tensors(self, nest: i.Nest) -> list[str]:
         """As in C, but of the memory that a nest fills only what its statements speak of."""
         memory = {each.name for each in self.program.scratch_of(nest.tensor)}
-        unused = memory - interface.read_in(nest.body)
+        unused = memory - choices.read_in(nest.body)
         return [each for each in super().tensors(nest) if each not in unused]
 
     def task(self, number: int, nest: i.Nest, variant: Variant) -> Task:
@@ -408,10 +409,13 @@ class CudaEmitter(c.CEmitter):
     def overflow_tests(self) -> list[str]:
         """The test that a kernel for the types at hand can overflow; none where every one can."""
         found = [
-            (variant.test, bool(overflow_parameter(self.typed_body(nest, variant))))
+            (
+                " && ".join(type_tests(self.operator, variant)),
+                bool(overflow_parameter(self.typed_body(nest, variant))),
+            )
             for nest in self.program.nests
             if nest.tensor in self.overflowing
-            for variant in interface.variants(self.program, nest)
+            for variant in choices.variants(self.program, nest)
         ]
         if all(overflows for _, overflows in found):
             return []
@@ -482,13 +486,14 @@ class CudaEmitter(c.CEmitter):
         if fields:
             head = f"const {self.values_name(number)} values = {{"
             lines += wrapped_list(head, fields, "};")
-        variants = interface.variants(self.program, nest)
+        variants = choices.variants(self.program, nest)
+        tests = self.tests(variants)
         found = [self.mapping(number, nest, variant) for variant in variants]
         before = [each.before() for each in found]
         if all(each == before[0] for each in before):
-            return [*lines, *before[0], *chosen(variants, [each.start() for each in found])]
+            return [*lines, *before[0], *chosen(tests, [each.start() for each in found])]
         calls = [[*each.before(), *each.start()] for each in found]
-        return [*lines, *chosen(variants, calls)]
+        return [*lines, *chosen(tests, calls)]
 
     def operand(self, tensor: str, nest: i.Nest, dtypes: Names[str, DType]) -> str:
         if tensor not in dtypes:

@@ -35,6 +35,7 @@ from cvmgen.lower.unfold import unfold_bindings
 from cvmgen.lower.walks import strided, whole_pack
 from cvmgen.rules import FAR_PRECISION
 from cvmgen.spec.formula import Attribute, Operator
+from cvmgen.typing import choices
 
 
 def emit_operator(program: i.Program) -> str:
@@ -366,11 +367,11 @@ class PythonEmitter:
         return f"_nest_{tensor}{suffix}"
 
     def tensors(self, nest: i.Nest) -> list[str]:
-        read = list(interface.inputs_read(self.program, nest))
+        read = list(choices.inputs_read(self.program, nest))
         if nest.each is not None and nest.each[1] not in read:
             read.append(nest.each[1])  # how many there are is all that is asked of them
-        scratch = interface.scratch_read(self.program, nest)
-        return [*read, *scratch, *interface.filled(self.program, nest)]
+        scratch = choices.scratch_read(self.program, nest)
+        return [*read, *scratch, *choices.filled(self.program, nest)]
 
     def nests(self) -> list[str]:
         return [self.nest(number, nest) for number, nest in enumerate(self.program.nests)]

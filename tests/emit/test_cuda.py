@@ -17,11 +17,12 @@ from cvmgen.build import (
     cuda_resources,
 )
 from cvmgen.build.gates import GATES
-from cvmgen.emit import c_support, cuda, interface
+from cvmgen.emit import c_support, cuda
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.book import packaged
+from cvmgen.typing import choices
 from tests.emit.cuda_texts import (
     NAMES,
     WARNINGS,
@@ -116,7 +117,7 @@ def test_every_kernel_says_where_it_comes_from(name: str) -> None:
     nests = [
         nest
         for number, nest in enumerate(emitter.program.nests)
-        for variant in interface.variants(emitter.program, nest)
+        for variant in choices.variants(emitter.program, nest)
         for _ in emitter.mapping(number, nest, variant).kernels()
     ]
     for kernel, nest in zip(kernels, nests, strict=True):

@@ -19,11 +19,12 @@ from cvmgen.api.library import compiled
 from cvmgen.api.manifest import read_manifest
 from cvmgen.api.operator import Operator
 from cvmgen.dtypes import CVM
-from cvmgen.emit import cuda, interface
+from cvmgen.emit import cuda
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
 from cvmgen.reference.probe import alike, example_arguments
 from cvmgen.spec.examples import plain
+from cvmgen.typing import choices
 from tests.conformance import random_calls
 from tests.conformance.calls import bits
 from tests.emit.cuda_texts import NAMES, classes, operators, program
@@ -109,7 +110,7 @@ def outcome(made: Call) -> tuple[list[Tensor], str]:
 def of_one_type(name: str, inputs: Sequence[Any], *, narrow: bool) -> dict[str, Any]:
     """Inputs as tensors of the element types that kernels take: where these have a precision,
     int8 if asked for and possible."""
-    wide = interface.int32_inputs(program(name))
+    wide = choices.int32_inputs(program(name))
     operands = {
         item.name: operand
         for item, operand in zip(operators()[name].inputs, inputs, strict=True)

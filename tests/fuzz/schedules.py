@@ -14,7 +14,6 @@ from pathlib import Path
 from random import Random
 
 from cvmgen import driver
-from cvmgen.emit import interface
 from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.ir.visit import walk
 from cvmgen.lower.compaction import compact
@@ -28,6 +27,7 @@ from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
+from cvmgen.typing import choices
 from tests.fuzz.scheduled_operators import text_of
 
 NUMBERS = (1, 2, 3, 4, 7, 8, 16, 32, 63, 64, 100, 1024, 8192, 65536, 2**31, 2**40)
@@ -65,7 +65,7 @@ class Nests:
         emitter = NestEmitter(program, checked([]))
         found: dict[str, list[Subject]] = {}
         for nest in emitter.program.nests:
-            for variant in (*interface.variants(emitter.program, nest),)[:2]:
+            for variant in (*choices.variants(emitter.program, nest),)[:2]:
                 subject = emitter.typed_subject(nest, variant)
                 for shape in CLASSES:
                     text = f"schedule {shape} for c {{\n}}\n"
