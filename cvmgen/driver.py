@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cvmgen import tree
-from cvmgen.dtypes import INT32, DType
+from cvmgen.analysis.order import order_walks
 from cvmgen.emit import c, c_support, cuda, interface, numpy, python
-from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.errors import CvmgenError, Faults, InternalError, Strict
 from cvmgen.inside.checks import CallProof, open_places, stay_inside
 from cvmgen.inside.shelter import shelter
@@ -38,16 +37,15 @@ from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
 from cvmgen.schedule.book import Schedules, packaged
-from cvmgen.schedule.subject import Subject
+from cvmgen.schedule.kernels import Kernel, Kernels, scheduled, typed
+from cvmgen.schedule.legality import unsound
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import parse_at
 from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS
-from cvmgen.typing import choices
 from cvmgen.typing.settled import without_known
-from cvmgen.typing.types import type_nest, type_prepare
 
 Pass = Callable[[i.Program], i.Program]
 Passes = tuple[tuple[str, Pass], ...]
@@ -88,52 +86,45 @@ C_LIKE: Passes = (
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
 )
+C: Passes = (*C_LIKE, ("compaction", compact), ("decisions", decide_early))
 # The outermost loops are for threads.
-CUDA: Passes = tuple(
-    (name, reductions_ahead_in_threads if name == "ahead" else each) for name, each in C_LIKE
+CUDA: Passes = (
+    *((name, reductions_ahead_in_threads if name == "ahead" else each) for name, each in C_LIKE),
+    ("order", order_walks),
 )
 
-
-def typed(program: i.Program) -> i.Program:
-    """The program with machine types, for int32 tensors, or the first choice of types; emission
-    does so for each."""
-    dtypes = all_int32(program)
-    host = type_prepare(program)
-    nests = tuple(
-        replace(type_nest(program, nest, dtypes), prologue=typed_nest.prologue)
-        for nest, typed_nest in zip(program.nests, host.nests, strict=True)
-    )
-    return replace(host, nests=nests)
-
-
-def all_int32(program: i.Program) -> dict[str, DType]:
-    tensors = (*(item.name for item in program.operator.inputs), *program.operator.output_names)
-    return dict.fromkeys(tensors, INT32) | program.operator.choices[0]
-
-
-SHOWN: Passes = (*C_LIKE, ("compaction", compact), ("decisions", decide_early), ("types", typed))
-STAGES = ("parse", "check", "translate", *(name for name, _ in SHOWN), "schedule")
+KernelPass = Callable[..., Kernels]  # of kernels and, by its name, `schedules`
+KernelPasses = tuple[tuple[str, KernelPass], ...]
+# From the lowered program to a kernel for each choice of element types, and on.
+TYPES = "types"
+C_KERNELS: KernelPasses = (("schedule", partial(scheduled, "c")),)
+CUDA_KERNELS: KernelPasses = ()
+STAGES = ("parse", "check", "translate", *(name for name, _ in C), TYPES, "schedule")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How a language's files are made; `{opset}` and `{name}` stand in the names of files."""
+    """How a language's files are made; `{opset}` and `{name}` stand in the names of files.
+
+    Where there are `kernel_passes`, emission is given kernels with machine types, else the program.
+    """
 
     passes: Passes
-    emit_operator: Callable[[i.Program, Schedules], str]
+    emit_operator: Callable[..., str]  # of them and, by its name, `schedules`
     emit_header: Callable[[str, Iterable[Operator]], str]
     emit_support: Callable[[Schedules], Mapping[str, str]]
     operator_file: str
     header_file: str
     support_file: str
-    emit_interface: Callable[[i.Program], str] | None = None  # where operators have headers
+    kernel_passes: KernelPasses | None = None
+    emit_interface: Callable[[Any], str] | None = None  # where operators have headers
     interface_file: str = "{opset}/{name}.h"
 
 
 TARGETS: Mapping[str, Target] = {
     "python": Target(
         COMMON,
-        lambda program, _: python.emit_operator(program),
+        lambda program, schedules: python.emit_operator(program),
         python.emit_header,
         lambda _: python.emit_support(),
         operator_file="{opset}/{name}.py",
@@ -142,7 +133,7 @@ TARGETS: Mapping[str, Target] = {
     ),
     "numpy": Target(
         WHOLE_ARRAYS,
-        lambda program, _: numpy.emit_operator(program),
+        lambda program, schedules: numpy.emit_operator(program),
         numpy.emit_header,
         lambda _: numpy.emit_support(),
         operator_file="{opset}/{name}.py",
@@ -150,14 +141,15 @@ TARGETS: Mapping[str, Target] = {
         support_file="{opset}/{name}",
     ),
     "c": Target(
-        C_LIKE,
-        c.emit_operator,
+        C,
+        lambda kernels, schedules: c.emit_operator(kernels),
         c_support.emit_header,
         c_support.emit_support,
         operator_file="{opset}/{name}.c",
         header_file="{opset}.h",
         support_file="{name}",
-        emit_interface=lambda program: c_support.emit_interface(program.operator),
+        kernel_passes=C_KERNELS,
+        emit_interface=lambda kernels: c_support.emit_interface(kernels.operator),
     ),
     "cuda": Target(
         CUDA,
@@ -167,6 +159,7 @@ TARGETS: Mapping[str, Target] = {
         operator_file="{opset}/{name}.cu",
         header_file="{opset}.h",
         support_file="{name}",
+        kernel_passes=CUDA_KERNELS,
         emit_interface=cuda.emit_interface,
     ),
 }
@@ -206,6 +199,34 @@ def lowered(operator: Operator, passes: Passes) -> Iterator[tuple[str, i.Program
         yield name, program
 
 
+def typed_kernels(program: i.Program) -> Kernels:
+    """The kernels of a lowered program, with machine types, verified."""
+    kernels = attempt(TYPES, program.operator, typed, program)
+    verify_kernels(kernels, TYPES)
+    return kernels
+
+
+def finished(program: i.Program, target: str, schedules: Schedules) -> i.Program | Kernels:
+    """What a target is emitted from: the lowered program, or its kernels after all their passes."""
+    passes = TARGETS[target].kernel_passes
+    if passes is None:
+        return program
+    kernels = typed_kernels(program)
+    for name, run in passes:
+        kernels = attempt(name, program.operator, partial(run, schedules=schedules), kernels)
+        verify_kernels(kernels, name)
+    return kernels
+
+
+def verify_kernels(kernels: Kernels, stage: str) -> None:
+    """Raise InternalError that names the stage if a kernel does not hold together."""
+    for each in kernels.kernels:
+        if fault := next(unsound(each.subject), ""):
+            name = kernels.operator.full_name
+            message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
+            raise InternalError(message)
+
+
 def translated(operator: Operator) -> i.Program:
     return without_known(translate(operator))
 
@@ -230,21 +251,28 @@ def stage_text(operator: Operator, stage: str, schedules: Schedules | None = Non
         return tree.lines_of(operator)
     if stage == "schedule":
         chosen = packaged() if schedules is None else schedules
-        return schedule_text(lower(operator, SHOWN), chosen) + mapping_text(operator, chosen)
-    program = next(found for name, found in lowered(operator, SHOWN) if name == stage)
-    return program_text(program)
+        return schedule_text(operator, chosen) + mapping_text(operator, chosen)
+    return program_text(next(found for name, found in programs(operator, "c") if name == stage))
 
 
-def schedule_text(program: i.Program, schedules: Schedules) -> str:
-    """What the schedules for C make of a typed program, for int32 tensors: each nest's class and
-    roles, and the nest after each action; emission does so for each choice of types."""
-    dtypes = all_int32(program)
-    lines = [f"program {program.operator.full_name}"]
-    for nest in program.nests:
-        subject = Subject.of(program, nest, nest.body, dtypes)
+def programs(operator: Operator, target: str) -> Iterator[tuple[str, i.Program]]:
+    """What each stage of a target from `translate` to `types` made of the operator, of kernels the
+    widest ones."""
+    for name, program in lowered(operator, TARGETS[target].passes):
+        yield name, program
+    if TARGETS[target].kernel_passes is not None:
+        yield TYPES, typed_kernels(program).shown()
+
+
+def schedule_text(operator: Operator, schedules: Schedules) -> str:
+    """What the schedules for C make of the widest kernel of each nest: its class and roles, and
+    the nest after each action."""
+    kernels = typed_kernels(lower(operator, C))
+    lines = [f"program {operator.full_name}"]
+    for number, nest in enumerate(kernels.program.nests):
         case = "" if nest.case is None else f" (case {nest.case})"
         lines += [f"nest {nest.tensor}{case}: {nest.formula}"]
-        lines += [f"  {line}" for line in schedules.story("c", subject)]
+        lines += [f"  {line}" for line in schedules.story("c", kernels.widest(number).subject)]
     return "\n".join(lines) + "\n"
 
 
@@ -262,22 +290,20 @@ class Effects:
 
 def schedule_effects(operator: Operator, schedules: Schedules) -> Effects:
     """What becomes of the operator's nests by the schedules for C."""
-    emitter = NestEmitter(decide_early(compact(lower(operator, C_LIKE))), schedules)
     changes: dict[str, set[int]] = {}
     faults: dict[Span, SpecError] = {}
 
-    def apply(nest: i.Nest, variant: choices.Variant) -> None:
-        plan, subject = schedules.chosen("c", emitter.typed_subject(nest, variant))
+    def apply(kernel: Kernel) -> None:
+        plan, subject = schedules.chosen("c", kernel.subject)
         if plan is not None:
             known = changes.setdefault(plan.schedule.shape.text, set())
             known |= schedules.changing(plan, subject)
 
-    for nest in emitter.program.nests:
-        for variant in choices.variants(emitter.program, nest):
-            try:
-                attempt("schedule", operator, partial(apply, nest), variant)
-            except SpecError as error:
-                faults.setdefault(error.span, error)
+    for kernel in typed_kernels(lower(operator, C)).kernels:
+        try:
+            attempt("schedule", operator, apply, kernel)
+        except SpecError as error:
+            faults.setdefault(error.span, error)
     return Effects(changes, tuple(faults.values()))
 
 
@@ -316,17 +342,20 @@ def operator_texts(
     operator: Operator, targets: Sequence[str], schedules: Schedules | None = None
 ) -> Texts:
     """The operator's own files for the targets; by cvmgen's own schedules if none are given."""
-    programs: dict[Passes, i.Program] = {}
+    lowered_for: dict[Passes, i.Program] = {}
     for passes in (MANIFEST_PASSES, *(TARGETS[name].passes for name in targets)):
-        if passes not in programs:
-            programs[passes] = lower(operator, passes)
+        if passes not in lowered_for:
+            lowered_for[passes] = lower(operator, passes)
     files = {}
+    chosen = packaged() if schedules is None else schedules
     for name in targets:
-        program = programs[TARGETS[name].passes]
-        files[operator_file(operator, name)] = emitted(name, operator, program, schedules)
-        if emit_interface := TARGETS[name].emit_interface:
-            files[interface_file(operator, name)] = emit_interface(program)
-    return Texts(files, interface.manifest_entry(programs[MANIFEST_PASSES]))
+        target = TARGETS[name]
+        made = finished(lowered_for[target.passes], name, chosen)
+        emit = partial(target.emit_operator, schedules=chosen)
+        files[operator_file(operator, name)] = attempt(f"emit {name}", operator, emit, made)
+        if target.emit_interface:
+            files[interface_file(operator, name)] = target.emit_interface(made)
+    return Texts(files, interface.manifest_entry(lowered_for[MANIFEST_PASSES]))
 
 
 Make = Callable[[Operator, Sequence[str], Schedules | None], Texts]
@@ -421,19 +450,18 @@ def emitted(
     schedules: Schedules | None = None,
 ) -> str:
     """The text of the operator's file for a target; `program` is the lowered operator."""
-    target = TARGETS[name]
-    if program is None:
-        program = lower(operator, target.passes)
     chosen = packaged() if schedules is None else schedules
-    emit = target.emit_operator
-    return attempt(f"emit {name}", operator, lambda each: emit(each, chosen), program)
+    if program is None:
+        program = lower(operator, TARGETS[name].passes)
+    emit = partial(TARGETS[name].emit_operator, schedules=chosen)
+    return attempt(f"emit {name}", operator, emit, finished(program, name, chosen))
 
 
 def kernel_classes(operator: Operator, schedules: Schedules | None = None) -> dict[str, str]:
     """The class of each kernel in the operator's file for CUDA."""
-    program = lower(operator, TARGETS["cuda"].passes)
+    kernels = typed_kernels(lower(operator, CUDA))
     return attempt(
-        "emit cuda", operator, lambda each: cuda.kernel_classes(each, schedules), program
+        "emit cuda", operator, lambda each: cuda.kernel_classes(each, schedules), kernels
     )
 
 

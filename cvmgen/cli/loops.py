@@ -16,16 +16,13 @@ from cvmgen.build.process import workers
 from cvmgen.build.progress import Progress
 from cvmgen.build.vector_loops import InnerLoop, inner_loops
 from cvmgen.dtypes import CVM
-from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import walk
-from cvmgen.lower.compaction import compact
-from cvmgen.lower.decisions import decide_early
 from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.kernels import Kernel
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.typing import choices
 
 WIDTH = 100
 COUNTED = (i.Binary, i.Call, i.Select, i.Compare, i.Logic, i.Not, i.Convert)
@@ -77,12 +74,12 @@ def nests(
     inner: Sequence[InnerLoop],
 ) -> Iterator[Nest]:
     """The nests of an operator; equations of one place, such as cases, are told one by one."""
-    emitter = NestEmitter(decide_early(compact(driver.lower(operator, driver.C_LIKE))), schedules)
+    kernels = driver.typed_kernels(driver.lower(operator, driver.C))
     plain = driver.lower(operator, driver.STATEMENTS).nests
     at = {loop: spec_place(source, loop.line, {}) for loop in inner}
-    for nest in emitter.program.nests:
+    for number, nest in enumerate(kernels.program.nests):
         place = operator.place(nest.span)
-        classes, actions = scheduled(emitter, nest, schedules)
+        classes, actions = scheduled(kernels.of(number), schedules)
         original = next((each for each in plain if same(each, nest)), nest)
         yield Nest(
             operator.full_name,
@@ -104,13 +101,13 @@ def same(one: i.Nest, other: i.Nest) -> bool:
 
 
 def scheduled(
-    emitter: NestEmitter, nest: i.Nest, schedules: Schedules
+    kernels: Iterable[Kernel], schedules: Schedules
 ) -> tuple[dict[str, None], dict[str, None]]:
     """The classes of a nest and the actions that change it, for all choices of element types."""
     classes: dict[str, None] = {}
     actions: dict[str, None] = {}
-    for variant in choices.variants(emitter.program, nest):
-        plan, subject = schedules.chosen("c", emitter.typed_subject(nest, variant))
+    for kernel in kernels:
+        plan, subject = schedules.chosen("c", kernel.subject)
         if plan is None:
             continue
         classes[plan.schedule.shape.text] = None

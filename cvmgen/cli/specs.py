@@ -93,12 +93,12 @@ def _probe(operator: Operator, path: Path) -> None:
 
 def probe_alone(operator: Operator) -> None:
     """Raise SpecErrors with what small calls show, and where a value has no machine type."""
-    from cvmgen.driver import C_LIKE, lower, typed
+    from cvmgen.driver import C, lower, typed_kernels
     from cvmgen.reference.probe import check_operators
 
     check_operators([operator])
     try:
-        typed(lower(operator, C_LIKE))
+        typed_kernels(lower(operator, C))
     except SpecError as error:
         raise SpecErrors([error]) from None
 

@@ -13,7 +13,6 @@ from cvmgen.source import did_you_mean
 from cvmgen.spec.formula import Operator
 
 ALL = "all"
-TYPED = ("types", driver.typed)
 
 ABOUT: Mapping[str, str] = {
     "parse": "the text as a syntax tree",
@@ -36,6 +35,7 @@ ABOUT: Mapping[str, str] = {
     "walks": "a box of open rank becomes rows and a strided run",
     "unfold_all": "comprehensions become loops that fill lists",
     "compaction": "lists that only tell which rows an output begins with are not kept",
+    "order": "the host sorts dimensions by how far apart they are stored",
     "decisions": "tests that look for a deciding element become cheap comparisons, cheapest first",
     "types": "machine types, here for int32 tensors or the first choice of types",
     "schedule": "each nest by the actions for its class, and kernels by their mappings",
@@ -45,15 +45,9 @@ _HEAD = re.compile(r"^(?=prepare:|nest )", re.M)
 
 def stages_of(target: str | None) -> tuple[str, ...]:
     """The stages of a target; without one, those of C, and at the end what CUDA does too."""
-    last = ("schedule",) if target in (None, "c", "cuda") else ()
-    return ("parse", "check", "translate", *(name for name, _ in passes_of(target)), *last)
-
-
-def passes_of(target: str | None) -> driver.Passes:
-    if target in (None, "c"):
-        return driver.SHOWN
-    passes = driver.TARGETS[str(target)].passes
-    return (*passes, TYPED) if target == "cuda" else passes
+    known = driver.TARGETS[target or "c"]
+    last = () if known.kernel_passes is None else (driver.TYPES, "schedule")
+    return ("parse", "check", "translate", *(name for name, _ in known.passes), *last)
 
 
 def shown_stage(
@@ -92,7 +86,7 @@ def scheduled(operator: Operator, target: str | None, schedules: Schedules | Non
     if target == "cuda":
         return driver.mapping_text(operator, chosen)
     if target == "c":
-        return driver.schedule_text(driver.lower(operator, driver.SHOWN), chosen)
+        return driver.schedule_text(operator, chosen)
     return driver.stage_text(operator, "schedule", chosen)
 
 
@@ -101,7 +95,7 @@ def program_texts(operator: Operator, stage: str, target: str | None) -> Iterato
     that shows them."""
     since: dict[str, str] = {}
     before: dict[str, str] = {}
-    for name, program in driver.lowered(operator, passes_of(target)):
+    for name, program in driver.programs(operator, target or "c"):
         parts = parts_of(program_text(program))
         since = {
             head: since[head] if before.get(head) == text else name for head, text in parts.items()

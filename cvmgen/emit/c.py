@@ -18,12 +18,9 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
-from cvmgen.lower.compaction import compact
-from cvmgen.lower.decisions import decide_early
-from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.spec.formula import Input
 from cvmgen.typing import choices
-from cvmgen.typing.choices import Variant
 
 # What is included where it is called.
 HEADERS = {
@@ -36,17 +33,16 @@ HEADERS = {
 }
 
 
-def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
-    """The C file of an operator whose program has been lowered for C; its nests are scheduled by
-    cvmgen's own schedules if no others are given."""
-    return CEmitter(decide_early(compact(program)), schedules).text()
+def emit_operator(kernels: Kernels) -> str:
+    """The C file of an operator whose kernels have been scheduled for C."""
+    return CEmitter(kernels).text()
 
 
 class CEmitter(NestEmitter):
     """Assembles the file of one operator."""
 
     def text(self) -> str:
-        kernels = self.kernels()
+        kernels = self.functions()
         text = "\n".join(kernels)
         headers = ["cvmgen_bound.h", "cvmgen_runtime.h"]
         headers += [name for name, calls in HEADERS.items() if re.search(calls, text)]
@@ -199,11 +195,10 @@ class CEmitter(NestEmitter):
     def lists(self) -> list[KeptLists]:
         """The selected lists with values of their entries beside them."""
         found = []
-        for nest in self.program.nests:
+        for number, nest in enumerate(self.program.nests):
             memory = self.program.scratch_of(nest.tensor)
             if memory and nest.tensor not in self.operator.output_names:
-                variants = choices.variants(self.program, nest)
-                most = max(len(self.subject(nest, variant).kept) for variant in variants)
+                most = max(len(each.subject.kept) for each in self.kernels.of(number))
                 found += [KeptLists(memory[0], most)] if most else []
         return found
 
@@ -211,12 +206,8 @@ class CEmitter(NestEmitter):
         """Whether a kernel can find that a value does not fit the type of an output."""
         if tensor in self.precise:
             return False
-        nests = (nest for nest in self.program.nests if nest.tensor == tensor)
-        return any(
-            overflow_parameter(self.typed_body(nest, variant))
-            for nest in nests
-            for variant in choices.variants(self.program, nest)
-        )
+        made = (each for each in self.kernels.kernels if each.nest.tensor == tensor)
+        return any(overflow_parameter(each.typed) for each in made)
 
     def allocate(self, call: str) -> list[str]:
         """The memory of selected lists; `call` is what makes it, up to the size."""
@@ -256,31 +247,31 @@ class CEmitter(NestEmitter):
     def choose(self, number: int, nest: i.Nest) -> list[str]:
         """The kernel for the element types at hand."""
         calls = []
-        variants = choices.variants(self.program, nest)
-        for variant in variants:
-            dtypes = self.dtypes(variant)
+        kernels = self.kernels.of(number)
+        for kernel in kernels:
+            dtypes = kernel.subject.dtypes
             arguments = ["&plan", *(self.argument(each, dtypes) for each in self.tensors(nest))]
-            if overflow_parameter(self.typed_body(nest, variant)):
+            if overflow_parameter(kernel.typed):
                 arguments.append(f"&{nest.tensor}_overflow")
-            kept = self.subject(nest, variant).kept
-            arguments += entry_arguments(self.program.scratch_of(nest.tensor), kept)
-            call = f"{self.kernel_name(number, variant)}({', '.join(arguments)});"
-            untiled = self.untiled(number, nest, variant)
+            memory = self.program.scratch_of(nest.tensor)
+            arguments += entry_arguments(memory, kernel.subject.kept)
+            call = f"{self.kernel_name(kernel)}({', '.join(arguments)});"
+            untiled = self.untiled(kernel)
             calls.append([*untiled, f"    {call}" if untiled else call])
-        return chosen(self.tests(variants), calls)
+        return chosen(self.tests(kernels), calls)
 
-    def untiled(self, number: int, nest: i.Nest, variant: Variant) -> list[str]:
+    def untiled(self, kernel: Kernel) -> list[str]:
         """The condition in front of a kernel that tiles may make unnecessary."""
-        tiles = self.tiles(number, nest, variant)
+        tiles = self.tiles(kernel)
         if tiles is None:
             return []
-        dtypes = self.dtypes(variant)
+        dtypes = kernel.subject.dtypes
         factors = [
             f"(cvmgen_factor){{{self.argument(each, dtypes)}, {wide(dtypes[each])}}}"
             for each in tiles.factors()
         ]
         others = [
-            f"&{nest.tensor}_overflow"
+            f"&{kernel.nest.tensor}_overflow"
             if each.tensor is None
             else self.argument(each.tensor, dtypes)
             for each in tiles.parameters
@@ -290,7 +281,7 @@ class CEmitter(NestEmitter):
             for each in dict.fromkeys(tiles.factors())
             if dtypes[each] == INT32
         ]
-        at = list(self.spaces).index(number)
+        at = list(self.spaces).index(kernel.number)
         space = f"spaces == NULL ? NULL : &spaces[{at}]"
         arguments = ", ".join(["&plan", *factors, *others, space])
         call = f"{tiles.name}_by_tiles({arguments})"

@@ -9,7 +9,7 @@ from cvmgen.dtypes import DType
 from cvmgen.emit import interface
 from cvmgen.emit.c_entries import entry_parameters, entry_types
 from cvmgen.emit.c_like import identifier, indent
-from cvmgen.emit.c_parts import OVERFLOW, Kernel, PartPrinter, without_parts
+from cvmgen.emit.c_parts import OVERFLOW, Frame, PartPrinter, without_parts
 from cvmgen.emit.c_text import signature, type_tests, versions, wrapped
 from cvmgen.emit.c_tiles import Parameter, TilePrinter
 from cvmgen.emit.c_types import TypeChoice
@@ -18,95 +18,62 @@ from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.book import Schedules, packaged
-from cvmgen.schedule.subject import Subject
+from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.typing import choices
-from cvmgen.typing.choices import Variant
-from cvmgen.typing.types import type_nest, type_prepare
 
 
 class NestEmitter:
-    """The nests of an operator, typed and scheduled, and the functions that they become."""
+    """The kernels of an operator and the functions that they become."""
 
     restrict = "restrict"
 
-    def __init__(self, program: i.Program, schedules: Schedules | None = None) -> None:
-        self.program = program
-        self.schedules = packaged() if schedules is None else schedules
-        self.typed = type_prepare(program)
-        self.bodies: dict[tuple[int, Variant], tuple[i.Stmt, ...]] = {}
-        self.subjects: dict[tuple[int, Variant], Subject] = {}
-        self.operator = program.operator
+    def __init__(self, kernels: Kernels) -> None:
+        self.kernels = kernels
+        self.program, self.typed = kernels.program, kernels.host
+        self.operator = self.program.operator
         self.name = self.operator.name
         self.function = interface.c_name(self.operator)
-        self.fields = plan_fields(program)
+        self.fields = plan_fields(self.program)
         self.types = TypeChoice(self.operator)
         self.precise = self.operator.precise_outputs
-        self.wide = choices.int32_inputs(program)
+        self.wide = choices.int32_inputs(self.program)
         self.empty = self.operator.empty_tensors
 
-    # -------------------------------------------------------- nests
-
-    def typed_body(self, nest: i.Nest, variant: Variant) -> tuple[i.Stmt, ...]:
-        key = (id(nest), variant)
-        if key not in self.bodies:
-            self.bodies[key] = type_nest(self.program, nest, self.dtypes(variant)).body
-        return self.bodies[key]
-
-    def subject(self, nest: i.Nest, variant: Variant) -> Subject:
-        """A nest as its schedule leaves it."""
-        key = (id(nest), variant)
-        if key not in self.subjects:
-            subject = self.typed_subject(nest, variant)
-            self.subjects[key] = self.schedules.scheduled("c", subject)
-        return self.subjects[key]
-
-    def typed_subject(self, nest: i.Nest, variant: Variant) -> Subject:
-        """A nest as schedules begin with it."""
-        body = self.typed_body(nest, variant)
-        return Subject.of(self.program, nest, body, self.dtypes(variant))
-
-    def dtypes(self, variant: Variant) -> Mapping[str, DType]:
-        return choices.element_types(self.program, variant)
-
-    def tests(self, variants: Sequence[Variant]) -> list[tuple[str, ...]]:
-        """What must hold of a call that is one for each of some variants."""
-        return [type_tests(self.operator, each) for each in variants]
+    def tests(self, kernels: Sequence[Kernel]) -> list[tuple[str, ...]]:
+        """What must hold of a call that is one for each of some kernels."""
+        return [type_tests(self.operator, each.variant) for each in kernels]
 
     @property
     def spaces(self) -> dict[int, str]:
         """The nests with a workspace, by their numbers, and the inputs that they pack."""
         found: dict[int, str] = {}
-        for number, nest in enumerate(self.program.nests):
-            for variant in choices.variants(self.program, nest):
-                tiling = self.subject(nest, variant).tiling
-                if tiling is not None:
-                    found.setdefault(number, tiling.w.load.tensor)
+        for kernel in self.kernels.kernels:
+            if kernel.subject.tiling is not None:
+                found.setdefault(kernel.number, kernel.subject.tiling.w.load.tensor)
         return found
 
     # -------------------------------------------------------- functions
 
-    def kernels(self) -> list[str]:
+    def functions(self) -> list[str]:
+        """The functions of all kernels."""
         found = []
-        for number, nest in enumerate(self.program.nests):
-            for variant in choices.variants(self.program, nest):
-                found.append(self.kernel(number, nest, variant))
-                if tiles := self.tiles(number, nest, variant):
-                    found.append(tiles.text())
+        for kernel in self.kernels.kernels:
+            found.append(self.kernel(kernel))
+            if tiles := self.tiles(kernel):
+                found.append(tiles.text())
         return list(dict.fromkeys(found))
 
-    def kernel(self, number: int, nest: i.Nest, variant: Variant) -> str:
-        dtypes = self.dtypes(variant)
-        subject = self.subject(nest, variant)
-        body = subject.body
+    def kernel(self, kernel: Kernel) -> str:
+        nest, subject = kernel.nest, kernel.subject
+        body, dtypes = subject.body, subject.dtypes
         parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
         parameters += overflow_parameter(body)
         parameters += entry_parameters(subject.kept, self.restrict)
         tensors = dict(self.tensor_types(nest, dtypes))
         tensors |= {OVERFLOW: "int64_t"} if overflow_parameter(body) else {}
         tensors |= entry_types(subject.kept)
-        name = self.kernel_name(number, variant)
-        kernel = Kernel(
+        name = self.kernel_name(kernel)
+        frame = Frame(
             name,
             f"{self.name}_plan",
             (self.program.quoted(nest), *nest.more),
@@ -115,7 +82,7 @@ class NestEmitter:
             self.nest_fields,
             self.unpack,
         )
-        printer = PartPrinter(self.program, body, kernel)
+        printer = PartPrinter(self.program, body, frame)
         lines = [*self.unread(nest, body), *printer.lines()]
         head = [*versions(without_parts(body)), *signature(f"static void {name}(", parameters)]
         return "\n\n".join([*printer.functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
@@ -126,37 +93,42 @@ class NestEmitter:
         used = choices.read_in(body)
         return [f"(void){identifier(name)};" for name in self.tensors(nest) if name not in used]
 
-    def tiles(self, number: int, nest: i.Nest, variant: Variant) -> TilePrinter | None:
+    def tiles(self, kernel: Kernel) -> TilePrinter | None:
         """The functions that compute a nest by tiles, if its schedule has some: the same ones
         whatever integers the factors are stored as."""
-        tiling = self.subject(nest, variant).tiling
+        nest, tiling = kernel.nest, kernel.subject.tiling
         if tiling is None:
             return None
-        dtypes = self.dtypes(variant)
-        name = f"{self.nest_name(number)}{self.tiles_suffix(nest, variant)}"
+        name = f"{self.nest_name(kernel.number)}{self.tiles_suffix(kernel)}"
         used = choices.read_in(tiling.found.after) | {nest.tensor}
         parameters = [
             Parameter(identifier(tensor), element, self.restrict, tensor)
-            for tensor, element in self.tensor_types(nest, dtypes)
+            for tensor, element in self.tensor_types(nest, kernel.subject.dtypes)
             if tensor in used
         ]
         if overflow_parameter(tiling.found.after):
             parameters.append(Parameter("overflow", "int64_t", "", None))
-        body = self.typed_body(nest, variant)
         return TilePrinter(
-            self.program, nest, body, tiling, name, parameters, self.nest_fields, self.unpack
+            self.program,
+            nest,
+            kernel.typed,
+            tiling,
+            name,
+            parameters,
+            self.nest_fields,
+            self.unpack,
         )
 
-    def tiles_suffix(self, nest: i.Nest, variant: Variant) -> str:
+    def tiles_suffix(self, kernel: Kernel) -> str:
         """Without the type of the factors, if nothing behind their sums depends on it."""
-        shared = replace(variant, source=None)
+        shared = replace(kernel.variant, source=None)
         found = {
             (tiling.found.total.type, tiling.found.after, tiling.found.before)
-            for each in choices.variants(self.program, nest)
-            if replace(each, source=None) == shared
-            and (tiling := self.subject(nest, each).tiling) is not None
+            for each in self.kernels.of(kernel.number)
+            if replace(each.variant, source=None) == shared
+            and (tiling := each.subject.tiling) is not None
         }
-        return (shared if len(found) == 1 else variant).suffix
+        return (shared if len(found) == 1 else kernel.variant).suffix
 
     # -------------------------------------------------------- names
 
@@ -166,8 +138,8 @@ class NestEmitter:
         suffix = f"_{same.index(number)}" if len(same) > 1 else ""
         return f"{self.name}_{nest.tensor}{suffix}"
 
-    def kernel_name(self, number: int, variant: Variant) -> str:
-        name = f"{self.nest_name(number)}{variant.suffix}"
+    def kernel_name(self, kernel: Kernel) -> str:
+        name = f"{self.nest_name(kernel.number)}{kernel.variant.suffix}"
         return f"{name}_nest" if name in self.taken else name
 
     @property

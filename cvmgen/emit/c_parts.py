@@ -38,7 +38,7 @@ NEUTRAL = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class Frame:
     """The kernel that loops stand in.
 
     plan: the type of its plan; formulas: where its lines stand, and their texts; tensors: the types
@@ -61,7 +61,7 @@ Local = i.Let | i.Array | i.Loop
 class PartPrinter(KernelPrinter):
     """Statements of a kernel; `functions` are those for parts of its loops in threads."""
 
-    def __init__(self, program: i.Program, body: tuple[i.Stmt, ...], kernel: Kernel) -> None:
+    def __init__(self, program: i.Program, body: tuple[i.Stmt, ...], kernel: Frame) -> None:
         self.fields = kernel.fields(body)
         super().__init__(program, body, [f.name for f in self.fields if f.type == "cvmgen_list"])
         self.kernel, self.body = kernel, body

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import cached_property
 from math import isqrt
 
-from cvmgen.analysis.order import order_walks
 from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, c_support, interface
 from cvmgen.emit.c_checks import output_checks
@@ -31,6 +30,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.forms import Settings
+from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.typing import choices
 from cvmgen.typing.choices import Variant
@@ -75,9 +75,9 @@ CPU_FILES = (
 """The runtime under which the text runs on the CPU, in the folder `cpu`, and host code on a GPU."""
 
 
-def emit_operator(program: i.Program, schedules: Schedules | None = None) -> str:
-    """The CUDA file of an operator whose program has been lowered for C."""
-    return CudaEmitter(program, schedules).text()
+def emit_operator(kernels: Kernels, schedules: Schedules) -> str:
+    """The CUDA file of an operator; its kernels are mapped to threads by the schedules for CUDA."""
+    return CudaEmitter(kernels, schedules).text()
 
 
 def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
@@ -130,21 +130,21 @@ def emit_header(opset: str, operators: Iterable[Operator]) -> str:
     return render("cuda/opset.h.j2", opset=opset, guard=opset.upper(), includes=includes)
 
 
-def emit_interface(program: i.Program) -> str:
+def emit_interface(kernels: Kernels) -> str:
     """The public header of one operator, for C and C++; it needs no CUDA header."""
-    operator = program.operator
+    operator = kernels.program.operator
     return render(
         "cuda/interface.h.j2",
         full_name=operator.full_name,
         name=interface.c_name(operator),
         c_header=c_support.emit_interface(operator).strip(),
-        declaration=CudaEmitter(program).declaration(),
+        declaration=CudaEmitter(kernels).declaration(),
     )
 
 
-def kernel_classes(program: i.Program, schedules: Schedules | None = None) -> dict[str, str]:
+def kernel_classes(kernels: Kernels, schedules: Schedules | None = None) -> dict[str, str]:
     """What kind of kernel each one of an operator is, by its name: how its work is divided."""
-    emitter = CudaEmitter(program, schedules)
+    emitter = CudaEmitter(kernels, schedules)
     return {
         kernel.name: kernel.kind for each in emitter.all_mappings() for kernel in each.kernels()
     }
@@ -164,15 +164,16 @@ class CudaEmitter(c.CEmitter):
 
     restrict = "__restrict__"
 
-    def __init__(self, program: i.Program, schedules: Schedules | None = None) -> None:
-        super().__init__(order_walks(program), schedules)
+    def __init__(self, kernels: Kernels, schedules: Schedules | None = None) -> None:
+        super().__init__(kernels)
+        self.schedules = packaged() if schedules is None else schedules
         sizes = (mask_extents(self.program, nest) for nest in self.program.nests)
         self.fields = plan_fields(self.program, names_in(tuple(sizes)))
         self.mappings: dict[tuple[int, Variant], Mapping] = {}
         self.settings = all_settings(self.schedules)
 
     def text(self) -> str:
-        kernels = "\n\n".join(self.kernels())
+        kernels = "\n\n".join(self.functions())
         return render(
             "cuda/operator.cu.j2",
             header=file_header(self.program, self.masks()),
@@ -228,27 +229,23 @@ class CudaEmitter(c.CEmitter):
         return ["cvmgen_cuda.h", *sorted(needed)]
 
     def all_mappings(self) -> list[Mapping]:
-        return [
-            self.mapping(number, nest, variant)
-            for number, nest in enumerate(self.program.nests)
-            for variant in choices.variants(self.program, nest)
-        ]
+        return [self.mapping(each) for each in self.kernels.kernels]
 
     # -------------------------------------------------------- kernels
 
-    def kernels(self) -> list[str]:
+    def functions(self) -> list[str]:
         """For each nest the values it reads of a call, then a kernel for each element type."""
         found = []
         for number, nest in enumerate(self.program.nests):
             if self.value_fields(nest):
                 found.append(self.values(number, nest))
-            for variant in choices.variants(self.program, nest):
-                found += [each.text for each in self.mapping(number, nest, variant).kernels()]
+            for kernel in self.kernels.of(number):
+                found += [each.text for each in self.mapping(kernel).kernels()]
         return found
 
-    def kernel_name(self, number: int, variant: Variant) -> str:
+    def kernel_name(self, kernel: Kernel) -> str:
         # Kernels are extern "C": the opset keeps those of different opsets apart.
-        return f"{self.operator.opset}_{super().kernel_name(number, variant)}"
+        return f"{self.operator.opset}_{super().kernel_name(kernel)}"
 
     def value_fields(self, nest: i.Nest) -> list[Field]:
         """What the kernels of a nest read of a call, in the order of the structure."""
@@ -266,12 +263,12 @@ class CudaEmitter(c.CEmitter):
     def values_name(self, number: int) -> str:
         return f"{self.nest_name(number)}_values"
 
-    def mapping(self, number: int, nest: i.Nest, variant: Variant) -> Mapping:
-        """How the iterations of a nest become threads, for one choice of element types."""
-        key = (number, variant)
+    def mapping(self, kernel: Kernel) -> Mapping:
+        """How the iterations of a kernel become threads."""
+        key = (kernel.number, kernel.variant)
         if key not in self.mappings:
             names = [name for name, _ in self.schedules.mappings("cuda")]
-            self.mappings[key] = mapping(self.task(number, nest, variant), names)
+            self.mappings[key] = mapping(self.task(kernel), names)
         return self.mappings[key]
 
     def tensors(self, nest: i.Nest) -> list[str]:
@@ -280,16 +277,19 @@ class CudaEmitter(c.CEmitter):
         unused = memory - choices.read_in(nest.body)
         return [each for each in super().tensors(nest) if each not in unused]
 
-    def task(self, number: int, nest: i.Nest, variant: Variant) -> Task:
-        """What a nest does, for one choice of element types."""
-        name = self.kernel_name(number, variant)
-        return self.framed(number, nest, variant, self.typed_body(nest, variant), name)
+    def task(self, kernel: Kernel) -> Task:
+        """What a kernel does, with the parameters and locals that it needs."""
+        number, nest, body = kernel.number, kernel.nest, kernel.typed
+        return self.framed(number, nest, body, kernel.subject.dtypes, self.kernel_name(kernel))
 
     def framed(
-        self, number: int, nest: i.Nest, variant: Variant, body: tuple[i.Stmt, ...], name: str
+        self,
+        number: int,
+        nest: i.Nest,
+        body: tuple[i.Stmt, ...],
+        dtypes: Names[str, DType],
+        name: str,
     ) -> Task:
-        """The task of typed statements, with the parameters and locals that a kernel needs."""
-        dtypes = self.dtypes(variant)
         parameters = self.tensor_parameters(nest, dtypes) + overflow_parameter(body)
         arguments = [self.operand(each, nest, dtypes) for each in self.tensors(nest)]
         if overflow_parameter(body):
@@ -301,7 +301,7 @@ class CudaEmitter(c.CEmitter):
         formula = comment(self.program.quoted(nest))
 
         def part(other: tuple[i.Stmt, ...], kernel: str) -> Task:
-            return self.framed(number, replace(nest, body=other), variant, other, kernel)
+            return self.framed(number, replace(nest, body=other), other, dtypes, kernel)
 
         return Task(
             self.program,
@@ -410,12 +410,11 @@ class CudaEmitter(c.CEmitter):
         """The test that a kernel for the types at hand can overflow; none where every one can."""
         found = [
             (
-                " && ".join(type_tests(self.operator, variant)),
-                bool(overflow_parameter(self.typed_body(nest, variant))),
+                " && ".join(type_tests(self.operator, each.variant)),
+                bool(overflow_parameter(each.typed)),
             )
-            for nest in self.program.nests
-            if nest.tensor in self.overflowing
-            for variant in choices.variants(self.program, nest)
+            for each in self.kernels.kernels
+            if each.nest.tensor in self.overflowing
         ]
         if all(overflows for _, overflows in found):
             return []
@@ -486,9 +485,9 @@ class CudaEmitter(c.CEmitter):
         if fields:
             head = f"const {self.values_name(number)} values = {{"
             lines += wrapped_list(head, fields, "};")
-        variants = choices.variants(self.program, nest)
-        tests = self.tests(variants)
-        found = [self.mapping(number, nest, variant) for variant in variants]
+        kernels = self.kernels.of(number)
+        tests = self.tests(kernels)
+        found = [self.mapping(each) for each in kernels]
         before = [each.before() for each in found]
         if all(each == before[0] for each in before):
             return [*lines, *before[0], *chosen(tests, [each.start() for each in found])]

@@ -37,6 +37,15 @@ def applied(use: Use, subject: Subject) -> Subject:
 
 def faults(subject: Subject) -> Iterator[str]:
     """What is wrong with a nest that an action made."""
+    yield from unsound(subject)
+    if (size := uses(subject.body).nodes) > MOST_NODES:
+        yield f"the nest has {size} parts, which compilers take too long over"
+    if (room := most_room(subject.body)) > MOST_ROOM:
+        yield f"arrays of {room} bytes have no room among the locals of a thread"
+
+
+def unsound(subject: Subject) -> Iterator[str]:
+    """What in a typed nest does not hold together, and the marks of loops that are not true."""
     body = subject.body
     arrays = {each.array for each in subject.kept}
     if fault := kernel_fault(body, subject.outside.names, subject.outside.tensors | arrays):
@@ -51,10 +60,6 @@ def faults(subject: Subject) -> Iterator[str]:
         for each in (counted or ()) if loop.vector or loop.parallel else ():
             if why := conflict(each, locals_):
                 yield f"the loop {each.index} {why}, and its iterations run at once"
-    if (size := uses(body).nodes) > MOST_NODES:
-        yield f"the nest has {size} parts, which compilers take too long over"
-    if (room := most_room(body)) > MOST_ROOM:
-        yield f"arrays of {room} bytes have no room among the locals of a thread"
 
 
 def in_threads(body: i.Block) -> set[str]:

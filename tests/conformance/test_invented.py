@@ -33,7 +33,7 @@ def checked(bodies: list[str], space: Space) -> tuple[Operator, ...]:
 
 def has_types(operator: Operator) -> bool:
     try:
-        driver.typed(driver.lower(operator, driver.C_LIKE))
+        driver.typed_kernels(driver.lower(operator, driver.C))
     except SpecError as error:
         if "larger than a kernel can compute" not in error.message:
             raise

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from cvmgen.cli.texts import remembered_texts
-from cvmgen.driver import C_LIKE, lower
+from cvmgen.driver import CUDA, lower, typed_kernels
 from cvmgen.emit import cuda
 from cvmgen.ir import nodes as i
+from cvmgen.schedule.kernels import Kernels
 from cvmgen.spec import formula as f
 from tests.conftest import extra, product
 from tests.targets import LANGUAGES
@@ -30,7 +31,12 @@ def operators() -> dict[str, f.Operator]:
 
 @functools.cache
 def program(name: str) -> i.Program:
-    return lower(operators()[name], C_LIKE)
+    return lower(operators()[name], CUDA)
+
+
+@functools.cache
+def kernels_of(name: str) -> Kernels:
+    return typed_kernels(program(name))
 
 
 @functools.cache
@@ -42,7 +48,7 @@ def text(name: str) -> str:
 @functools.cache
 def classes(name: str) -> Mapping[str, str]:
     """The class of each kernel of an operator."""
-    return cuda.kernel_classes(program(name))
+    return cuda.kernel_classes(kernels_of(name))
 
 
 @functools.cache
@@ -55,7 +61,7 @@ def headers() -> dict[str, str]:
 def interfaces() -> dict[str, str]:
     """What callers and the host code include."""
     return {
-        f"{each.opset}/{each.name}.h": cuda.emit_interface(program(each.full_name))
+        f"{each.opset}/{each.name}.h": cuda.emit_interface(kernels_of(each.full_name))
         for each in operators().values()
     }
 

@@ -22,7 +22,6 @@ from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.book import packaged
-from cvmgen.typing import choices
 from tests.emit.cuda_texts import (
     NAMES,
     WARNINGS,
@@ -30,6 +29,7 @@ from tests.emit.cuda_texts import (
     compile_with,
     cplusplus,
     headers,
+    kernels_of,
     operators,
     program,
     text,
@@ -113,13 +113,8 @@ def test_a_loop_that_does_not_begin_at_zero() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kernel_says_where_it_comes_from(name: str) -> None:
     kernels = text(name).split('extern "C" __global__ ')[1:]
-    emitter = cuda.CudaEmitter(program(name))
-    nests = [
-        nest
-        for number, nest in enumerate(emitter.program.nests)
-        for variant in choices.variants(emitter.program, nest)
-        for _ in emitter.mapping(number, nest, variant).kernels()
-    ]
+    emitter = cuda.CudaEmitter(kernels_of(name))
+    nests = [each.nest for each in emitter.kernels.kernels for _ in emitter.mapping(each).kernels()]
     for kernel, nest in zip(kernels, nests, strict=True):
         assert f" /* {emitter.program.quoted(nest)} */ " in " ".join(kernel.split())
 
@@ -141,7 +136,7 @@ def test_the_support_files_are_those_of_c() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_fit_a_launch(name: str) -> None:
-    emitter = cuda.CudaEmitter(program(name))
+    emitter = cuda.CudaEmitter(kernels_of(name))
     for nest in program(name).nests:
         lists = [each.type == "cvmgen_list" for each in emitter.value_fields(nest)]
         values = sum(136 if is_list else 8 for is_list in lists)
@@ -233,7 +228,7 @@ int call(void) {
 
 INTERFACE = {
     "c": lambda name: c_support.emit_interface(operators()[name]),
-    "cuda": lambda name: cuda.emit_interface(program(name)),
+    "cuda": lambda name: cuda.emit_interface(kernels_of(name)),
 }
 
 

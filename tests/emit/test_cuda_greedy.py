@@ -124,8 +124,8 @@ def operators() -> tuple[f.Operator, ...]:
 
 @pytest.mark.parametrize("number", range(len(FORMS)), ids=[row[-1] for row in FORMS])
 def test_which_are_greedy(number: int, operators: tuple[f.Operator, ...]) -> None:
-    program = driver.lower(operators[number], driver.C_LIKE)
-    kinds = cuda.kernel_classes(program)
+    kernels = driver.typed_kernels(driver.lower(operators[number], driver.CUDA))
+    kinds = cuda.kernel_classes(kernels)
     assert any(name.endswith("_pairs") for name in kinds) == FORMS[number][1]
 
 
@@ -133,7 +133,7 @@ def test_the_mask_is_named_like_nothing_else() -> None:
     text = HEAD.format(number=0, value=FORMS[0][0], why="Named")
     text = text.replace("X", "U_mask").replace("distance", "words")
     (operator,) = check_files([SpecFile(Source("named.cvm", text), "named")])
-    emitted = cuda.emit_operator(driver.lower(operator, driver.C_LIKE))
+    emitted = driver.emitted("cuda", operator)
     assert "int64_t *U_mask_2;" in emitted
     assert "words_" in emitted
 

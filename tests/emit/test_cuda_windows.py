@@ -13,7 +13,7 @@ from cvmgen import driver
 from cvmgen.api import Operator
 from cvmgen.api.cuda_cpu_backend import Order
 from cvmgen.build import write_changed
-from cvmgen.driver import C_LIKE, lower
+from cvmgen.driver import kernel_classes
 from cvmgen.emit import cuda
 from cvmgen.reference import Reference, Tensor
 from cvmgen.source import Source
@@ -246,9 +246,7 @@ def test_other_windows(
 
 
 def test_the_classes_of_kernels() -> None:
-    found = {
-        name: set(cuda.kernel_classes(lower(each, C_LIKE)).values()) for name, each in OWN.items()
-    }
+    found = {name: set(kernel_classes(each).values()) for name, each in OWN.items()}
     assert found == {
         "windows.valid_sums": {"window", "grid"},
         "windows.places": {"window", "grid"},

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cvmgen.driver import C_LIKE, emitted, lower
+from cvmgen.driver import C, emitted, lower
 from cvmgen.emit.c_like import CPrinter
 from cvmgen.ir import nodes as i
 from tests.specs import operator
@@ -111,7 +111,7 @@ KERNELS = [
 @pytest.mark.parametrize(("items", "expected", "why"), KERNELS, ids=[row[-1] for row in KERNELS])
 def test_kernels(items: str, expected: list[str], why: str) -> None:
     found = operator(items)
-    text = emitted("c", found, lower(found, C_LIKE))
+    text = emitted("c", found, lower(found, C))
     bodies = re.findall(
         r"^static void f_Y_int32_int32(?:_part)?\([^}]*? \*/\n(.*?)\n}\n", text, re.DOTALL | re.M
     )

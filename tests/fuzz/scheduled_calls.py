@@ -63,7 +63,7 @@ class Failure:
 def formula(name: str) -> tuple[Operator, Any]:
     """An operator and its program."""
     (found,) = check_files([SpecFile(Source("z.cvm", text_of(name, name)), "z")])
-    return found, driver.lower(found, driver.C_LIKE)
+    return found, driver.lower(found, driver.C)
 
 
 @cache

@@ -14,10 +14,7 @@ from pathlib import Path
 from random import Random
 
 from cvmgen import driver
-from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.ir.visit import walk
-from cvmgen.lower.compaction import compact
-from cvmgen.lower.decisions import decide_early
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.book import checked
 from cvmgen.schedule.classes import CLASSES
@@ -27,7 +24,6 @@ from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
-from cvmgen.typing import choices
 from tests.fuzz.scheduled_operators import text_of
 
 NUMBERS = (1, 2, 3, 4, 7, 8, 16, 32, 63, 64, 100, 1024, 8192, 65536, 2**31, 2**40)
@@ -61,12 +57,10 @@ class Nests:
     @classmethod
     def of(cls, name: str) -> Nests:
         (operator,) = check_files([SpecFile(Source("z.cvm", text_of(name, name)), "z")])
-        program = decide_early(compact(driver.lower(operator, driver.C_LIKE)))
-        emitter = NestEmitter(program, checked([]))
+        kernels = driver.typed_kernels(driver.lower(operator, driver.C))
         found: dict[str, list[Subject]] = {}
-        for nest in emitter.program.nests:
-            for variant in (*choices.variants(emitter.program, nest),)[:2]:
-                subject = emitter.typed_subject(nest, variant)
+        for number, _ in enumerate(kernels.program.nests):
+            for subject in (each.subject for each in kernels.of(number)[:2]):
                 for shape in CLASSES:
                     text = f"schedule {shape} for c {{\n}}\n"
                     schedules = checked(parse_schedules(Source("z.sched", text)))

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from cvmgen.driver import C_LIKE, all_int32, lower
+from cvmgen.driver import C_LIKE, lower
+from cvmgen.dtypes import INT32
 from cvmgen.ir import nodes as i
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.typing.choices import Variant, element_types
 from cvmgen.typing.types import type_nest, type_prepare
 from tests.fuzz import seeds
 from tests.fuzz.integer_formulas import Invented, Inventor, NoValue
@@ -40,7 +42,8 @@ def test_each_operation_fits_its_type(block: int) -> None:
         host = type_prepare(program)
         for nest, prepared in zip(program.nests, host.nests, strict=True):
             try:
-                typed = type_nest(program, nest, all_int32(program))
+                dtypes = element_types(program, Variant(INT32, INT32))
+                typed = type_nest(program, nest, dtypes)
             except SpecError as error:
                 if TOO_WIDE not in error.message:
                     raise

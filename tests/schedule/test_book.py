@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.driver import C_LIKE, emitted, lower, schedule_effects, stage_text
+from cvmgen.driver import C, emitted, lower, schedule_effects, stage_text
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.book import Schedules, checked, packaged, read_schedules
 from cvmgen.schedule.classes import CLASSES
@@ -68,9 +68,7 @@ def test_show_tells_each_action() -> None:
 def test_no_schedule_leaves_a_nest_as_it_is() -> None:
     text = stage_text(operator(ADD), "schedule", schedules(""))
     assert "  no schedule\n" in text
-    assert "cvmgen_share" not in emitted(
-        "c", operator(ADD), lower(operator(ADD), C_LIKE), schedules("")
-    )
+    assert "cvmgen_share" not in emitted("c", operator(ADD), lower(operator(ADD), C), schedules(""))
 
 
 def test_the_first_class_with_a_schedule_counts() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.driver import C_LIKE, emitted, lower
+from cvmgen.driver import C, emitted, lower
 from cvmgen.schedule.book import checked
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
@@ -46,7 +46,7 @@ def report_of(row: Row) -> str:
         if row.formula:
             text = f"operator f {{\n{row.formula}\n}}\n"
             (found,) = check_files([SpecFile(Source("test.cvm", text), "test")])
-            emitted("c", found, lower(found, C_LIKE), schedules)
+            emitted("c", found, lower(found, C), schedules)
     except (SpecError, SpecErrors) as errors:
         return str(errors)
     return "nothing is wrong"

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from cvmgen.driver import C_LIKE, lower, typed
-from cvmgen.emit import c
+from cvmgen.driver import C, emitted, lower, typed_kernels
 from cvmgen.source import SpecError
 from tests.specs import operator
 
@@ -14,7 +13,7 @@ VECTOR = "input X : cvm[N]\nattr k = 1 in [0, 128)\noutput Y : cvm[N]\n"
 
 def kernel(items: str, variant: str) -> str:
     """The C text of one kernel, with the parts that threads share."""
-    text = c.emit_operator(lower(operator(items), C_LIKE))
+    text = emitted("c", operator(items))
     found = re.findall(rf"static void f_Y_{variant}(?:_part)?\(.*?\n}}\n", text, re.DOTALL)
     assert found
     return "\n".join(found)
@@ -93,7 +92,7 @@ def test_host_products_do_not_overflow() -> None:
         "input X : cvm[N]\nattr k in [1, inf)\nattr m in [1, inf)\n"
         "output Y : cvm[N * k * m] precision p(X)\nY[i] = X[0]"
     )
-    text = c.emit_operator(lower(operator(items), C_LIKE))
+    text = emitted("c", operator(items))
     assert "cvmgen_saturate((__int128)N * k * m)" in text
 
 
@@ -121,10 +120,10 @@ TOO_LARGE = [
 @pytest.mark.parametrize(("value", "error", "why"), TOO_LARGE, ids=[row[0] for row in TOO_LARGE])
 def test_what_no_type_holds_is_refused(value: str, error: str | None, why: str) -> None:
     items = f"input X : cvm[N]\noutput Y : cvm[N] precision 32\nY[i] = {value}"
-    made = lower(operator(items), C_LIKE)
+    made = lower(operator(items), C)
     if error is None:
-        typed(made)
+        typed_kernels(made)
         return
     with pytest.raises(SpecError) as caught:
-        typed(made)
+        typed_kernels(made)
     assert caught.value.message == error, why
