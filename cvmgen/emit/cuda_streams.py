@@ -172,7 +172,7 @@ class VectorPrinter(CudaKernelPrinter):
         left = f"{self.expr(run.high, 9)} - {index}"
         return [
             self.index(run, f"{vector} * {self.width}"),
-            f"const int {self.lanes} = (int)cvmgen_min_i64({left}, {self.width});",
+            f"const int32_t {self.lanes} = (int32_t)cvmgen_min_i64({left}, {self.width});",
         ]
 
     # -------------------------------------------------------- a vector
@@ -180,7 +180,7 @@ class VectorPrinter(CudaKernelPrinter):
     def vector(self) -> list[str]:
         """Load what is read along the run, compute each lane, store the results."""
         body = indent(self.block(self.body))
-        head = f"for (int {self.lane} = 0; {self.lane} < {self.width}; ++{self.lane})"
+        head = f"for (int32_t {self.lane} = 0; {self.lane} < {self.width}; ++{self.lane})"
         single = len(body) == 1
         step = self.expr(self.stream.step)
         element = element_type(self.stream.target.tensor, self.task.dtypes)

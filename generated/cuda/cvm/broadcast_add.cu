@@ -44,14 +44,14 @@ cvm_broadcast_add_Y_int8_int8(const __grid_constant__ broadcast_add_Y_values val
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
         const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)(A_vector.at[lane] + B_vector.at[lane]);
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
@@ -73,14 +73,14 @@ cvm_broadcast_add_Y_int8_int32(const __grid_constant__ broadcast_add_Y_values va
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
         const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = A_vector.at[lane] + B_vector.at[lane];
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
@@ -102,14 +102,14 @@ cvm_broadcast_add_Y_int32_int8(const __grid_constant__ broadcast_add_Y_values va
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
         const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)((uint32_t)A_vector.at[lane] + (uint32_t)B_vector.at[lane]);
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
@@ -131,14 +131,14 @@ cvm_broadcast_add_Y_int32_int32(const __grid_constant__ broadcast_add_Y_values v
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 4);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const auto A_vector = cvmgen_load<4>(&A[A_row + d * A_step], A_step, lanes);
         const auto B_vector = cvmgen_load<4>(&B[B_row + d * B_step], B_step, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = (int32_t)((uint32_t)A_vector.at[lane]
                 + (uint32_t)B_vector.at[lane]);
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);

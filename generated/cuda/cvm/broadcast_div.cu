@@ -44,13 +44,13 @@ cvm_broadcast_div_Y_int8_int8(const __grid_constant__ broadcast_div_Y_values val
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane) {
+        for (int32_t lane = 0; lane < 16; ++lane) {
             const int64_t d_lane = d + cvmgen_min_i32(lane, lanes - 1);
             const int32_t b = B_vector.at[lane];
             Y_vector.at[lane] = (int8_t)(b != 0 ? A[A_row + d_lane * A_step] / b : 0);
@@ -75,13 +75,13 @@ cvm_broadcast_div_Y_int8_int32(const __grid_constant__ broadcast_div_Y_values va
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane) {
+        for (int32_t lane = 0; lane < 16; ++lane) {
             const int64_t d_lane = d + cvmgen_min_i32(lane, lanes - 1);
             const int32_t b = B_vector.at[lane];
             Y_vector.at[lane] = b != 0 ? A[A_row + d_lane * A_step] / b : 0;
@@ -106,13 +106,13 @@ cvm_broadcast_div_Y_int32_int8(const __grid_constant__ broadcast_div_Y_values va
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane) {
+        for (int32_t lane = 0; lane < 16; ++lane) {
             const int64_t d_lane = d + cvmgen_min_i32(lane, lanes - 1);
             const int32_t b = B_vector.at[lane];
             Y_vector.at[lane] = (int8_t)(b != 0 ? (int64_t)A[A_row + d_lane * A_step] / b : 0);
@@ -137,13 +137,13 @@ cvm_broadcast_div_Y_int32_int32(const __grid_constant__ broadcast_div_Y_values v
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 4);
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
         const auto B_vector = cvmgen_load<4>(&B[B_row + d * B_step], B_step, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane) {
+        for (int32_t lane = 0; lane < 4; ++lane) {
             const int64_t d_lane = d + cvmgen_min_i32(lane, lanes - 1);
             const int32_t b = B_vector.at[lane];
             Y_vector.at[lane] = (int32_t)(b != 0 ? (int64_t)A[A_row + d_lane * A_step] / b : 0);

@@ -40,13 +40,13 @@ cvm_concatenate_Y_int8_int8(const __grid_constant__ concatenate_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
         const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
         const auto I_vector = cvmgen_load<16>(&I[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = I_vector.at[lane];
         Y_vector.store(&Y[Y_base + (Y_row + d * Y_step)], Y_step, lanes);
     }
@@ -67,13 +67,13 @@ cvm_concatenate_Y_int8_int32(const __grid_constant__ concatenate_Y_values values
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
         const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
         const auto I_vector = cvmgen_load<16>(&I[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = I_vector.at[lane];
         Y_vector.store(&Y[Y_base + (Y_row + d * Y_step)], Y_step, lanes);
     }
@@ -94,13 +94,13 @@ cvm_concatenate_Y_int32_int8(const __grid_constant__ concatenate_Y_values values
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
         const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
         const auto I_vector = cvmgen_load<16>(&I[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)I_vector.at[lane];
         Y_vector.store(&Y[Y_base + (Y_row + d * Y_step)], Y_step, lanes);
     }
@@ -121,13 +121,13 @@ cvm_concatenate_Y_int32_int32(const __grid_constant__ concatenate_Y_values value
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 4);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
         const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
         const auto I_vector = cvmgen_load<4>(&I[d_start + d * d_step], d_step, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = I_vector.at[lane];
         Y_vector.store(&Y[Y_base + (Y_row + d * Y_step)], Y_step, lanes);
     }

@@ -28,11 +28,11 @@ cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_lut_Y_values values,
     const int64_t vectors = cvmgen_vectors(m_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
         const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = table[cvmgen_max_i32(0,
                 cvmgen_min_i32(indices_vector.at[lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
@@ -49,11 +49,11 @@ cvm_cvm_lut_Y_int8_int32(const __grid_constant__ cvm_lut_Y_values values,
     const int64_t vectors = cvmgen_vectors(m_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
         const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = table[cvmgen_max_i32(0,
                 cvmgen_min_i32(indices_vector.at[lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
@@ -70,11 +70,11 @@ cvm_cvm_lut_Y_int32_int8(const __grid_constant__ cvm_lut_Y_values values,
     const int64_t vectors = cvmgen_vectors(m_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
         const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)table[cvmgen_max_i32(0,
                 cvmgen_min_i32(indices_vector.at[lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
@@ -91,11 +91,11 @@ cvm_cvm_lut_Y_int32_int32(const __grid_constant__ cvm_lut_Y_values values,
     const int64_t vectors = cvmgen_vectors(m_size, 4);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 4;
-        const int lanes = (int)cvmgen_min_i64(m_size - d, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 4);
         const auto indices_vector = cvmgen_load<4>(&indices[d], 1, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = table[cvmgen_max_i32(0,
                 cvmgen_min_i32(indices_vector.at[lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];

@@ -26,12 +26,12 @@ cvm_elemwise_sub_Y_int8_int8(const __grid_constant__ elemwise_sub_Y_values value
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto A_vector = cvmgen_load<16>(&A[d], 1, lanes);
         const auto B_vector = cvmgen_load<16>(&B[d], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)(A_vector.at[lane] - B_vector.at[lane]);
         Y_vector.store(&Y[d], 1, lanes);
     }
@@ -46,12 +46,12 @@ cvm_elemwise_sub_Y_int8_int32(const __grid_constant__ elemwise_sub_Y_values valu
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto A_vector = cvmgen_load<16>(&A[d], 1, lanes);
         const auto B_vector = cvmgen_load<16>(&B[d], 1, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = A_vector.at[lane] - B_vector.at[lane];
         Y_vector.store(&Y[d], 1, lanes);
     }
@@ -66,12 +66,12 @@ cvm_elemwise_sub_Y_int32_int8(const __grid_constant__ elemwise_sub_Y_values valu
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto A_vector = cvmgen_load<16>(&A[d], 1, lanes);
         const auto B_vector = cvmgen_load<16>(&B[d], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)((uint32_t)A_vector.at[lane] - (uint32_t)B_vector.at[lane]);
         Y_vector.store(&Y[d], 1, lanes);
     }
@@ -86,12 +86,12 @@ cvm_elemwise_sub_Y_int32_int32(const __grid_constant__ elemwise_sub_Y_values val
     const int64_t vectors = cvmgen_vectors(n_size, 4);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 4;
-        const int lanes = (int)cvmgen_min_i64(n_size - d, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 4);
         const auto A_vector = cvmgen_load<4>(&A[d], 1, lanes);
         const auto B_vector = cvmgen_load<4>(&B[d], 1, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = (int32_t)((uint32_t)A_vector.at[lane]
                 - (uint32_t)B_vector.at[lane]);
         Y_vector.store(&Y[d], 1, lanes);

@@ -24,11 +24,11 @@ cvm_flatten_Y_int8_int8(const __grid_constant__ flatten_Y_values values,
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[d], 1, lanes);
     }
@@ -42,11 +42,11 @@ cvm_flatten_Y_int8_int32(const __grid_constant__ flatten_Y_values values,
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[d], 1, lanes);
     }
@@ -60,11 +60,11 @@ cvm_flatten_Y_int32_int8(const __grid_constant__ flatten_Y_values values,
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(n_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)X_vector.at[lane];
         Y_vector.store(&Y[d], 1, lanes);
     }
@@ -78,11 +78,11 @@ cvm_flatten_Y_int32_int32(const __grid_constant__ flatten_Y_values values,
     const int64_t vectors = cvmgen_vectors(n_size, 4);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 4;
-        const int lanes = (int)cvmgen_min_i64(n_size - d, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 4);
         const auto X_vector = cvmgen_load<4>(&X[d], 1, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[d], 1, lanes);
     }

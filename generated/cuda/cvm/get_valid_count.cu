@@ -100,11 +100,11 @@ cvm_get_valid_count_valid_count_int8(
     const int64_t vectors = cvmgen_vectors(B, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t b = at * 16;
-        const int lanes = (int)cvmgen_min_i64(B - b, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(B - b, 16);
         const auto V_length_vector = cvmgen_load<16>(&V_length[b], 1, lanes);
         cvmgen_vector<int8_t, 16> valid_count_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             valid_count_vector.at[lane] = (int8_t)V_length_vector.at[lane];
         valid_count_vector.store(&valid_count[b], 1, lanes);
     }
@@ -120,11 +120,11 @@ cvm_get_valid_count_valid_count_int32(
     const int64_t vectors = cvmgen_vectors(B, 4);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t b = at * 4;
-        const int lanes = (int)cvmgen_min_i64(B - b, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(B - b, 4);
         const auto V_length_vector = cvmgen_load<4>(&V_length[b], 1, lanes);
         cvmgen_vector<int32_t, 4> valid_count_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             valid_count_vector.at[lane] = (int32_t)V_length_vector.at[lane];
         valid_count_vector.store(&valid_count[b], 1, lanes);
     }
@@ -146,13 +146,13 @@ cvm_get_valid_count_Y_int8_int8(const __grid_constant__ get_valid_count_Y_values
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t b = at;
         const int64_t k = cvmgen_innermost(&b, k_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(K - k, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(K - k, 16);
         const int64_t i = cvmgen_innermost(&b, N);
         const auto X_vector = cvmgen_load<16>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
             : NULL, 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)(i < V_length[b] ? X_vector.at[lane] : -1);
         Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
     }
@@ -170,13 +170,13 @@ cvm_get_valid_count_Y_int8_int32(const __grid_constant__ get_valid_count_Y_value
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t b = at;
         const int64_t k = cvmgen_innermost(&b, k_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(K - k, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(K - k, 16);
         const int64_t i = cvmgen_innermost(&b, N);
         const auto X_vector = cvmgen_load<16>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
             : NULL, 1, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = i < V_length[b] ? X_vector.at[lane] : -1;
         Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
     }
@@ -193,13 +193,13 @@ cvm_get_valid_count_Y_int32_int8(const __grid_constant__ get_valid_count_Y_value
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t b = at;
         const int64_t k = cvmgen_innermost(&b, k_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(K - k, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(K - k, 16);
         const int64_t i = cvmgen_innermost(&b, N);
         const auto X_vector = cvmgen_load<16>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
             : NULL, 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)(i < V_length[b] ? X_vector.at[lane] : -1);
         Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
     }
@@ -217,13 +217,13 @@ cvm_get_valid_count_Y_int32_int32(const __grid_constant__ get_valid_count_Y_valu
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t b = at;
         const int64_t k = cvmgen_innermost(&b, k_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(K - k, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(K - k, 4);
         const int64_t i = cvmgen_innermost(&b, N);
         const auto X_vector = cvmgen_load<4>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
             : NULL, 1, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = i < V_length[b] ? X_vector.at[lane] : -1;
         Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
     }

@@ -35,12 +35,12 @@ cvm_repeat_Y_int8_int8(const __grid_constant__ repeat_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
         const auto X_vector = cvmgen_load<16>(&X[X_row + d * X_step], X_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
@@ -58,12 +58,12 @@ cvm_repeat_Y_int8_int32(const __grid_constant__ repeat_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
         const auto X_vector = cvmgen_load<16>(&X[X_row + d * X_step], X_step, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
@@ -81,12 +81,12 @@ cvm_repeat_Y_int32_int8(const __grid_constant__ repeat_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
         const auto X_vector = cvmgen_load<16>(&X[X_row + d * X_step], X_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)X_vector.at[lane];
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
@@ -104,12 +104,12 @@ cvm_repeat_Y_int32_int32(const __grid_constant__ repeat_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 4);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
         const auto X_vector = cvmgen_load<4>(&X[X_row + d * X_step], X_step, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }

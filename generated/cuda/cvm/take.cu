@@ -40,11 +40,11 @@ cvm_take_Y_0_int8_int8(const __grid_constant__ take_Y_0_values values,
     const int64_t vectors = cvmgen_vectors(m_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
         const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X[cvmgen_max_i32(0,
                 cvmgen_min_i32(indices_vector.at[lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
@@ -61,11 +61,11 @@ cvm_take_Y_0_int8_int32(const __grid_constant__ take_Y_0_values values,
     const int64_t vectors = cvmgen_vectors(m_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
         const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X[cvmgen_max_i32(0,
                 cvmgen_min_i32(indices_vector.at[lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
@@ -82,11 +82,11 @@ cvm_take_Y_0_int32_int8(const __grid_constant__ take_Y_0_values values,
     const int64_t vectors = cvmgen_vectors(m_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
-        const int lanes = (int)cvmgen_min_i64(m_size - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
         const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)X[cvmgen_max_i32(0,
                 cvmgen_min_i32(indices_vector.at[lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
@@ -103,11 +103,11 @@ cvm_take_Y_0_int32_int32(const __grid_constant__ take_Y_0_values values,
     const int64_t vectors = cvmgen_vectors(m_size, 4);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 4;
-        const int lanes = (int)cvmgen_min_i64(m_size - d, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 4);
         const auto indices_vector = cvmgen_load<4>(&indices[d], 1, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = X[cvmgen_max_i32(0,
                 cvmgen_min_i32(indices_vector.at[lane],
                 (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
@@ -133,7 +133,7 @@ cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t i = at;
         const int64_t k = cvmgen_innermost(&i, k_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(k_extents_size - k, 16);
         const int64_t j = cvmgen_innermost(&i, m_size);
         const auto X_vector = cvmgen_load<16>(&X[(i * n_a
             + cvmgen_max_i32(0,
@@ -141,7 +141,7 @@ cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
             * k_extents_size + k], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[(i * m_size + j) * k_extents_size + k], 1, lanes);
     }
@@ -160,7 +160,7 @@ cvm_take_Y_1_int8_int32(const __grid_constant__ take_Y_1_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t i = at;
         const int64_t k = cvmgen_innermost(&i, k_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(k_extents_size - k, 16);
         const int64_t j = cvmgen_innermost(&i, m_size);
         const auto X_vector = cvmgen_load<16>(&X[(i * n_a
             + cvmgen_max_i32(0,
@@ -168,7 +168,7 @@ cvm_take_Y_1_int8_int32(const __grid_constant__ take_Y_1_values values,
             * k_extents_size + k], 1, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[(i * m_size + j) * k_extents_size + k], 1, lanes);
     }
@@ -187,7 +187,7 @@ cvm_take_Y_1_int32_int8(const __grid_constant__ take_Y_1_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t i = at;
         const int64_t k = cvmgen_innermost(&i, k_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(k_extents_size - k, 16);
         const int64_t j = cvmgen_innermost(&i, m_size);
         const auto X_vector = cvmgen_load<16>(&X[(i * n_a
             + cvmgen_max_i32(0,
@@ -195,7 +195,7 @@ cvm_take_Y_1_int32_int8(const __grid_constant__ take_Y_1_values values,
             * k_extents_size + k], 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)X_vector.at[lane];
         Y_vector.store(&Y[(i * m_size + j) * k_extents_size + k], 1, lanes);
     }
@@ -214,7 +214,7 @@ cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t i = at;
         const int64_t k = cvmgen_innermost(&i, k_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(k_extents_size - k, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(k_extents_size - k, 4);
         const int64_t j = cvmgen_innermost(&i, m_size);
         const auto X_vector = cvmgen_load<4>(&X[(i * n_a
             + cvmgen_max_i32(0,
@@ -222,7 +222,7 @@ cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
             * k_extents_size + k], 1, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[(i * m_size + j) * k_extents_size + k], 1, lanes);
     }

@@ -37,12 +37,12 @@ cvm_tile_Y_int8_int8(const __grid_constant__ tile_Y_values values, const int8_t 
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t k_row = at;
         const int64_t k = cvmgen_innermost(&k_row, k_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(k_run - k, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(k_run - k, 16);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
         const auto X_vector = cvmgen_load<16>(&X[X_row + k * X_step], X_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[k_row * k_run + k], 1, lanes);
     }
@@ -60,12 +60,12 @@ cvm_tile_Y_int8_int32(const __grid_constant__ tile_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t k_row = at;
         const int64_t k = cvmgen_innermost(&k_row, k_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(k_run - k, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(k_run - k, 16);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
         const auto X_vector = cvmgen_load<16>(&X[X_row + k * X_step], X_step, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[k_row * k_run + k], 1, lanes);
     }
@@ -83,12 +83,12 @@ cvm_tile_Y_int32_int8(const __grid_constant__ tile_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t k_row = at;
         const int64_t k = cvmgen_innermost(&k_row, k_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(k_run - k, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(k_run - k, 16);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
         const auto X_vector = cvmgen_load<16>(&X[X_row + k * X_step], X_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)X_vector.at[lane];
         Y_vector.store(&Y[k_row * k_run + k], 1, lanes);
     }
@@ -106,12 +106,12 @@ cvm_tile_Y_int32_int32(const __grid_constant__ tile_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t k_row = at;
         const int64_t k = cvmgen_innermost(&k_row, k_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(k_run - k, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(k_run - k, 4);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
         const auto X_vector = cvmgen_load<4>(&X[X_row + k * X_step], X_step, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
         Y_vector.store(&Y[k_row * k_run + k], 1, lanes);
     }

@@ -27,13 +27,13 @@ cvm_upsampling_Y_int8_int8(const __grid_constant__ upsampling_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t n = at;
         const int64_t w = cvmgen_innermost(&n, w_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(W * scale - w, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(W * scale - w, 16);
         const int64_t h_inner = cvmgen_innermost(&n, scale);
         const int64_t h_outer = cvmgen_innermost(&n, H);
         const int64_t c = cvmgen_innermost(&n, C);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane) {
+        for (int32_t lane = 0; lane < 16; ++lane) {
             const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
             const int64_t w_outer = cvmgen_quotient(w_lane, scale);
             Y_vector.at[lane] = X[((n * C + c) * H + h_outer) * W + w_outer];
@@ -53,13 +53,13 @@ cvm_upsampling_Y_int8_int32(const __grid_constant__ upsampling_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t n = at;
         const int64_t w = cvmgen_innermost(&n, w_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(W * scale - w, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(W * scale - w, 4);
         const int64_t h_inner = cvmgen_innermost(&n, scale);
         const int64_t h_outer = cvmgen_innermost(&n, H);
         const int64_t c = cvmgen_innermost(&n, C);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane) {
+        for (int32_t lane = 0; lane < 4; ++lane) {
             const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
             const int64_t w_outer = cvmgen_quotient(w_lane, scale);
             Y_vector.at[lane] = X[((n * C + c) * H + h_outer) * W + w_outer];
@@ -79,13 +79,13 @@ cvm_upsampling_Y_int32_int8(const __grid_constant__ upsampling_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t n = at;
         const int64_t w = cvmgen_innermost(&n, w_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(W * scale - w, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(W * scale - w, 16);
         const int64_t h_inner = cvmgen_innermost(&n, scale);
         const int64_t h_outer = cvmgen_innermost(&n, H);
         const int64_t c = cvmgen_innermost(&n, C);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane) {
+        for (int32_t lane = 0; lane < 16; ++lane) {
             const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
             const int64_t w_outer = cvmgen_quotient(w_lane, scale);
             Y_vector.at[lane] = (int8_t)X[((n * C + c) * H + h_outer) * W + w_outer];
@@ -105,13 +105,13 @@ cvm_upsampling_Y_int32_int32(const __grid_constant__ upsampling_Y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t n = at;
         const int64_t w = cvmgen_innermost(&n, w_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(W * scale - w, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(W * scale - w, 4);
         const int64_t h_inner = cvmgen_innermost(&n, scale);
         const int64_t h_outer = cvmgen_innermost(&n, H);
         const int64_t c = cvmgen_innermost(&n, C);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane) {
+        for (int32_t lane = 0; lane < 4; ++lane) {
             const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
             const int64_t w_outer = cvmgen_quotient(w_lane, scale);
             Y_vector.at[lane] = X[((n * C + c) * H + h_outer) * W + w_outer];

@@ -43,14 +43,14 @@ cvm_where_Y_0_int8_int8(const __grid_constant__ where_Y_0_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
         const auto A_vector = cvmgen_load<16>(&A[d_row * d_run + d], 1, lanes);
         const auto B_vector = cvmgen_load<16>(&B[d_row * d_run + d], 1, lanes);
         const auto Cond_vector = cvmgen_load<16>(&Cond[Cond_row + d * Cond_step], Cond_step, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane) {
+        for (int32_t lane = 0; lane < 16; ++lane) {
             const int32_t a = A_vector.at[lane];
             const int32_t b = B_vector.at[lane];
             Y_vector.at[lane] = (int8_t)(Cond_vector.at[lane] != 0 ? a : b);
@@ -72,14 +72,14 @@ cvm_where_Y_0_int8_int32(const __grid_constant__ where_Y_0_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
         const auto A_vector = cvmgen_load<16>(&A[d_row * d_run + d], 1, lanes);
         const auto B_vector = cvmgen_load<16>(&B[d_row * d_run + d], 1, lanes);
         const auto Cond_vector = cvmgen_load<16>(&Cond[Cond_row + d * Cond_step], Cond_step, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane) {
+        for (int32_t lane = 0; lane < 16; ++lane) {
             const int32_t a = A_vector.at[lane];
             const int32_t b = B_vector.at[lane];
             Y_vector.at[lane] = Cond_vector.at[lane] != 0 ? a : b;
@@ -101,14 +101,14 @@ cvm_where_Y_0_int32_int8(const __grid_constant__ where_Y_0_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 8;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 8);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 8);
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
         const auto A_vector = cvmgen_load<8>(&A[d_row * d_run + d], 1, lanes);
         const auto B_vector = cvmgen_load<8>(&B[d_row * d_run + d], 1, lanes);
         const auto Cond_vector = cvmgen_load<8>(&Cond[Cond_row + d * Cond_step], Cond_step, lanes);
         cvmgen_vector<int8_t, 8> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 8; ++lane) {
+        for (int32_t lane = 0; lane < 8; ++lane) {
             const int32_t a = A_vector.at[lane];
             const int32_t b = B_vector.at[lane];
             Y_vector.at[lane] = (int8_t)(Cond_vector.at[lane] != 0 ? a : b);
@@ -130,14 +130,14 @@ cvm_where_Y_0_int32_int32(const __grid_constant__ where_Y_0_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 4);
         const int64_t Cond_row = cvmgen_walk_offset(d_row, &d_box, &Cond_steps);
         const auto A_vector = cvmgen_load<4>(&A[d_row * d_run + d], 1, lanes);
         const auto B_vector = cvmgen_load<4>(&B[d_row * d_run + d], 1, lanes);
         const auto Cond_vector = cvmgen_load<4>(&Cond[Cond_row + d * Cond_step], Cond_step, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane) {
+        for (int32_t lane = 0; lane < 4; ++lane) {
             const int32_t a = A_vector.at[lane];
             const int32_t b = B_vector.at[lane];
             Y_vector.at[lane] = Cond_vector.at[lane] != 0 ? a : b;
@@ -163,14 +163,14 @@ cvm_where_Y_1_int8_int8(const __grid_constant__ where_Y_1_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_0 = at;
         const int64_t d_rest = cvmgen_innermost(&d_0, d_rest_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
         const auto A_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] != 0
             ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
         const auto B_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] == 0
             ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
                 : B_vector.at[lane]);
         Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);
@@ -189,14 +189,14 @@ cvm_where_Y_1_int8_int32(const __grid_constant__ where_Y_1_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_0 = at;
         const int64_t d_rest = cvmgen_innermost(&d_0, d_rest_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
         const auto A_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] != 0
             ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
         const auto B_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] == 0
             ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
         cvmgen_vector<int32_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
                 : B_vector.at[lane];
         Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);
@@ -215,14 +215,14 @@ cvm_where_Y_1_int32_int8(const __grid_constant__ where_Y_1_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_0 = at;
         const int64_t d_rest = cvmgen_innermost(&d_0, d_rest_vectors) * 16;
-        const int lanes = (int)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
         const auto A_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] != 0
             ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
         const auto B_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] == 0
             ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 16; ++lane)
+        for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
                 : B_vector.at[lane]);
         Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);
@@ -241,14 +241,14 @@ cvm_where_Y_1_int32_int32(const __grid_constant__ where_Y_1_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_0 = at;
         const int64_t d_rest = cvmgen_innermost(&d_0, d_rest_vectors) * 4;
-        const int lanes = (int)cvmgen_min_i64(d_rest_extents_size - d_rest, 4);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_rest_extents_size - d_rest, 4);
         const auto A_vector = cvmgen_load<4>(Cond[d_0 * Cond_strides_0] != 0
             ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
         const auto B_vector = cvmgen_load<4>(Cond[d_0 * Cond_strides_0] == 0
             ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
         cvmgen_vector<int32_t, 4> Y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 4; ++lane)
+        for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] = Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
                 : B_vector.at[lane];
         Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);

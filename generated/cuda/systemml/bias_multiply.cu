@@ -29,11 +29,11 @@ systemml_bias_multiply_y(const __grid_constant__ bias_multiply_y_values values,
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t n = at;
         const int64_t k = cvmgen_innermost(&n, k_vectors) * 2;
-        const int lanes = (int)cvmgen_min_i64(K - k, 2);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(K - k, 2);
         const auto x_vector = cvmgen_load<2>(&x[n * K + k], 1, lanes);
         cvmgen_vector<double, 2> y_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 2; ++lane) {
+        for (int32_t lane = 0; lane < 2; ++lane) {
             const int64_t k_lane = k + cvmgen_min_i32(lane, lanes - 1);
             y_vector.at[lane] = cvmgen_stored_f64(x_vector.at[lane] * bias[k_lane / (K / C)]);
         }

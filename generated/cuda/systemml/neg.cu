@@ -24,11 +24,11 @@ systemml_neg_Z(const __grid_constant__ neg_Z_values values, const double *__rest
     const int64_t vectors = cvmgen_vectors(n_size, 2);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 2;
-        const int lanes = (int)cvmgen_min_i64(n_size - d, 2);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 2);
         const auto X_vector = cvmgen_load<2>(&X[d], 1, lanes);
         cvmgen_vector<double, 2> Z_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 2; ++lane)
+        for (int32_t lane = 0; lane < 2; ++lane)
             Z_vector.at[lane] = cvmgen_stored_f64(-X_vector.at[lane]);
         Z_vector.store(&Z[d], 1, lanes);
     }

@@ -44,14 +44,14 @@ systemml_pow_Z(const __grid_constant__ pow_Z_values values, const double *__rest
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t d_row = at;
         const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 2;
-        const int lanes = (int)cvmgen_min_i64(d_run - d, 2);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 2);
         const int64_t X_row = cvmgen_walk_offset(d_row, &d_box, &X_steps);
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
         const auto X_vector = cvmgen_load<2>(&X[X_row + d * X_step], X_step, lanes);
         const auto Y_vector = cvmgen_load<2>(&Y[Y_row + d * Y_step], Y_step, lanes);
         cvmgen_vector<double, 2> Z_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 2; ++lane) {
+        for (int32_t lane = 0; lane < 2; ++lane) {
             const double x = X_vector.at[lane];
             const double y = Y_vector.at[lane];
             Z_vector.at[lane] = cvmgen_stored_f64(x == 1.0

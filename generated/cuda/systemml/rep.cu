@@ -28,12 +28,12 @@ systemml_rep_ret(const __grid_constant__ rep_ret_values values, const double *__
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         int64_t i = at;
         const int64_t j = cvmgen_innermost(&i, j_vectors) * 2;
-        const int lanes = (int)cvmgen_min_i64(K - j, 2);
+        const int32_t lanes = (int32_t)cvmgen_min_i64(K - j, 2);
         const int64_t c = cvmgen_innermost(&i, C);
         const auto Z_vector = cvmgen_load<2>(&Z[i * K + j], 1, lanes);
         cvmgen_vector<double, 2> ret_vector;
         CVMGEN_UNROLL
-        for (int lane = 0; lane < 2; ++lane)
+        for (int32_t lane = 0; lane < 2; ++lane)
             ret_vector.at[lane] = cvmgen_stored_f64(Z_vector.at[lane]);
         ret_vector.store(&ret[i * (C * K) + (c * K + j)], 1, lanes);
     }
