@@ -19,6 +19,11 @@ class DType:
     kind: str = "int"  # int, bool or real
 
     @property
+    def machine(self) -> str:
+        """The machine type of its elements in memory."""
+        return f"{ {'int': 'i', 'bool': 'u', 'real': 'f'}[self.kind] }{self.bits}"
+
+    @property
     def low(self) -> int:
         """The least integer that it holds."""
         return 0 if self.kind == "bool" else -(1 << (self.bits - 1))

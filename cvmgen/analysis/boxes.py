@@ -121,9 +121,9 @@ def with_places(body: i.Block, window: Window, box: Box, places: dict[str, str])
             case i.Loop(index=index) if index in locals_:
                 name, place = locals_[index]
                 local = i.Let(name, "i32", place, node.span)
-                return replace(node, high=ends[index], body=(local, *node.body))
+                return replace(node, high=ends[index], body=(local, *node.body), type="i32")
             case i.Loop(index=index) if index in ends:
-                return replace(node, high=ends[index])
+                return replace(node, high=ends[index], type="i32")
             case _:
                 return node
 

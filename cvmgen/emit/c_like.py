@@ -10,6 +10,7 @@ from cvmgen.analysis.copies import is_vector
 from cvmgen.errors import InternalError
 from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import entry_at
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.spec.words import C_WORDS, word_constant
@@ -28,6 +29,12 @@ MACHINE_TYPES = {
     "bool": "bool",
     "int": "int64_t",
     "list": "cvmgen_list",
+    "vector": "auto",
+    "team": "cvmgen_team",
+    "teams": "cvmgen_teams",
+    "share": "cvmgen_share",
+    "side": "cvmgen_side",
+    "tiling": "cvmgen_tiling",
 }
 BINARY = {
     "+": (9, "+"),
@@ -39,6 +46,7 @@ BINARY = {
     "shl": (8, "<<"),
     "shr": (8, ">>"),
 }
+UNROLL = {"": (), "all": ("CVMGEN_UNROLL",), "some": ("CVMGEN_OVERLAP",)}
 LIMITS = {
     -(1 << 31): "INT32_MIN",
     (1 << 31) - 1: "INT32_MAX",
@@ -106,6 +114,10 @@ class CPrinter:
         self.pointers = set(pointers)
         self.host = host
 
+    def named(self, name: str) -> str:
+        """A local, an index or a value of the host."""
+        return identifier(name)
+
     # -------------------------------------------------------- expressions
 
     def expr(self, expr: i.Expr, least: int = 0) -> str:
@@ -123,7 +135,7 @@ class CPrinter:
             case i.Word():
                 return self.word(expr), PRIMARY
             case i.Var(name=name):
-                return identifier(name), PRIMARY
+                return self.named(name), PRIMARY
             case i.Binary(op="difference", left=left, right=right):
                 return f"cvmgen_difference({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op="-", left=i.Const(value=0), right=right):
@@ -177,6 +189,12 @@ class CPrinter:
                 return f"{tensor}_precision{suffix}", PRIMARY
             case i.Convert(type=type_name, operand=operand):
                 return self.convert(type_name, operand)
+            case i.Member(structure=structure, name=name):
+                return f"{self.expr(structure, PRIMARY)}.{name}", PRIMARY
+            case i.Address(place=place, guard=guard):
+                if guard is None:
+                    return self.address(place), UNARY
+                return f"{self.expr(guard, TERNARY + 1)} ? {self.address(place)} : NULL", TERNARY
             case i.ListOf(entries=()):
                 return "{0}", PRIMARY
             case i.Entries() | i.Access() | i.Dot() | i.Bind():
@@ -240,17 +258,24 @@ class CPrinter:
                 row = self.expr(arguments[0])
                 lists = ", ".join(map(self.pointer, arguments[1:]))
                 return f"cvmgen_walk_offset({row}, {lists})", PRIMARY
+            case _ if function.startswith("."):  # of what its first argument is
+                whole, *others = (self.expr(argument) for argument in arguments)
+                return f"{whole}{function}({', '.join(others)})", PRIMARY
             case _:
+                made_for = ", ".join(map(constant, expr.constants))
                 given = ", ".join(self.expr(argument) for argument in arguments)
-                return f"cvmgen_{function}({given})", PRIMARY
+                made_for = f"<{made_for}>" if made_for else ""
+                return f"cvmgen_{function}{made_for}({given})", PRIMARY
 
     def item(self, expr: i.Item) -> tuple[str, int]:
         index = self.expr(expr.index)
         match expr.sequence:
             case i.Var(name=name) if name in self.pointers:
-                return f"{identifier(name)}->at[{index}]", PRIMARY
+                return f"{self.named(name)}->at[{index}]", PRIMARY
             case i.Var(name=name):
-                return f"{identifier(name)}.at[{index}]", PRIMARY
+                return f"{self.named(name)}.at[{index}]", PRIMARY
+            case i.Member() as several:
+                return f"{self.expr(several)}[{index}]", PRIMARY
             case sequence:
                 return f"{self.expr(sequence, PRIMARY)}.at[{index}]", PRIMARY
 
@@ -263,7 +288,7 @@ class CPrinter:
             case i.Entries(length=length):
                 return self.expr(length, 8)
             case i.Var(name=name) if name in self.pointers:
-                return f"{identifier(name)}->length"
+                return f"{self.named(name)}->length"
             case _:
                 return f"{self.expr(sequence, PRIMARY)}.length"
 
@@ -271,9 +296,9 @@ class CPrinter:
         """The address of a list."""
         match sequence:
             case i.Var(name=name) if name in self.pointers:
-                return identifier(name)
+                return self.named(name)
             case i.Var(name=name):
-                return f"&{identifier(name)}"
+                return f"&{self.named(name)}"
             case _:
                 return f"cvmgen_box({self.expr(sequence)}).list"
 
@@ -283,23 +308,23 @@ class CPrinter:
         return [line for statement in statements for line in self.statement(statement)]
 
     def array(self, array: i.Array) -> str:
-        return f"{MACHINE_TYPES[array.type]} {identifier(array.name)}[{array.length}];"
+        return f"{MACHINE_TYPES[array.type]} {self.named(array.name)}[{array.length}];"
 
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
             case i.Let():
                 return self.let(statement)
             case i.Assign(name=name, value=value):
-                return [f"{identifier(name)} = {self.expr(value)};"]
+                return [f"{self.named(name)} = {self.expr(value)};"]
             case i.Accumulate():
                 return [self.accumulate(statement)]
             case i.AddAt(name=name, index=index, value=value):
-                place = f"{identifier(name)}.at[{self.expr(index)}]"
+                place = f"{self.named(name)}.at[{self.expr(index)}]"
                 if (minus := negated(value)) is not None:
                     return [f"{place} -= {self.expr(minus)};"]
                 return [f"{place} += {self.expr(value)};"]
             case i.SetAt(name=name, index=index, value=value):
-                return [f"{identifier(name)}.at[{self.expr(index)}] = {self.expr(value)};"]
+                return [f"{self.named(name)}.at[{self.expr(index)}] = {self.expr(value)};"]
             case i.Append():
                 return self.append(statement)
             case i.Store(
@@ -316,6 +341,8 @@ class CPrinter:
                 return [self.sort(statement)]
             case i.Break():
                 return ["break;"]
+            case i.Return():
+                return ["return;"]
             case i.Copy() | i.Fill():
                 return self.run(statement)
             case i.Move():
@@ -326,6 +353,8 @@ class CPrinter:
                 return [self.slide(statement)]
             case i.Fetch(place=place, ahead=ahead):
                 return [f"cvmgen_fetch({self.address(place)}, {ahead});"]
+            case i.Invoke(call=call):
+                return [f"{self.expr(call)};"]
             case i.Loop():
                 return self.loop(statement)
             case i.If():
@@ -379,8 +408,8 @@ class CPrinter:
         first = self.expr(slide.first)
         return f"cvmgen_slide_{slide.type}({to}, {source}, {first}, {slide.count});"
 
-    def address(self, place: i.Load) -> str:
-        if place.offset == i.Const(0):
+    def address(self, place: i.Load | i.Var) -> str:
+        if isinstance(place, i.Load) and place.offset == i.Const(0):
             return identifier(place.tensor)
         return f"&{self.expr(place)}"
 
@@ -390,7 +419,7 @@ class CPrinter:
         if statement.type == "list":
             return self.list_let(statement)
         return [
-            f"{constant}{type_name} {identifier(statement.name)} = {self.expr(statement.value)};"
+            f"{constant}{type_name} {self.named(statement.name)} = {self.expr(statement.value)};"
         ]
 
     changing: frozenset[str] = frozenset()
@@ -399,18 +428,18 @@ class CPrinter:
         if isinstance(statement.value, i.ListOf) and statement.value.entries:
             values = ", ".join(self.expr(value) for value, _ in statement.value.entries)
             length = len(statement.value.entries)
-            return [f"const cvmgen_list {identifier(statement.name)} = {{{length}, {{{values}}}}};"]
-        return [f"cvmgen_list {identifier(statement.name)} = {self.expr(statement.value)};"]
+            return [f"const cvmgen_list {self.named(statement.name)} = {{{length}, {{{values}}}}};"]
+        return [f"cvmgen_list {self.named(statement.name)} = {self.expr(statement.value)};"]
 
     def accumulate(self, statement: i.Accumulate) -> str:
-        name, value = identifier(statement.name), statement.value
+        name, value = self.named(statement.name), statement.value
         match statement.op:
             case "+" if self.host:
                 return f"{name} = cvmgen_saturating_add({name}, {self.expr(value)});"
             case "*" if self.host:
                 return f"{name} = cvmgen_saturating_mul({name}, {self.expr(value)});"
-            case "+" | "*":
-                return f"{name} {statement.op}= {self.expr(value)};"
+            case "+" | "*" | "truncdiv" as op:
+                return f"{name} {BINARY[op][1]}= {self.expr(value)};"
             case "and":
                 return f"{name} = {name} && {self.expr(value, 4)};"
             case "or":
@@ -422,43 +451,45 @@ class CPrinter:
 
     def extreme(self, statement: i.Accumulate) -> str:
         suffix = "i64" if self.host else self.accumulators.get(statement.name, "i64")
-        name = identifier(statement.name)
+        name = self.named(statement.name)
         return f"cvmgen_{statement.op}_{suffix}({name}, {self.expr(statement.value)})"
 
     accumulators: Mapping[str, str] = MappingProxyType({})
 
     def append(self, statement: i.Append) -> list[str]:
-        name, value = identifier(statement.name), self.expr(statement.value)
+        name, value = self.named(statement.name), self.expr(statement.value)
         if statement.kind == "set":
             return [f"cvmgen_include(&{name}, {value});"]
         return [f"{name}.at[{name}.length++] = {value};"]
 
-    def index_type(self, index: str) -> str:
-        return "int64_t"
-
     def loop(self, loop: i.Loop) -> list[str]:
-        index = identifier(loop.index)
+        index = self.named(loop.index)
         if loop.low is None:
             at = f"{index}_at"
-            length = self.length(loop.high)
+            head = self.loop_head(loop, at, i.ZERO, self.length(loop.high))
             entry = self.expr(entry_at(loop.high, i.Var(at)))
-            head = f"for (int64_t {at} = 0; {at} < {length}; ++{at})"
             body = self.block(loop.body)
             if loop.index in names_in(loop.body):
                 body.insert(0, f"const int64_t {index} = {entry};")
             return [f"{head} {{", *indent(body), "}"]
-        low, high = self.expr(loop.low), self.expr(loop.high, 8)
-        kind = self.index_type(loop.index)
-        on = f"++{index}" if loop.step == 1 else f"{index} += {loop.step}"
-        head = f"for ({kind} {index} = {low}; {index} < {high}; {on})"
-        if any(map(is_computed, walk(loop.high))):
+        head = self.loop_head(loop, index, loop.low, self.expr(loop.high, 8))
+        if loop.share is None and any(map(is_computed, walk(loop.high))):
             end = fresh(f"{index}_end", set(names_in(loop)))
-            start = f"{index} = {low}, {end} = {self.expr(loop.high)}"
-            head = f"for ({kind} {start}; {index} < {end}; {on})"
+            head = self.loop_head(loop, index, loop.low, end, f", {end} = {self.expr(loop.high)}")
         body = self.block(loop.body)
         if len(loop.body) == 1 and not isinstance(loop.body[0], i.If) and len(body) == 1:
-            return [head, *indent(body)]
-        return [f"{head} {{", *indent(body), "}"]
+            return [*UNROLL[loop.unroll], head, *indent(body)]
+        return [*UNROLL[loop.unroll], f"{head} {{", *indent(body), "}"]
+
+    def loop_head(self, loop: i.Loop, at: str, low: i.Expr, end: str, more: str = "") -> str:
+        """The head of a loop that counts by `at` up to an end."""
+        step = str(loop.step)
+        if loop.share is not None:
+            first, step = loop.share.first, self.expr(loop.share.step)
+            low = first if low == i.ZERO else i.Binary("+", low, first)
+        on = f"++{at}" if step == "1" else f"{at} += {step}"
+        start = f"{MACHINE_TYPES[loop.type]} {at} = {self.expr(low)}{more}"
+        return f"for ({start}; {at} < {end}; {on})"
 
     def branch(self, statement: i.If) -> list[str]:
         head = f"if ({self.expr(statement.condition)})"
@@ -477,13 +508,9 @@ class CPrinter:
         return [*lines, "}"]
 
 
-def entry_at(sequence: i.Expr, at: i.Expr) -> i.Expr:
-    """Entry `at` of a list."""
-    match sequence:
-        case i.Entries(first=i.Load(tensor=tensor, offset=offset)):
-            return i.Load(tensor, None, at if offset == i.Const(0) else i.Binary("+", offset, at))
-        case _:
-            return i.Item(sequence, at)
+def constant(value: int | str) -> str:
+    """What a helper is made for: a number, a type, or a class of the support headers."""
+    return MACHINE_TYPES.get(value, f"cvmgen_{value}") if isinstance(value, str) else str(value)
 
 
 def is_computed(node: object) -> bool:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_like import MACHINE_TYPES, comment, entry_at, identifier, indent
+from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_shares import OWN, Member, call_name, part_function, part_name, places
 from cvmgen.emit.c_text import versions, word_in, wrapped, wrapped_list
 from cvmgen.emit.plan import Field
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import extent
+from cvmgen.ir.loops import entry_at, extent
 from cvmgen.ir.uses import assigned, names_in, stored_tensors
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.dependences import combined

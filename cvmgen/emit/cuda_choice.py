@@ -35,9 +35,10 @@ from collections.abc import Mapping as Names
 from cvmgen.emit.cuda_contractions import Tiles, contraction_of, direct
 from cvmgen.emit.cuda_greedy import greedy_lists
 from cvmgen.emit.cuda_mappings import Lists, Mapping, Task
-from cvmgen.emit.cuda_reductions import teams
-from cvmgen.emit.cuda_streams import streaming
 from cvmgen.emit.cuda_windows import windows
+from cvmgen.schedule.gpu.mapped import Mapped
+from cvmgen.schedule.gpu.teams import teams
+from cvmgen.schedule.gpu.vectors import vectors
 
 Otherwise = Callable[[Task], Mapping]
 """The mapping of a task by those that come after one."""
@@ -56,6 +57,10 @@ def makes_list(task: Task) -> bool:
     return task.nest.guarded is None and bool(task.program.scratch_of(task.nest.tensor))
 
 
+def as_mapped(task: Task, found: Mapped | None) -> Mapping | None:
+    return None if found is None else Mapping(task, found)
+
+
 def blocks(task: Task, otherwise: Otherwise) -> Mapping | None:
     return Lists(task) if makes_list(task) else None
 
@@ -72,7 +77,7 @@ MAPPINGS: Names[str, Callable[[Task, Otherwise], Mapping | None]] = {
     "blocks": blocks,
     "tensor_tiles": tiles,
     "shared_boxes": lambda task, otherwise: windows(task),
-    "teams": lambda task, otherwise: teams(task),
-    "vectors": lambda task, otherwise: streaming(task),
+    "teams": lambda task, otherwise: as_mapped(task, teams(task.plain())),
+    "vectors": lambda task, otherwise: as_mapped(task, vectors(task.plain())),
     "threads": lambda task, otherwise: Mapping(task),
 }

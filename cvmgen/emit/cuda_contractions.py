@@ -12,8 +12,8 @@ from cvmgen.analysis.grid import grid
 from cvmgen.dtypes import CVM
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_text import single, wrapped_list
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
+from cvmgen.emit.cuda_text import CudaKernelPrinter
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import names_in
@@ -44,7 +44,10 @@ class Tiles(Mapping):
         super().__init__(task)
         self.found = found
         self.otherwise = otherwise
-        self.headers = ("cvmgen_tiles.h", *otherwise.headers)
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        return ("cvmgen_tiles.h", *self.otherwise.headers)
 
     def kernels(self) -> list[Kernel]:
         task = self.task

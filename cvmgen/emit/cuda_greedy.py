@@ -10,10 +10,10 @@ from __future__ import annotations
 from cvmgen.analysis.greedy import Greedy, greedy
 from cvmgen.analysis.grid import grid
 from cvmgen.emit.c_like import identifier, indent
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_lists import BlockPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Lists, Mapping, Task
 from cvmgen.emit.cuda_mask import Mask, MaskNests
+from cvmgen.emit.cuda_text import CudaKernelPrinter
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.uses import names_in
@@ -84,7 +84,7 @@ class GreedyLists(Lists):
         of_words = kept.kernel(blocks, parameters=[f"const uint64_t *__restrict__ {self.name}"])
         return [
             *super().kernels(),
-            Kernel(pairs.name, Mapping.kind, of_bytes),
+            Kernel(pairs.name, "grid", of_bytes),
             Kernel(kept.name, self.kind, of_words),
         ]
 

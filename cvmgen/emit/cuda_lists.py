@@ -12,10 +12,10 @@ from collections.abc import Iterable
 
 from cvmgen.analysis.grid import Grid
 from cvmgen.analysis.list_loops import decision, reads_own, reads_so_far, selection
-from cvmgen.emit.c_like import entry_at, identifier, indent
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter
+from cvmgen.emit.c_like import identifier, indent
+from cvmgen.emit.cuda_text import CudaKernelPrinter
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import extent
+from cvmgen.ir.loops import entry_at, extent
 from cvmgen.ir.uses import assigned, carried, names_in
 from cvmgen.ir.visit import rebuild, walk
 

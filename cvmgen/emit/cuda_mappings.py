@@ -6,21 +6,24 @@ shape of its loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from collections.abc import Mapping as Names
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cvmgen.analysis.grid import Grid, grid
 from cvmgen.dtypes import DType
-from cvmgen.emit.c_like import identifier, indent
+from cvmgen.emit.c_like import MACHINE_TYPES, identifier, indent
 from cvmgen.emit.c_text import signature, wrapped, wrapped_list
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter
+from cvmgen.emit.cuda_kernels import CudaKernelPrinter, HostPrinter, headers_of
 from cvmgen.emit.cuda_lists import BlockPrinter
 from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.forms import Settings
+from cvmgen.schedule.gpu import mapped as gpu
+from cvmgen.schedule.gpu.threads import threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,10 @@ class Task:
     part: Callable[[tuple[i.Stmt, ...], str], Task]
     settings: Names[str, Settings]  # of the mappings, by their names in schedules
     width: int = 96  # of the lines of a launch
+
+    def plain(self) -> gpu.Task:
+        """What mappings are given of it."""
+        return gpu.Task(self.program, self.nest, self.body, self.name, self.dtypes, self.settings)
 
     def kernel(
         self,
@@ -135,28 +142,57 @@ def unpacked(fields: Iterable[Field], short: Container[str]) -> list[str]:
 
 
 class Mapping:
-    """A thread for each iteration of the outermost loops, as far as these run in parallel."""
+    """A nest as one of the mappings leaves it, and the frame that its kernels share."""
 
-    kind = "grid"
-    headers: Sequence[str] = ()  # that its kernels need besides cvmgen_cuda.h
-
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, mapped: gpu.Mapped | None = None) -> None:
         self.task = task
+        self.mapped = threads(task.plain()) if mapped is None else mapped
         self.grid = grid(task.body)
+
+    @property
+    def headers(self) -> Collection[str]:
+        """What its kernels need besides cvmgen_cuda.h."""
+        return headers_of(tuple(each.body for each in self.mapped.kernels))
 
     def kernels(self) -> list[Kernel]:
         """All kernels that the host can start for the task."""
-        printer = CudaKernelPrinter(self.task.program, self.task.body)
-        text = self.task.kernel(printer.threads(self.grid))
-        return [Kernel(self.task.name, self.kind, text)]
+        return [Kernel(each.name, each.kind, self.kernel(each)) for each in self.mapped.kernels]
+
+    def kernel(self, kernel: gpu.Kernel) -> str:
+        task = self.task
+        leading, more = map(declared, kernel.leading), map(declared, kernel.parameters)
+        own = {each.name for each in (*kernel.leading, *kernel.parameters)}
+        made = (own | assigned(kernel.body)) - (names_in(task.body) | assigned(task.body))
+        lines = CudaKernelPrinter(task.program, kernel.body, made).block(kernel.body)
+        framed = replace(task, parameters=(*leading, *task.parameters))
+        return framed.kernel(
+            lines,
+            name=kernel.name,
+            parameters=[*more],
+            bounds=kernel.bounds,
+            reads=kernel.body,
+            short=kernel.short,
+        )
 
     def before(self) -> list[str]:
         """Declarations of the host in front of the launch."""
-        return self.task.domain("elements", self.grid.extents)
+        return self.host(self.mapped.before)
 
     def start(self) -> list[str]:
         """Statements of the host that start the kernels and set `status`."""
-        return self.task.launch("cvmgen_launch", "elements")
+        return self.host(self.mapped.start)
+
+    def host(self, statements: tuple[i.Stmt, ...]) -> list[str]:
+        return HostPrinter(self.task.arguments, (96 - self.task.width) // 8).block(statements)
+
+
+def declared(parameter: gpu.Parameter) -> str:
+    """A parameter of a kernel besides those of its nest."""
+    kind = MACHINE_TYPES[parameter.type]
+    if parameter.elements:
+        constant = "" if parameter.written else "const "
+        return f"{constant}{kind} *__restrict__ {parameter.name}"
+    return f"const __grid_constant__ {kind} {parameter.name}"
 
 
 class Lists(Mapping):

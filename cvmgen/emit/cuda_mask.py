@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen.analysis.greedy import Greedy, relevant
-from cvmgen.emit.c_like import entry_at
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import distance
+from cvmgen.ir.loops import distance, entry_at
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild
 

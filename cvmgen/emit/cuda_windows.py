@@ -17,8 +17,8 @@ from cvmgen.analysis.grid import Grid
 from cvmgen.analysis.windows import Side, Window, find_window, less_one, narrow, summands
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_text import wrapped, wrapped_list
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
+from cvmgen.emit.cuda_text import CudaKernelPrinter
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent
 from cvmgen.ir.uses import names_in
@@ -134,7 +134,7 @@ class WindowPrinter(CudaKernelPrinter):
         return (self.near.body, self.window.address.at(names), *sides, outermost.low, *extents)
 
     def index_type(self, index: str) -> str:
-        return "int32_t" if index in self.short else super().index_type(index)
+        return "int32_t" if index in self.short else "int64_t"
 
     def lines(self) -> list[str]:
         """The kernel's statements: a stride over the tiles."""

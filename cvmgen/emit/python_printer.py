@@ -170,7 +170,7 @@ class PythonPrinter:
                 return f"{identifier(tensor)}{one}.precision", PRIMARY
             case i.Convert(operand=operand):
                 return self.leveled(operand)
-            case i.Bind() | i.Access() | i.Entries():
+            case i.Bind() | i.Access() | i.Entries() | i.Member() | i.Address():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case _:
                 assert_never(expr)

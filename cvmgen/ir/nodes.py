@@ -100,11 +100,15 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of `cvmgen.functions`, or one of the run-time helpers of `emit.helpers`."""
+    """A function of `cvmgen.functions`, or one of the run-time helpers of `emit.helpers`.
+
+    `constants` are what it is made for while compiling: numbers, types, operations.
+    """
 
     function: str
     arguments: tuple[Expr, ...]
     span: Span | None = _place()
+    constants: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +241,22 @@ class PrecisionOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a structure that a helper makes or the host gives."""
+
+    structure: Expr
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an element lies, nowhere unless the guard holds; or a local that a helper changes."""
+
+    place: Load | Var
+    guard: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Convert:
     """operand as machine type: i32 i64 i128 u32 u64 (modulo 2^bits for the unsigned), f64."""
 
@@ -269,6 +289,8 @@ Expr = (
     | Entries
     | Given
     | PrecisionOf
+    | Member
+    | Address
     | Convert
 )
 
@@ -294,12 +316,17 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Local memory for `length` elements of a machine type, read and stored to like a tensor."""
+    """Local memory for `length` elements of a machine type, read and stored to like a tensor.
+
+    `space`: a `vector` is read and set by lanes, as a list by entries; a block has `shared` memory,
+    as much as its launch says.
+    """
 
     name: str
     type: str
     length: int
     span: Span = _span()
+    space: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +417,13 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
+class Return:
+    """This thread has done its part of the kernel."""
+
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Copy:
     """target[k * step] = source[k * source_step] for k < count, from the two places on.
 
@@ -473,8 +507,25 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """Of the iterations of a loop, counted from 0, one thread makes `first`, `first + step`, ...
+
+    `among` whom: the threads of the `grid`, the `blocks` of it, the threads of a `block`, or those
+    of a `team` for one result.
+    """
+
+    among: str
+    first: Expr
+    step: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
-    """Run `body` for each index in low <= index < high, or (low None) in the list high."""
+    """Run `body` for each index in low <= index < high, or (low None) in the list high.
+
+    With a `share` each thread makes its own iterations; `unroll` is how many at once in one
+    instruction stream: `all`, or `some` so that loads overlap.
+    """
 
     index: str
     low: Expr | None
@@ -485,6 +536,38 @@ class Loop:
     step: int = 1
     vector: str = ""  # instruction sets that make several iterations at once: avx2, avx512
     worth: Expr | None = None  # a test: are there iterations enough for several threads?
+    share: Share | None = None
+    unroll: str = ""
+    type: str = "i64"  # of the index
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """No thread of a block goes on before all of them have come here; `why`, where it is not
+    plain."""
+
+    span: Span = _span()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """Call a helper for what it does."""
+
+    call: Call
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The host starts a kernel by a function of the run time, so often as `count` says; it is given
+    what all kernels of its nest are, and `arguments`."""
+
+    function: Call
+    count: Expr
+    kernel: str
+    arguments: tuple[Expr, ...]
+    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -588,6 +671,7 @@ Stmt = (
     | Overflow
     | Sort
     | Break
+    | Return
     | Copy
     | Move
     | Turn
@@ -596,6 +680,9 @@ Stmt = (
     | Fill
     | Loop
     | PackLoop
+    | Barrier
+    | Invoke
+    | Launch
     | If
     | Require
     | TakeInput

@@ -42,8 +42,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
     match statement:
         case i.Let(name=name, type=type_name, value=value):
             return [f"let {name}: {type_name} = {text(value)}"]
-        case i.Array(name=name, type=type_name, length=length):
-            return [f"array {name}: {length} {type_name}"]
+        case i.Array(name=name, type=type_name, length=length, space=space):
+            return [f"{space or 'array'} {name}: {length} {type_name}"]
         case i.Assign(name=name, value=value):
             return [f"{name} = {text(value)}"]
         case i.Accumulate(name=name, op=op, value=value):
@@ -62,6 +62,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"sort {text(entries)} by {text(keys)}"]
         case i.Break():
             return ["break"]
+        case i.Return():
+            return ["return"]
         case i.Copy(target=target, step=step, source=source, source_step=source_step, count=count):
             places = f"{text(target)} by {text(step)} = {text(source)} by {text(source_step)}"
             return [f"copy {text(count)}: {places}"]
@@ -82,10 +84,21 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             if statement.worth is not None:
                 prefix = f"parallel if {text(statement.worth)}: "
             prefix += f"{statement.vector} " if statement.vector else ""
+            if statement.share is not None:
+                share = statement.share
+                prefix += f"by {share.among} from {text(share.first)} by {text(share.step)} "
+            prefix += f"unrolled {statement.unroll} " if statement.unroll else ""
             if low is None:
                 return indented(f"{prefix}for {index} in {text(high)}:", body)
             by = "" if statement.step == 1 else f" by {statement.step}"
             return indented(f"{prefix}for {text(low)} <= {index} < {text(high)}{by}:", body)
+        case i.Barrier():
+            return ["barrier"]
+        case i.Invoke(call=call):
+            return [text(call)]
+        case i.Launch(function=function, count=count, kernel=kernel, arguments=arguments):
+            given = "".join(f", {text(each)}" for each in arguments)
+            return [f"{function.function} {kernel}: {text(count)}{given}"]
         case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
             at = "" if slots is None else f" at {text(slots)}"
             return indented(f"for {pack}... < {text(extents)}{at}:", body)
@@ -145,8 +158,13 @@ def closed(expr: i.Expr) -> str:
             return str(value).lower()
         case i.Var(name=name):
             return name
-        case i.Call(function=function, arguments=arguments):
-            return f"{function}({', '.join(map(text, arguments))})"
+        case i.Call(function=function, arguments=arguments, constants=constants):
+            made_for = f"<{', '.join(map(str, constants))}>" if constants else ""
+            return f"{function}{made_for}({', '.join(map(text, arguments))})"
+        case i.Member(structure=structure, name=name):
+            return f"{text(structure, 7)}.{name}"
+        case i.Address(place=place, guard=guard):
+            return f"&{text(place)}" if guard is None else f"(&{text(place)} if {text(guard)})"
         case i.Item(sequence=sequence, index=index):
             return f"{text(sequence)}[{text(index)}]"
         case i.Part(sequence=sequence, low=low, high=high):

@@ -79,7 +79,7 @@ def stored_tensors(node: Any) -> Names:
 
 TELLING = frozenset(
     (
-        *(i.Var, i.Dot, i.Load, i.Let, i.Loop, i.PackLoop, i.Assign, i.SetAt, i.Append),
+        *(i.Var, i.Dot, i.Load, i.Address, i.Let, i.Loop, i.PackLoop, i.Assign, i.SetAt, i.Append),
         *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Sort),
     )
 )
@@ -105,8 +105,8 @@ def collected(node: Any) -> Uses:
     match node:
         case tuple():
             return together(map(uses, node))
-        case i.Loop(index=index, low=low, high=high, body=body, worth=worth):
-            ends = together(map(uses, (low, high, worth, body)))
+        case i.Loop(index=index, low=low, high=high, body=body):
+            ends = together(map(uses, (low, high, node.worth, node.share, body)))
             return together((Uses(assigned=frozenset((index,)), nodes=1), ends))
         case i.If(condition=condition, then=then, otherwise=otherwise):
             return together((Uses(nodes=1), *map(uses, (condition, then, otherwise))))
@@ -143,6 +143,9 @@ def gathered(node: Any) -> Uses:
                 read.add(name)
             case i.Load(tensor=tensor):
                 loaded.add(tensor)
+            case i.Address(place=i.Var(name=name)):
+                set_.add(name)
+                changed_.add(name)
             case i.Let(name=name):
                 set_.add(name)
                 made.add(name)

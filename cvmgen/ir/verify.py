@@ -168,6 +168,8 @@ class Verifier:
             case i.Loop(index=index, low=low, high=high, body=body):
                 self.expressions((low, high), scope)
                 self.inner(body, scope, changing, index)
+            case i.Return() | i.Barrier() | i.Invoke() | i.Launch():
+                self.fail(f"{type(statement).__name__}, which mappings to threads make")
             case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
                 self.expressions((extents, slots), scope)
                 self.inner(body, scope, changing, pack, whole_pack(pack, slots))
@@ -288,6 +290,10 @@ class Verifier:
                 self.expressions((first, length), scope)
             case i.PrecisionOf(which=which):
                 self.expressions((which,), scope)
+            case i.Member(structure=structure):
+                self.expr(structure, scope)
+            case i.Address(place=place, guard=guard):
+                self.expressions((place, guard), scope)
             case i.Gather() | i.Fold() | i.Bind():
                 self.expr(expr, scope)
             case _:

@@ -14,7 +14,10 @@ from cvmgen.spec.formula import Attribute, Input, Operator
 
 LEAVES = (Input, Attribute, Operator, Span, type)
 # Fields of these types hold no nodes.
-PLAIN = ("Span", "Span | None", "bool", "int", "int | bool", "int | None", "str")
+PLAIN = (
+    *("Span", "Span | None", "bool", "int", "int | bool", "int | None", "str"),
+    "tuple[int | str, ...]",
+)
 
 
 @cache

@@ -174,6 +174,10 @@ class Unfold:
                 | i.Slide()
                 | i.Fetch()
                 | i.Fill()
+                | i.Return()
+                | i.Barrier()
+                | i.Invoke()
+                | i.Launch()
             ):
                 self.out.append(statement)
             case i.Loop(low=low, high=high, body=body):
@@ -224,6 +228,8 @@ class Unfold:
     def expr(self, expr: i.Expr) -> i.Expr:
         match expr:
             case i.Const() | i.Real() | i.Limit() | i.Word() | i.Var() | i.Given() | i.Dot():
+                return expr
+            case i.Member() | i.Address():
                 return expr
             case i.Binary(op="union") if self.everything:
                 return self.union(expr)

@@ -137,6 +137,8 @@ class Typer(ValueTyper):
                 return statement
             case i.Copy() | i.Move() | i.Turn() | i.Slide() | i.Fetch() | i.Fill():
                 return statement
+            case i.Return() | i.Barrier() | i.Invoke() | i.Launch():
+                return statement
             case i.Cases(branches=branches):
                 done_branches = tuple(
                     (self.condition(condition), self.block(body)) for condition, body in branches

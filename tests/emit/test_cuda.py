@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 
@@ -18,10 +19,12 @@ from cvmgen.build import (
 )
 from cvmgen.build.gates import GATES
 from cvmgen.emit import c_support, cuda
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.text import block_lines
 from cvmgen.schedule.book import packaged
+from cvmgen.schedule.gpu.mapped import Task
+from cvmgen.schedule.gpu.threads import threads
 from tests.emit.cuda_texts import (
     NAMES,
     WARNINGS,
@@ -88,22 +91,27 @@ def test_which_loops_become_the_grid(indices: str, body: tuple[i.Stmt, ...], why
     assert len(found.body) >= left
 
 
+def shared(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
+    """The statements of a kernel whose threads share the outermost loops."""
+    whole = program(NAMES[0])
+    task = Task(whole, replace(whole.nests[0], body=body), body, "kernel", {}, {})
+    (kernel,) = threads(task).kernels
+    return kernel.body
+
+
 def test_without_a_grid_one_thread_runs() -> None:
     body = (let("x", N), STORE)
-    printer = CudaKernelPrinter(program(NAMES[0]), body)
-    first, *_ = printer.threads(grid(body))
-    assert first == "if (cvmgen_thread() > 0) return;"
+    first, *_ = block_lines(shared(body))
+    assert first == "if thread() > 0:"
 
 
 def test_a_loop_that_does_not_begin_at_zero() -> None:
     body = (loop("i", N, loop("d", M, STORE, low=i.Const(2)), low=i.Const(1)),)
-    printer = CudaKernelPrinter(program(NAMES[0]), body)
-    assert printer.threads(grid(body)) == [
-        "const int64_t elements = (N - 1) * (M - 2);",
-        "for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {",
-        "    const int64_t d = 2 + at % (M - 2);",
-        "    Y[d] = x;",
-        "}",
+    assert block_lines(shared(body)) == [
+        "let elements: i64 = (N - 1) * (M - 2)",
+        "by grid from thread() by threads() for 0 <= at < elements:",
+        "  let d: i64 = 2 + at rem (M - 2)",
+        "  Y@[d] = x",
     ]
 
 

@@ -1,0 +1,1 @@
+"""How the iterations of a nest become threads of a GPU."""

@@ -1,0 +1,116 @@
+"""What a nest becomes on a GPU: kernels, and what the host does to start them, all of it IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cvmgen.dtypes import INT64, DType
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import rebuild, walk
+from cvmgen.schedule.forms import Settings
+
+Block = i.Block
+HOST = i.Var("plan")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A typed nest for one choice of element types, and what the schedules say of mappings."""
+
+    program: i.Program
+    nest: i.Nest
+    body: Block
+    name: str  # of its kernel
+    dtypes: Mapping[str, DType]  # of the elements of its inputs and outputs
+    settings: Mapping[str, Settings]  # of the mappings, by their names in schedules
+
+    @property
+    def taken(self) -> set[str]:
+        """The names that are not free for what a mapping makes."""
+        tensors = {each.tensor for each in walk(self.body) if isinstance(each, i.Load)}
+        return set(names_in(self.body)) | assigned(self.body) | tensors
+
+    @property
+    def memory(self) -> frozenset[str]:
+        """The memory of the list that the nest makes, if it makes one."""
+        return frozenset(each.name for each in self.program.scratch_of(self.nest.tensor))
+
+    @property
+    def makes_list(self) -> bool:
+        return self.nest.guarded is None and bool(self.memory)
+
+    def element(self, tensor: str) -> DType:
+        """The type of a tensor's elements; memory of the call holds 64-bit integers."""
+        return self.dtypes.get(tensor, INT64)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a kernel is given besides what all kernels of its nest are; a pointer, if elements are
+    of a machine type."""
+
+    name: str
+    type: str
+    elements: bool = False
+    written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function that threads of a GPU run; `leading` parameters stand in front of all others.
+
+    Values of the call whose names are `short` are locals of 32 bits.
+    """
+
+    name: str
+    kind: str  # what gates for machine code know it by
+    body: Block
+    parameters: tuple[Parameter, ...] = ()
+    leading: tuple[Parameter, ...] = ()
+    bounds: str = ""
+    short: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """The kernels that the host can start for a nest, what it computes before, and how it chooses
+    among them. Values of the call are members of HOST; other names are its own locals."""
+
+    kernels: tuple[Kernel, ...]
+    before: Block
+    start: Block
+    memory: str = ""  # what is said of memory that it takes
+
+
+Otherwise = Callable[[Task], Mapped]
+"""The mapping of a task by those that come after one."""
+
+
+def on_host(expr: i.Expr) -> i.Expr:
+    """An expression over what the call fixes, as the host has it."""
+
+    def change(node: i.Expr) -> i.Expr:
+        return i.Member(HOST, node.name) if isinstance(node, i.Var) else node
+
+    found: i.Expr = rebuild(expr, change)
+    return found
+
+
+def domain(extents: Sequence[i.Expr]) -> i.Expr:
+    """The size of an iteration domain, on the host; no extent counts below 0 where several do."""
+    sizes = tuple(map(on_host, extents))
+    return i.Call("domain", sizes) if len(sizes) > 1 else (*sizes, i.ONE)[0]
+
+
+def of_host(name: str, value: i.Expr, task: Task, type_name: str = "i64") -> i.Let:
+    """A local of the host."""
+    return i.Let(name, type_name, value, task.nest.span)
+
+
+def launch(
+    task: Task, count: i.Expr, kernel: str, function: str = "launch", *arguments: i.Expr
+) -> i.Launch:
+    """The start of a kernel by one of the functions for it."""
+    return i.Launch(i.Call(function, ()), count, kernel, arguments, task.nest.span)
