@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cvmgen.api.calls import Array, Given, Inferred, Precisions
+from cvmgen.api.calls import Array, Call, Described, Given, Inferred
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.api.sources import source_text
 from cvmgen.dtypes import LIST_CAPACITY
@@ -146,18 +146,13 @@ class CBackend:
             tensor.extents[at] = int(extent)
 
     def arguments(
-        self,
-        info: OperatorInfo,
-        shapes: Sequence[Any],
-        precisions: Sequence[Any],
-        attributes: Mapping[str, Any],
-        inputs: Sequence[Given],
+        self, info: OperatorInfo, described: Described, inputs: Sequence[Given]
     ) -> tuple[Any, list[Any]]:
         """The argument structure, and what it points to (kept alive by the caller)."""
         args = self.structures[info.function]()
         kept: list[Any] = [inputs]
         for item, shape, precision, array in zip(
-            info.inputs, shapes, precisions, inputs, strict=True
+            info.inputs, described.shapes, described.precisions, inputs, strict=True
         ):
             if shape is None:
                 continue
@@ -177,7 +172,7 @@ class CBackend:
             setattr(args, item.name, pointers)
             setattr(args, f"{item.name}_count", len(tensors))
             kept += [tensors, pointers]
-        self.fill(args, info, attributes, kept)
+        self.fill(args, info, described.attributes, kept)
         return args, kept
 
     @staticmethod
@@ -206,14 +201,8 @@ class CBackend:
 
     # -------------------------------------------------------- calls
 
-    def infer(
-        self,
-        info: OperatorInfo,
-        shapes: Sequence[Any],
-        precisions: Sequence[Any],
-        attributes: Mapping[str, Any],
-    ) -> Inferred:
-        args, kept = self.arguments(info, shapes, precisions, attributes, [None] * len(shapes))
+    def infer(self, info: OperatorInfo, described: Described) -> Inferred:
+        args, kept = self.arguments(info, described, [None] * len(described.shapes))
         outputs = {name: TensorStruct() for name in info.outputs}
         for name, tensor in outputs.items():
             setattr(args, name, ctypes.pointer(tensor))
@@ -228,18 +217,8 @@ class CBackend:
             tuple(int(tensor.precision) or None for tensor in found),
         )
 
-    def bind(
-        self,
-        info: OperatorInfo,
-        inputs: Sequence[Given],
-        precisions: Precisions,
-        attributes: Mapping[str, Any],
-        outputs: Sequence[Array],
-        check_values: bool,
-    ) -> Callable[[], None]:
-        args, kept = self.call_arguments(
-            info, inputs, precisions, attributes, outputs, check_values
-        )
+    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]:
+        args, kept = self.call_arguments(info, call)
         error = ErrorStruct()
         function = self.function(info.function)
         args_pointer, error_pointer = ctypes.byref(args), ctypes.byref(error)
@@ -250,31 +229,15 @@ class CBackend:
 
         return run
 
-    def call_arguments(
-        self,
-        info: OperatorInfo,
-        inputs: Sequence[Given],
-        precisions: Precisions,
-        attributes: Mapping[str, Any],
-        outputs: Sequence[Array],
-        check_values: bool,
-    ) -> tuple[Any, list[Any]]:
+    def call_arguments(self, info: OperatorInfo, call: Call) -> tuple[Any, list[Any]]:
         """The argument structure of a call, and what it points to (kept alive by the caller)."""
-        shapes = [
-            None
-            if each is None
-            else [one.shape for one in each]
-            if isinstance(each, list)
-            else each.shape
-            for each in inputs
-        ]
-        args, kept = self.arguments(info, shapes, precisions, attributes, inputs)
-        for name, array in zip(info.outputs, outputs, strict=True):
+        args, kept = self.arguments(info, call.described, call.given)
+        for name, array in zip(info.outputs, call.targets, strict=True):
             tensor = self.tensor(array.shape, None, array)
             setattr(args, name, ctypes.pointer(tensor))
             kept.append(tensor)
-        args.check_values = int(check_values)
-        kept.append(outputs)
+        args.check_values = int(call.check_values)
+        kept.append(call.targets)
         return args, kept
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
-from cvmgen.api.calls import Array, Checked
+from cvmgen.api.calls import Array, Call
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall
 from cvmgen.api.operator import Operator
@@ -85,11 +85,9 @@ class Kept:
         return True
 
 
-def keep(backend: CBackend, info: OperatorInfo, call: Checked, check: bool, constants: int) -> Kept:
-    """A checked call, its arrays contiguous, as the library keeps it."""
-    args, kept = backend.call_arguments(
-        info, call.given, call.precisions, call.attributes, call.targets, check
-    )
+def keep(backend: CBackend, info: OperatorInfo, call: Call, constants: int) -> Kept:
+    """A call, its arrays contiguous, as the library keeps it."""
+    args, kept = backend.call_arguments(info, call)
     return Kept(backend, info, args, kept, constants)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
 from cvmgen.api.c_bound import COpenCall, Ready, address, keep
-from cvmgen.api.calls import Array, Bound, Checked, contiguous
+from cvmgen.api.calls import Array, Bound, Call, contiguous
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
 from cvmgen.api.operator import Operator
@@ -41,7 +41,7 @@ class Structures(NamedTuple):
 class Kind:
     """Calls with the same shapes, element types, attributes and declared precisions."""
 
-    def __init__(self, call: Checked) -> None:
+    def __init__(self, call: Call) -> None:
         self.results = [(target.shape, target.dtype) for target in call.targets]
         arrays = [array for array, _, _ in given_arrays(call)]
         self.sizes = [array.nbytes for array in (*arrays, *call.targets)]
@@ -88,20 +88,16 @@ class COperator(Operator):
         if kind is not None and (targets := self._repeated(kind, arrays, outs)) is not None:
             return self._whole(targets)
         call = self._checked(inputs, precisions, dtype, out, check, attributes)
-        result = super()._bound(call, check)()
+        there, loads, stores = call.contiguous()
+        run = self._library.bind(self._info, there)
+        result = Bound(self.name, run, self._whole(call.targets), loads, stores, call.inferred)()
         if key is not None:
-            self._learn(key, call, check)
+            self._learn(key, call)
         return result
 
-    def _bound(self, call: Checked, check: str | None, constants: Sequence[str] = ()) -> Bound:
-        arrays, loads = contiguous(call.given)
-        outputs, stores = contiguous(call.targets)
+    def _started(self, call: Call, constants: Sequence[str]) -> Callable[[], None]:
         marked = sum(1 << self._places[name] for name in constants)
-        there = call._replace(given=arrays, targets=outputs)
-        kept = keep(self._library, self._info, there, check is not None, marked)
-        backwards = [(target, computed) for computed, target in stores]
-        result = self._whole(call.targets)
-        return Bound(self.name, kept.run, result, loads, backwards, call.inferred)
+        return keep(self._library, self._info, call, marked).run
 
     def _opened(self, given: dict[str, Any], keywords: dict[str, Any]) -> OpenCall:
         names = {name for name, value in given.items() if is_shape(value)}
@@ -128,9 +124,7 @@ class COperator(Operator):
         precisions, dtype, check = (rest.pop(each) for each in ("precisions", "dtype", "check"))
         call = self._checked((), precisions, dtype, None, check, {**filled, **rest})
         arrays, _ = contiguous(call.given)
-        kept = keep(
-            self._library, self._info, call._replace(given=arrays), check is not None, constants
-        )
+        kept = keep(self._library, self._info, call._replace(given=arrays), constants)
         there = [name for name, each in zip(self.inputs, arrays, strict=True) if each is not None]
         tensors = [*there, *self.outputs]
         at = tuple(at for at, name in enumerate(tensors) if at >= len(there) or name in names)
@@ -197,7 +191,7 @@ class COperator(Operator):
         finally:
             kind.free.append(structures)
 
-    def _learn(self, key: Any, call: Checked, check: str | None) -> None:
+    def _learn(self, key: Any, call: Call) -> None:
         """Let calls like this one be repeated."""
         arrays = list(given_arrays(call))
         if not all(array.size for array in (*(each for each, _, _ in arrays), *call.targets)):
@@ -210,15 +204,13 @@ class COperator(Operator):
         if len(kind.admitted) >= MOST_PRECISIONS:
             kind.admitted.clear()
         kind.admitted.add(tuple(known for _, declared, known in arrays if known and not declared))
-        kind.free.append(self._structures(call, check))
+        kind.free.append(self._structures(call))
 
-    def _structures(self, call: Checked, check: str | None) -> Structures:
+    def _structures(self, call: Call) -> Structures:
         info = self._info
         self._run = self._library.function(info.function)
         self._measure = self._library.function("cvmgen_measure")
-        args, _ = self._library.call_arguments(
-            info, call.given, call.precisions, call.attributes, call.targets, check is not None
-        )
+        args, _ = self._library.call_arguments(info, call)
         tensors: list[Any] = []
         for item, given in zip(info.inputs, call.given, strict=True):
             if given is not None:
@@ -238,7 +230,7 @@ class COperator(Operator):
         )
 
 
-def given_arrays(call: Checked) -> Iterator[tuple[Array, int | None, int | None]]:
+def given_arrays(call: Call) -> Iterator[tuple[Array, int | None, int | None]]:
     """The arrays of all inputs, each with its declared and its known precision."""
     for given, declared, known in zip(call.given, call.declared, call.precisions, strict=True):
         if isinstance(given, list):

@@ -11,7 +11,6 @@ import numpy as np
 
 from cvmgen import support
 from cvmgen.api.manifest import OperatorInfo
-from cvmgen.api.recipe import unsendable
 
 Array = np.ndarray[Any, Any]
 Given = Array | list[Array] | None  # one input: an array, several for a variadic one, or none
@@ -21,6 +20,11 @@ Pairs = list[tuple[Array, Array]]
 ALL_BOUND = (
     "this call takes nothing, since all was bound; bind a shape in place of what comes with each"
 )
+
+
+def unsendable(what: str, instead: str) -> NoReturn:
+    """Refuse to copy what holds addresses of this process."""
+    raise TypeError(f"{what} holds memory of its process and cannot be copied or sent; {instead}")
 
 
 class Inferred(NamedTuple):
@@ -33,28 +37,22 @@ class Inferred(NamedTuple):
 class Backend(Protocol):
     """What a target provides for an operator. Attributes are complete and of the right kind."""
 
-    def infer(
-        self,
-        info: OperatorInfo,
-        shapes: Sequence[Any],
-        precisions: Sequence[Any],
-        attributes: Mapping[str, Any],
-    ) -> Inferred: ...
+    def infer(self, info: OperatorInfo, described: Described) -> Inferred: ...
 
-    def bind(
-        self,
-        info: OperatorInfo,
-        inputs: Sequence[Given],
-        precisions: Precisions,
-        attributes: Mapping[str, Any],
-        outputs: Sequence[Array],
-        check_values: bool,
-    ) -> Callable[[], None]: ...
+    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]: ...
 
     def source(self, info: OperatorInfo, target: str) -> str: ...
 
 
-class Checked(NamedTuple):
+class Described(NamedTuple):
+    """The inputs of a call by their shapes and precisions, and all attributes."""
+
+    shapes: Sequence[Any]
+    precisions: Sequence[Any]
+    attributes: Mapping[str, Any]
+
+
+class Call(NamedTuple):
     """A call that was found right: what is given for each input, the precisions that are declared
     and those that are known after measuring, all attributes, and the arrays for the results."""
 
@@ -64,6 +62,19 @@ class Checked(NamedTuple):
     attributes: Mapping[str, Any]
     inferred: Inferred
     targets: Sequence[Array]
+    check_values: bool  # elements beyond their precision are refused
+
+    @property
+    def described(self) -> Described:
+        return Described([*map(shape_of, self.given)], self.precisions, self.attributes)
+
+    def contiguous(self) -> tuple[Call, Pairs, Pairs]:
+        """The call with row-major arrays, what is copied into them before it, and from them behind
+        it: (target, source) each."""
+        given, loads = contiguous(self.given)
+        targets, stores = contiguous(self.targets)
+        copies = [(target, computed) for computed, target in stores]
+        return self._replace(given=given, targets=targets), loads, copies
 
 
 class Bound:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, Refused, refusal
-from cvmgen.api.calls import Array, Given, Inferred, Precisions
-from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels, operands, several
+from cvmgen.api.calls import Array, Call, Described, Given, Inferred
+from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels, several
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.device_notes import Notes, NotingStruct, Output
 from cvmgen.api.driver import ASYNCHRONOUS, FORKED, LATE, Device, DriverError
@@ -118,19 +118,9 @@ class CudaBackend(CBackend):
         if status:
             raise DriverError(f"CUDA: {self.device.driver.meaning(status)}", status)
 
-    def prepared(
-        self,
-        info: OperatorInfo,
-        inputs: Sequence[Given],
-        precisions: Precisions,
-        attributes: Mapping[str, Any],
-        outputs: Sequence[Array],
-        check_values: bool,
-    ) -> Prepared:
+    def prepared(self, info: OperatorInfo, checked: Call) -> Prepared:
         """A call on device arrays: DeviceArray where other targets take numpy's."""
-        args, kept = self.call_arguments(
-            info, inputs, precisions, attributes, outputs, check_values
-        )
+        args, kept = self.call_arguments(info, checked)
         device, module, error = self.device, self.module(info), ErrorStruct()
         function = ctypes.cast(self.function(info.function), ctypes.c_void_p)
         pointers = (
@@ -145,7 +135,7 @@ class CudaBackend(CBackend):
         call = self._noting if noting else self._call
         noted = [
             Output(name, tuple(each.shape), str(each.dtype))
-            for name, each in zip(info.outputs, outputs, strict=True)
+            for name, each in zip(info.outputs, checked.targets, strict=True)
         ]
 
         def launch(handle: int, *words: Any) -> None:
@@ -196,20 +186,13 @@ class CudaBackend(CBackend):
             raise OperatorError(info.full_name, "", "", rule) from None
 
     def bind(
-        self,
-        info: OperatorInfo,
-        inputs: Sequence[Given],
-        precisions: Precisions,
-        attributes: Mapping[str, Any],
-        outputs: Sequence[Any],
-        check_values: bool,
-        handle: Callable[[], int] = lambda: 0,
+        self, info: OperatorInfo, call: Call, handle: Callable[[], int] = lambda: 0
     ) -> Callable[[], None]:
         """A call as it is `prepared`; `handle` gives the stream of each."""
-        call = self.prepared(info, inputs, precisions, attributes, outputs, check_values)
-        start, own = call.start, call.notes()
-        for each in outputs:
-            each.notes = own
+        prepared = self.prepared(info, call)
+        start, own = prepared.start, prepared.notes()
+        for each in call.targets:
+            each.notes = own  # type: ignore[attr-defined]
         return lambda: start(handle(), own)
 
 
@@ -220,49 +203,29 @@ class TransferBackend:
         self.inner = inner
         self.source = inner.source
 
-    def infer(
-        self,
-        info: OperatorInfo,
-        shapes: Sequence[Any],
-        precisions: Sequence[Any],
-        attributes: Mapping[str, Any],
-    ) -> Inferred:
+    def infer(self, info: OperatorInfo, described: Described) -> Inferred:
         with measuring(info):
-            return self.inner.infer(info, shapes, precisions, attributes)
+            return self.inner.infer(info, described)
 
-    def bind(
-        self,
-        info: OperatorInfo,
-        inputs: Sequence[Given],
-        precisions: Precisions,
-        attributes: Mapping[str, Any],
-        outputs: Sequence[Array],
-        check_values: bool,
-    ) -> Callable[[], None]:
-        given, copies = of_kernels(info, inputs)
-        checked = operands(info, inputs, precisions) if check_values else []
-        device = self.inner.device
+    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]:
+        here, prepare = of_kernels(info, call)
+        device, outputs = self.inner.device, call.targets
         with refusing(info):
-            there = [on_device(device, each) for each in given]
-            results: list[Any] = [
-                DeviceArray.empty(device, each.shape, each.dtype) for each in outputs
-            ]
-            call = self.inner.bind(info, there, precisions, attributes, results, False)
+            there = [on_device(device, each) for each in here.given]
+            results: list[Any] = [on_device(device, each) for each in outputs]
+            start = self.inner.bind(info, here._replace(given=there, targets=results))
         loads: list[tuple[Array, Any]] = [
             pair
-            for arrays, copied in zip(given, there, strict=True)
+            for arrays, copied in zip(here.given, there, strict=True)
             for pair in zip(several(arrays), several(copied), strict=True)
         ]
 
         def run() -> None:
-            for operand in checked:
-                operand.check_values()
-            for copy, array in copies:
-                copy[...] = array
+            prepare()
             with refusing(info):
                 for array, copied in loads:
                     copied.copy_from(array)
-                call()
+                start()
                 for result, output in zip(results, outputs, strict=True):
                     result.copy_to(output)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from cvmgen import support
 from cvmgen.api.c_backend import NO_OVERFLOW, CBackend, Refused
-from cvmgen.api.calls import Array, Given, Inferred, Pairs, Precisions
+from cvmgen.api.calls import Array, Call, Described, Given, Inferred, Pairs
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.errors import CvmgenError, OperatorError
 
@@ -97,35 +97,17 @@ class CudaCpuBackend(CBackend):
 
         return run
 
-    def infer(
-        self,
-        info: OperatorInfo,
-        shapes: Sequence[Any],
-        precisions: Sequence[Any],
-        attributes: Mapping[str, Any],
-    ) -> Inferred:
+    def infer(self, info: OperatorInfo, described: Described) -> Inferred:
         with measuring(info):
-            return super().infer(info, shapes, precisions, attributes)
+            return super().infer(info, described)
 
-    def bind(
-        self,
-        info: OperatorInfo,
-        inputs: Sequence[Given],
-        precisions: Precisions,
-        attributes: Mapping[str, Any],
-        outputs: Sequence[Array],
-        check_values: bool,
-    ) -> Callable[[], None]:
-        given, copies = of_kernels(info, inputs)
-        call = super().bind(info, given, precisions, attributes, outputs, check_values=False)
-        checked = operands(info, inputs, precisions) if check_values else []
+    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]:
+        there, prepare = of_kernels(info, call)
+        start = super().bind(info, there)
 
         def run() -> None:
-            for operand in checked:
-                operand.check_values()
-            for copy, array in copies:
-                copy[...] = array
-            call()
+            prepare()
+            start()
 
         return run
 
@@ -160,16 +142,18 @@ def order_code(order: Order) -> tuple[int, int]:
     raise CvmgenError(f"order={order!r}: 'forward', 'reverse' or a seed in [0, 2^64) is needed")
 
 
-def of_kernels(info: OperatorInfo, inputs: Sequence[Given]) -> tuple[list[Given], Pairs]:
-    """Inputs of the element types that kernels read, and (copy, given) where not the same.
+def of_kernels(info: OperatorInfo, call: Call) -> tuple[Call, Callable[[], None]]:
+    """The call with inputs of the element types that kernels read, and what is to be done before
+    each: elements are checked if that is asked for, and copied where their types are others.
 
-    Kernels convert nothing: those of type `cvm` are int8 when all are, but for inputs that a
+    Kernels convert nothing: inputs of type `cvm` are int8 when all are, but for those that a
     kernel reads as int32 always.
     """
     pairs: Pairs = []
+    checked = operands(info, call) if call.check_values else []
     free = [
         array
-        for item, given in zip(info.inputs, inputs, strict=True)
+        for item, given in zip(info.inputs, call.given, strict=True)
         if info.has_precision(item.name) and not item.int32
         for array in several(given)
     ]
@@ -181,23 +165,27 @@ def of_kernels(info: OperatorInfo, inputs: Sequence[Given]) -> tuple[list[Given]
         pairs.append((array.astype(dtype), array))
         return pairs[-1][0]
 
+    def prepare() -> None:
+        for operand in checked:
+            operand.check_values()
+        for copy, array in pairs:
+            copy[...] = array
+
     found: list[Given] = []
-    for item, given in zip(info.inputs, inputs, strict=True):
+    for item, given in zip(info.inputs, call.given, strict=True):
         if given is None or not info.has_precision(item.name):
             found.append(given)
             continue
         dtype = np.int8 if narrow and not item.int32 else np.int32
         arrays = [one(array, dtype) for array in several(given)]
         found.append(arrays if isinstance(given, list) else arrays[0])
-    return found, pairs
+    return call._replace(given=found, check_values=False), prepare
 
 
-def operands(
-    info: OperatorInfo, inputs: Sequence[Given], precisions: Precisions
-) -> list[support.Operand]:
+def operands(info: OperatorInfo, call: Call) -> list[support.Operand]:
     """Inputs with the precisions that hold them."""
     found = []
-    for item, given, known in zip(info.inputs, inputs, precisions, strict=True):
+    for item, given, known in zip(info.inputs, call.given, call.precisions, strict=True):
         arrays = several(given)
         each = known if isinstance(known, list) else [known] * len(arrays)
         found += [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cvmgen import support, typed
-from cvmgen.api.calls import Bound, Checked, Inferred, named, shape_of
+from cvmgen.api.calls import Bound, Call, Described, Inferred, named, shape_of
 from cvmgen.api.cuda_backend import CudaBackend, refusing
 from cvmgen.api.description import KEYWORDS
 from cvmgen.api.device_array import DeviceArray
@@ -85,32 +85,17 @@ class DeviceOperator(Operator):
         call, checked, _ = self._checked_there((), **filled, **keywords)
         if call.has_more:
             return None
-        prepared = self._on_device.prepared(
-            self._info,
-            checked.given,
-            checked.precisions,
-            checked.attributes,
-            checked.targets,
-            keywords["check"] is not None,
-        )
+        prepared = self._on_device.prepared(self._info, checked)
         given = (name for name in self.inputs if filled.get(name) is not None)
         tensors = {name: getattr(prepared.args, name).contents for name in (*given, *self.outputs)}
         shapes = [each.shape for each in checked.targets]
         dtypes = [each.dtype for each in checked.targets]
         return Ready(call, tensors, prepared, shapes, dtypes)
 
-    def _bind(self, inputs: tuple[Any, ...], check: str | None = None, **keywords: Any) -> Bound:
-        call, checked, result = self._checked_there(inputs, check=check, **keywords)
+    def _bind(self, inputs: tuple[Any, ...], **keywords: Any) -> Bound:
+        call, checked, result = self._checked_there(inputs, **keywords)
         with refusing(self._info):
-            run = self._on_device.bind(
-                self._info,
-                checked.given,
-                checked.precisions,
-                checked.attributes,
-                checked.targets,
-                check is not None,
-                call.handle,
-            )
+            run = self._on_device.bind(self._info, checked, call.handle)
         return Bound(self.name, call.around(run), result, [], [], checked.inferred)
 
     def _checked_there(
@@ -122,7 +107,7 @@ class DeviceOperator(Operator):
         check: str | None = None,
         stream: Any = None,
         **attributes: Any,
-    ) -> tuple[DeviceCall, Checked, Any]:
+    ) -> tuple[DeviceCall, Call, Any]:
         """The call, what it was checked for, and what it returns."""
         self._check_word(check)
         operands, values = self._sorted(inputs, attributes)
@@ -138,9 +123,10 @@ class DeviceOperator(Operator):
                 for item, each in zip(self._info.inputs, given, strict=True)
             ]
             known = self._declared(precisions, given)
-            inferred = self._backend.infer(self._info, shapes, known, values)
+            inferred = self._backend.infer(self._info, Described(shapes, known, values))
             result, outputs = self._results(inferred, dtype, out, given, types, call)
-        return call, Checked(given, known, known, values, inferred, outputs), result
+        checked = Call(given, known, known, values, inferred, outputs, check is not None)
+        return call, checked, result
 
     # -------------------------------------------------------- inputs
 

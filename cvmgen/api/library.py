@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from cvmgen.api.c_backend import CBackend
 from cvmgen.api.c_operator import COperator
@@ -15,7 +16,6 @@ from cvmgen.api.on_demand import OperatorLibraries, on_demand
 from cvmgen.api.operator import Operator
 from cvmgen.api.opsets import Operators, Opset
 from cvmgen.api.packaged import SONAME, packaged_library
-from cvmgen.api.recipe import Recipe, remember
 from cvmgen.build import compile_library, cpp_compiler, has_library
 from cvmgen.build.files import digest_of, listed_files
 from cvmgen.errors import BuildError, CvmgenError, RefusedError
@@ -110,6 +110,50 @@ def load(
     if variant is not None:
         made.variant = variant
     return remember(made, recipe)
+
+
+REMEMBERED = 8
+"""How many loaded libraries are kept for what is sent next."""
+
+
+class Recipe(NamedTuple):
+    """The arguments of `load`, and the digest of the files that it found: so a process that is sent
+    operators can load them too."""
+
+    arguments: tuple[tuple[str, Any], ...]
+    folder: str
+    library: str | None
+    files: str
+
+    def __call__(self, name: str = "") -> Any:
+        """The operators that were loaded so in this process, or loaded now; of these an opset or an
+        operator, if it is named.
+
+        Raises CvmgenError where other files lie now than those the recipe was made for.
+        """
+        found = _loaded.get(self) or _load(self)
+        return reduce(getattr, filter(None, name.split(".")), found)
+
+
+_loaded: WeakValueDictionary[Recipe, Operators] = WeakValueDictionary()
+
+
+def remember(operators: Operators, recipe: Recipe) -> Operators:
+    """Let operators tell how they were loaded."""
+    operators.recipe = recipe
+    for each in operators:
+        each.recipe = recipe
+    _loaded[recipe] = operators
+    return operators
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _load(recipe: Recipe) -> Operators:
+    made = load(folder=recipe.folder, library=recipe.library, **dict(recipe.arguments))
+    if made.recipe != recipe:
+        what = recipe.library or recipe.folder
+        raise CvmgenError(f"{what}: not what it was when its operators were sent; load them again")
+    return made
 
 
 def recipe_of(given: Mapping[str, Any], folder: Path, library: str | Path | None) -> Recipe:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from cvmgen import support
-from cvmgen.api.recipe import unsendable
-
-if TYPE_CHECKING:
-    from cvmgen.api.operator import Operator
+from cvmgen.api.calls import unsendable
 
 UNDECLARED = "its precision must be declared, since its elements come with each call"
 
@@ -18,6 +15,15 @@ UNDECLARED = "its precision must be declared, since its elements come with each 
 def is_shape(value: Any) -> bool:
     """Whether an operand of a bound call is a shape instead of an array."""
     return type(value) is tuple and bool(value) and all(type(each) is int for each in value)
+
+
+class Callee(Protocol):
+    """The operator that an open call is of."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any: ...
 
 
 class OpenCall:
@@ -28,7 +34,7 @@ class OpenCall:
     """
 
     def __init__(
-        self, operator: Operator, operands: Mapping[str, Any], keywords: Mapping[str, Any]
+        self, operator: Callee, operands: Mapping[str, Any], keywords: Mapping[str, Any]
     ) -> None:
         self._operator = operator
         self._operands = {name: value for name, value in operands.items() if value is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,24 +13,21 @@ from cvmgen.api.calls import (
     Array,
     Backend,
     Bound,
-    Checked,
+    Call,
+    Described,
     Given,
     Inferred,
     Precisions,
-    contiguous,
     named,
     result_type,
     shape_of,
+    unsendable,
 )
 from cvmgen.api.description import KEYWORDS, doc_of, signature_of
 from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
 from cvmgen.api.open_call import UNDECLARED, OpenCall, is_shape
-from cvmgen.api.recipe import operator_again, unsendable
 from cvmgen.memory import new_array
 from cvmgen.source import did_you_mean
-
-if TYPE_CHECKING:
-    from cvmgen.api.opsets import Operators
 
 OUTPUT_TYPES = "all outputs must have one element type"
 
@@ -50,7 +47,7 @@ class Operator:
         self._result: Callable[..., Any] | None = None
         if len(info.outputs) > 1:
             self._result = result_type(f"{info.name}_result", info.outputs)
-        self.home: Operators | None = None  # what it was loaded with
+        self.recipe: Any = None  # gives it by its name in another process
 
     # -------------------------------------------------------- description
 
@@ -114,9 +111,9 @@ class Operator:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How another process finds it again, and what it must find."""
-        if self.home is None or self.home.recipe is None:
+        if self.recipe is None:
             unsendable(f"<operator {self.name}>", "it comes from no `cvmgen.load`")
-        return operator_again, (self.home.recipe, self.name)
+        return self.recipe, (self.name,)
 
     def __copy__(self) -> Operator:
         return self
@@ -145,8 +142,7 @@ class Operator:
         check: "values" refuses data beyond their declared precision
         Raises OperatorError for a call that the formula does not admit.
         """
-        call = self._checked(inputs, precisions, dtype, out, check, attributes)
-        return self._bound(call, check)()
+        return self._bound(self._checked(inputs, precisions, dtype, out, check, attributes))()
 
     def infer(
         self, shapes: Sequence[Any], precisions: Sequence[Any] | None = None, **attributes: Any
@@ -167,7 +163,7 @@ class Operator:
             self._shapes(item, each) for item, each in zip(self._info.inputs, given, strict=True)
         ]
         known = self._declared(precisions, checked)
-        return self._backend.infer(self._info, checked, known, values)
+        return self._backend.infer(self._info, Described(checked, known, values))
 
     def bind(
         self,
@@ -192,7 +188,7 @@ class Operator:
         if any(map(is_shape, given.values())):
             return self._open(given, precisions, dtype, out, check, attributes)
         call = self._checked(inputs, precisions, dtype, out, check, attributes)
-        return self._bound(call, check, constants)
+        return self._bound(call, constants)
 
     def _constants(self, names: Sequence[str]) -> None:
         if isinstance(names, str) or not isinstance(names, Iterable):
@@ -236,7 +232,8 @@ class Operator:
             self._shapes(item, each if array is None else shape_of(array))
             for (item, each), array in zip(pairs, arrays, strict=True)
         ]
-        self._backend.infer(self._info, shapes, self._precisions(declared, arrays), values)
+        measured = self._precisions(declared, arrays)
+        self._backend.infer(self._info, Described(shapes, measured, values))
         keywords = {"precisions": precisions, "dtype": dtype, "check": check, **others}
         return self._opened(dict(zip(self._input_names, operands, strict=True)), keywords)
 
@@ -251,7 +248,7 @@ class Operator:
         out: Any,
         check: str | None,
         attributes: dict[str, Any],
-    ) -> Checked:
+    ) -> Call:
         """All checks of a call but those of the values of its elements."""
         self._check_word(check)
         operands, values = self._sorted(inputs, attributes)
@@ -266,19 +263,17 @@ class Operator:
         ]
         declared = self._declared(precisions, given)
         known = self._precisions(declared, given)
-        inferred = self._backend.infer(self._info, shapes, known, values)
+        inferred = self._backend.infer(self._info, Described(shapes, known, values))
         targets = self._targets(inferred, dtype, out, given, types)
-        return Checked(given, declared, known, values, inferred, targets)
+        return Call(given, declared, known, values, inferred, targets, check is not None)
 
-    def _bound(self, call: Checked, check: str | None, constants: Sequence[str] = ()) -> Bound:
-        arrays, loads = contiguous(call.given)
-        outputs, stores = contiguous(call.targets)
-        run = self._backend.bind(
-            self._info, arrays, call.precisions, call.attributes, outputs, check is not None
-        )
-        backwards = [(target, computed) for computed, target in stores]
-        result = self._whole(call.targets)
-        return Bound(self.name, run, result, loads, backwards, call.inferred)
+    def _bound(self, call: Call, constants: Sequence[str] = ()) -> Bound:
+        there, loads, stores = call.contiguous()
+        run = self._started(there, constants)
+        return Bound(self.name, run, self._whole(call.targets), loads, stores, call.inferred)
+
+    def _started(self, call: Call, constants: Sequence[str]) -> Callable[[], None]:
+        return self._backend.bind(self._info, call)
 
     def _whole(self, targets: Sequence[Array]) -> Any:
         """The result of a call: an array, or several by their names."""

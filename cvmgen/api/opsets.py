@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import index
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cvmgen.api.calls import unsendable
 from cvmgen.api.operator import Operator
-from cvmgen.api.recipe import Recipe, operators_again, unsendable
 from cvmgen.errors import CvmgenError
 from cvmgen.source import did_you_mean
 
@@ -36,10 +36,10 @@ class Opset:
         self._aliases = dict(aliases)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        home = next(iter(self)).home
-        if home is None:
+        recipe = next(iter(self)).recipe
+        if recipe is None:
             unsendable(repr(self), "it comes from no `cvmgen.load`")
-        return getattr, (home, self._name)
+        return recipe, (self._name,)
 
     def __copy__(self) -> Opset:
         return self
@@ -80,12 +80,12 @@ class Operators:
         self.processor: Processor | None = None  # of targets that have variants for it
         self._threads = 0
         self._opsets = dict(opsets)
-        self.recipe: Recipe | None = None  # how another process loads the same
+        self.recipe: Any = None  # loads the same in another process
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.recipe is None:
             unsendable(repr(self), "they come from no `cvmgen.load`")
-        return operators_again, (self.recipe,)
+        return self.recipe, ()
 
     def __copy__(self) -> Operators:
         return self

@@ -6,11 +6,11 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cvmgen.api.calls import Array, Given, Inferred, Precisions
+from cvmgen.api.calls import Call, Described, Inferred
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.api.sources import source_text
 from cvmgen.emit.python_names import identifier
@@ -40,38 +40,24 @@ class PythonBackend:
     def source(self, info: OperatorInfo, target: str) -> str:
         return source_text(self.folder, info, target)
 
-    def infer(
-        self,
-        info: OperatorInfo,
-        shapes: Sequence[Any],
-        precisions: Sequence[Any],
-        attributes: Mapping[str, Any],
-    ) -> Inferred:
+    def infer(self, info: OperatorInfo, described: Described) -> Inferred:
+        shapes, precisions, attributes = described
         found = self.module(info).infer(shapes, precisions, **named(attributes))
         return Inferred(*found)
 
-    def bind(
-        self,
-        info: OperatorInfo,
-        inputs: Sequence[Given],
-        precisions: Precisions,
-        attributes: Mapping[str, Any],
-        outputs: Sequence[Array],
-        check_values: bool,
-    ) -> Callable[[], None]:
+    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]:
         function = getattr(self.module(info), info.name)
         names = [item.name for item in info.inputs]
-        pairs = zip(names, precisions, strict=True)
+        pairs = zip(names, call.precisions, strict=True)
         declared = {name: precision for name, precision in pairs if info.has_precision(name)}
         precise = [
             output.dtype
-            for name, output in zip(info.outputs, outputs, strict=True)
+            for name, output in zip(info.outputs, call.targets, strict=True)
             if info.has_precision(name)
         ]
-        out = outputs[0] if len(outputs) == 1 else tuple(outputs)
-        check = "values" if check_values else None
-
-        given = named(attributes)
+        out = call.targets[0] if len(call.targets) == 1 else tuple(call.targets)
+        check = "values" if call.check_values else None
+        inputs, given = call.given, named(call.attributes)
 
         def run() -> None:
             dtype = precise[0] if precise else None

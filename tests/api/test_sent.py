@@ -15,7 +15,7 @@ import cvmgen
 from cvmgen import support
 from cvmgen.api.calls import result_type
 from cvmgen.api.driver import DriverError
-from cvmgen.api.recipe import _load, _loaded
+from cvmgen.api.library import _load, _loaded
 from cvmgen.cli.exits import UsageError
 from cvmgen.errors import CacheError, InternalError, RefusedError
 from cvmgen.source import Source, Span, SpecError, SpecErrors, SpecWarning

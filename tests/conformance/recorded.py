@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 
 from cvmgen.api import Operator
 from cvmgen.api.c_backend import CBackend, ListStruct, TensorStruct
-from cvmgen.api.calls import Inferred
+from cvmgen.api.calls import Described, Inferred
 from cvmgen.api.library import assembled, compiled
 from cvmgen.api.manifest import OperatorInfo, read_manifest
 from cvmgen.errors import OperatorError
@@ -38,15 +38,9 @@ class Recorder(CBackend):
         self.variables: list[str] = []
         self.rows: list[str] = []
 
-    def infer(
-        self,
-        info: OperatorInfo,
-        shapes: Sequence[Any],
-        precisions: Sequence[Any],
-        attributes: Mapping[str, Any],
-    ) -> Inferred:
-        self.given = self.arguments(info, shapes, precisions, attributes, [None] * len(shapes))
-        self.inferred = super().infer(info, shapes, precisions, attributes)
+    def infer(self, info: OperatorInfo, described: Described) -> Inferred:
+        self.given = self.arguments(info, described, [None] * len(described.shapes))
+        self.inferred = super().infer(info, described)
         return self.inferred
 
     def call_arguments(self, *given: Any) -> tuple[Any, list[Any]]:

@@ -10,6 +10,7 @@ import pytest
 
 from cvmgen.api import Operators
 from cvmgen.api.c_backend import CBackend, ErrorStruct
+from cvmgen.api.calls import Described
 from cvmgen.errors import OperatorError
 from tests.conformance.calls import Call, Conformance
 from tests.conformance.refused import zeros
@@ -148,7 +149,7 @@ def infer_in_c(
     backend, info = operator._backend, operator._info
     assert isinstance(backend, CBackend)
     values = operator._complete(given)
-    args, kept = backend.arguments(info, [X.shape], [8], values, [None])
+    args, kept = backend.arguments(info, Described([X.shape], [8], values), [None])
     for member, code in changed.items():
         setattr(args, member, code)
     error = ErrorStruct()

@@ -9,6 +9,7 @@ import numpy as np
 
 from cvmgen.api import Operator
 from cvmgen.api.c_backend import CBackend, ErrorStruct
+from cvmgen.api.calls import Described
 from tests.conformance.calls import Call, declared
 
 
@@ -27,9 +28,8 @@ class Raw:
             np.zeros(shape, types.get(name, np.int32))
             for name, shape in zip(info.outputs, inferred.shapes, strict=True)
         ]
-        self.args, self.kept = backend.arguments(
-            info, shapes, precisions, attributes, list(drawn.inputs)
-        )
+        described = Described(shapes, precisions, attributes)
+        self.args, self.kept = backend.arguments(info, described, list(drawn.inputs))
         for name, array in zip(info.outputs, outputs, strict=True):
             tensor = backend.tensor(array.shape, None, array)
             setattr(self.args, name, ctypes.pointer(tensor))

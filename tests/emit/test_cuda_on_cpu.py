@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorStruct
+from cvmgen.api.calls import Described
 from cvmgen.api.cuda_cpu_backend import CudaCpuBackend, Order
 from cvmgen.api.library import compiled
 from cvmgen.api.manifest import read_manifest
@@ -175,7 +176,7 @@ def relu(on_cpu: OnCpu, **changes: Any) -> tuple[int, ErrorStruct]:
     """Call cvm_relu_cuda with X and Y of five int32 elements but for the changes."""
     backend, info = on_cpu.backends["cvm"], on_cpu.operators.cvm.relu._info
     x, y = np.arange(5, dtype=np.int32), np.empty(5, np.int32)
-    args, kept = backend.arguments(info, [x.shape], [8], {}, [x])
+    args, kept = backend.arguments(info, Described([x.shape], [8], {}), [x])
     args.X.contents.precision = changes.get("precision", 8)
     args.check_values = changes.get("check_values", 0)
     result: TensorStruct = backend.tensor(y.shape, None, y)
