@@ -19,7 +19,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.magnitude import covers, last_indices, magnitude
 from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 
 INTEGERS = frozenset({"i32", "i64", "i128", "u32", "u64"})
@@ -149,7 +149,7 @@ def pieces(body: i.Block) -> Pieces | None:
             return None
     if product is None or total.type not in INTEGERS or bare(total.value) != i.ZERO:
         return None
-    if has_loads(tuple(before)) or any(isinstance(each, i.Loop) for each in walk(tuple(after))):
+    if read_tensors(tuple(before)) or any(isinstance(each, i.Loop) for each in walk(tuple(after))):
         return None
     steps, summed, factors = product
     return Pieces(tuple(before), total, steps, summed, factors, tuple(after))
@@ -165,14 +165,14 @@ def products(
     while True:
         *locals_, last = block
         for each in locals_:
-            if not isinstance(each, i.Let) or has_loads(each):
+            if not isinstance(each, i.Let) or read_tensors(each):
                 return None
             steps.append(each)
         match last:
-            case i.Loop(low=i.Const(value=0), high=high) if not has_loads(high):
+            case i.Loop(low=i.Const(value=0), high=high) if not read_tensors(high):
                 summed.append(last)
                 block = last.body
-            case i.If(condition=condition, otherwise=()) if not has_loads(condition):
+            case i.If(condition=condition, otherwise=()) if not read_tensors(condition):
                 steps.append(condition)
                 block = last.then
             case i.Accumulate(name=name, op="+", value=value) if name == total:
@@ -190,7 +190,7 @@ def two_loads(value: i.Expr) -> tuple[i.Load, i.Load] | None:
             return None
     if not isinstance(first, i.Load) or not isinstance(second, i.Load):
         return None
-    if (first.which, second.which) != (None, None) or has_loads((first.offset, second.offset)):
+    if (first.which, second.which) != (None, None) or read_tensors((first.offset, second.offset)):
         return None
     return first, second
 
@@ -200,10 +200,6 @@ def bare(expr: i.Expr) -> i.Expr:
     while isinstance(expr, i.Convert):
         expr = expr.operand
     return expr
-
-
-def has_loads(node: object) -> bool:
-    return any(isinstance(each, (i.Load, i.Access, i.Entries)) for each in walk(node))
 
 
 # ---------------------------------------------------------------- which index belongs where

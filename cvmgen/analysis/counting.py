@@ -12,8 +12,8 @@ from cvmgen.analysis.inside import Inside
 from cvmgen.analysis.list_loops import selection
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import fresh, substitute, walk
+from cvmgen.ir.uses import assigned, names_in, read_tensors, stored_tensors
+from cvmgen.ir.visit import fresh, substitute
 
 # ---------------------------------------------------------------- lists that grow
 
@@ -172,9 +172,8 @@ class Cuts:
             case i.Compare(op="<", left=left, right=right) if left == i.Var(loop.index):
                 steady = not names_in(right) & {loop.index, *assigned(loop.body)}
                 asked = loop.low == i.ZERO and loop.step == 1 and self.facts.positive(loop.high)
-                read = {each.tensor for each in walk(right) if isinstance(each, i.Load)}
-                stores = (each for each in walk(loop.body) if isinstance(each, i.Store))
-                kept = not read & {each.target.tensor for each in stores}
+                read = read_tensors(right)
+                kept = not read & stored_tensors(loop.body)
                 return right if steady and asked and read and kept else None
             case _:
                 return None

@@ -17,7 +17,7 @@ from cvmgen.analysis.inside import Inside
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import children, fresh, replaced, substitute, walk
 
 BLOCK = 64
@@ -72,8 +72,7 @@ def side_by_side(
 
 
 def names(body: i.Block) -> set[str]:
-    tensors = {each.tensor for each in walk(body) if isinstance(each, i.Load)}
-    return {*names_in(body), *assigned(body), *tensors}
+    return {*names_in(body), *assigned(body), *read_tensors(body)}
 
 
 class Staging:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cvmgen.analysis.list_loops import decision, selection
+from cvmgen.analysis.list_loops import decision, loads_of, selection
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, joined
 from cvmgen.ir.uses import assigned, carried, changed, names_in
@@ -54,12 +54,7 @@ def greedy(body: i.Block, own: frozenset[str]) -> Greedy | None:
 def only_test(loop: i.Loop, own: frozenset[str]) -> i.Loop | None:
     """The one place in a loop over candidates that reads the list so far: a loop that looks for
     an entry that decides."""
-    stored = {id(each.target) for each in walk(loop) if isinstance(each, i.Store)}
-    reads = [
-        each
-        for each in walk(loop)
-        if isinstance(each, i.Load) and each.tensor in own and id(each) not in stored
-    ]
+    reads = loads_of(loop, own)
     for each in walk(loop.body):
         match each:
             case i.Loop(low=None, high=i.Entries(first=first)) if reads == [first]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent
-from cvmgen.ir.uses import assigned, changed, names_in
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +37,7 @@ def grid(body: i.Block, most: int | None = None) -> Grid:
         inner = {each.name for each in before if isinstance(each, i.Let)}
         if not isinstance(last, i.Loop) or last.low is None or len(inner) < len(before):
             break
-        if len(loops) == most or any(
-            isinstance(each, i.Load) for each in walk((last.low, last.high))
-        ):
+        if len(loops) == most or read_tensors((last.low, last.high)):
             break
         varying = inner | assigned(tuple(locals_)) | {loop.index for loop in loops}
         if inner & changed(body) or names_in((last.low, last.high)) & varying:

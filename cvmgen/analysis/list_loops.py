@@ -7,13 +7,11 @@ from cvmgen.ir.uses import changed, names_in
 from cvmgen.ir.visit import walk
 
 
-def reads_own(statements: i.Block, own: frozenset[str]) -> bool:
-    """Whether statements read memory that their nest fills; a sort reads all of it."""
-    stored = {id(each.target) for each in walk(statements) if isinstance(each, i.Store)}
-    return any(
-        isinstance(each, i.Load) and each.tensor in own and id(each) not in stored
-        for each in walk(statements)
-    )
+def loads_of(node: i.Stmt | i.Block, own: frozenset[str]) -> list[i.Load]:
+    """The elements of some memory that statements read; a sort reads all of it."""
+    stored = {id(each.target) for each in walk(node) if isinstance(each, i.Store)}
+    loads = (each for each in walk(node) if isinstance(each, i.Load))
+    return [each for each in loads if each.tensor in own and id(each) not in stored]
 
 
 def reads_so_far(loop: i.Loop, counter: str, own: frozenset[str]) -> bool:
@@ -22,7 +20,7 @@ def reads_so_far(loop: i.Loop, counter: str, own: frozenset[str]) -> bool:
     tests = (*before, last.condition) if isinstance(last, i.If) else tuple(before)
     stores = {id(each) for each in walk(loop.body) if isinstance(each, (i.Store, i.Accumulate))}
     counted = any(counter in names_in(each) for each in tests if id(each) not in stores)
-    return counted or reads_own((loop,), own)
+    return counted or bool(loads_of(loop, own))
 
 
 def decision(loop: i.Loop) -> i.Assign | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from cvmgen import algebra
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import factors_in
 from cvmgen.ir.visit import walk
 
 
@@ -69,17 +70,9 @@ def covers(larger: i.Expr, smaller: i.Expr) -> bool:
     """Whether a bound is at least another one: it has it as a part, or has all its factors."""
     if any(each == smaller for each in walk(larger)):
         return True
-    left = factors_of(larger)
-    for factor in factors_of(smaller):
+    left = factors_in(larger)
+    for factor in factors_in(smaller):
         if factor not in left:
             return False
         left.remove(factor)
     return True
-
-
-def factors_of(expr: i.Expr) -> list[i.Expr]:
-    match expr:
-        case i.Binary(op="*", left=left, right=right):
-            return [*factors_of(left), *factors_of(right)]
-        case _:
-            return [expr]

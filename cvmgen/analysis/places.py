@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import walk
 
 ENDS = ("min_i32", "max_i32")
@@ -24,5 +24,4 @@ def named_place(loop: i.Loop) -> i.Call | None:
 def is_place(node: object, index: str) -> bool:
     if not isinstance(node, i.Call) or node.function not in ENDS:
         return False
-    read = any(isinstance(each, i.Load) for each in walk(node))
-    return read and index in names_in(node)
+    return bool(read_tensors(node)) and index in names_in(node)

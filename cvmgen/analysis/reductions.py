@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, leaves
-from cvmgen.ir.uses import assigned, carried, changed, names_in
+from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors
 from cvmgen.ir.visit import walk
 
 FEW = 32  # iterations that a thread makes faster alone than together with others
@@ -178,7 +178,7 @@ class Sweeps:
     def steady(self, loop: i.Loop) -> bool:
         """Whether the call alone decides how often a loop runs."""
         ends = (loop.low, loop.high)
-        return loop.low is not None and not reads(ends) and not names_in(ends) & self.varying
+        return loop.low is not None and not read_tensors(ends) and not names_in(ends) & self.varying
 
     # -------------------------------------------------------- what else must hold
 
@@ -191,7 +191,7 @@ class Sweeps:
         for loop, sweep in self.sweeps.items():
             by_sweep = dependent((loop,), {each.index for each in sweep.loops})
             for each in walk(loop):
-                if isinstance(each, i.If) and not reads(each.condition):
+                if isinstance(each, i.If) and not read_tensors(each.condition):
                     names = names_in(each.condition)
                     if names & by_result and names & by_sweep:
                         return True
@@ -216,7 +216,7 @@ class Sweeps:
         for each in walk(head):
             match each:
                 case i.If(condition=condition) if self.has_sweep(each):
-                    if reads(condition) or names_in(condition) & self.varying:
+                    if read_tensors(condition) or names_in(condition) & self.varying:
                         return False
                 case i.Let(value=value) | i.Assign(value=value):
                     if names_in(value) & made and not copied(value):
@@ -278,11 +278,6 @@ def dependent(statements: i.Block, names: Collection[str]) -> frozenset[str]:
 # ---------------------------------------------------------------- values
 
 
-def reads(node: object) -> bool:
-    """Whether a value is read from memory."""
-    return any(isinstance(each, (i.Load, i.Entries)) for each in walk(node))
-
-
 def neutral(op: str, start: i.Expr) -> bool:
     """Whether shares may each begin with this value."""
     if op in ("max", "min"):
@@ -311,7 +306,7 @@ def steps(reduction: Reduction, body: i.Block, index: str) -> tuple[i.Expr, i.Ex
             across, along = found
             if across is None or along is None or along == i.ZERO:
                 continue
-            if not (names_in((across, along)) & varying or reads((across, along))):
+            if not (names_in((across, along)) & varying or read_tensors((across, along))):
                 return across, along
     return None
 

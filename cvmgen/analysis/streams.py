@@ -15,6 +15,7 @@ from cvmgen.analysis.copies import inlined, plain
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.loops import extent
+from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import children, rebuild, substitute, walk
 
@@ -269,14 +270,8 @@ def without_units(loops: tuple[i.Loop, ...], body: i.Block) -> tuple[tuple[i.Loo
     for loop in loops:
         if len(loops) > 1 and loop.low == i.ZERO and loop.high == i.ONE:
             loops = tuple(each for each in loops if each is not loop)
-            body = rebuild(substitute(body, {loop.index: i.ZERO}), simplified)
+            body = with_offsets(substitute(body, {loop.index: i.ZERO}), algebra.simplify)
     return loops, body
-
-
-def simplified(node: Any) -> Any:
-    if isinstance(node, (i.Load, i.Overflow)):
-        return replace(node, offset=algebra.simplify(node.offset))
-    return node
 
 
 def flat(outer: i.Loop, inner: i.Loop, body: i.Block) -> i.Block | None:
@@ -340,11 +335,4 @@ def gapless(outer: i.Loop, inner: i.Loop, offset: i.Expr) -> bool:
 
 def moved(body: i.Block, offsets: Mapping[i.Expr, i.Expr]) -> i.Block:
     """The body with other offsets in their place."""
-
-    def change(node: Any) -> Any:
-        if isinstance(node, (i.Load, i.Overflow)) and node.offset in offsets:
-            return replace(node, offset=offsets[node.offset])
-        return node
-
-    found: i.Block = rebuild(body, change)
-    return found
+    return with_offsets(body, lambda offset: offsets.get(offset, offset))

@@ -8,7 +8,7 @@ convolution, becomes the border of the image.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from cvmgen import algebra
 from cvmgen.analysis.contraction import Contraction, Divided, Side, contraction
@@ -16,6 +16,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
+from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.text import text
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
@@ -369,14 +370,14 @@ def flattened(
         inner = lines[len(lines) - count :]
         if are_flat(statements, inner, facts):
             zeros = dict.fromkeys((loop.index for loop in inner[:-1]), i.ZERO)
-            return Flat(tuple(map(simplified, substitute(statements, zeros))), lines, count)
+            return Flat(with_offsets(substitute(statements, zeros), algebra.simplify), lines, count)
     return Flat(statements, lines, 1)
 
 
 def are_flat(statements: i.Block, lines: Sequence[i.Loop], facts: Facts) -> bool:
     """Whether statements need the position among all of some lines only."""
     names = [loop.index for loop in lines]
-    if set(names) & names_in(tuple(map(without_offsets, statements))):
+    if set(names) & names_in(with_offsets(statements, lambda _: i.ZERO)):
         return False
     factors = [algebra.product(loop.high for loop in lines[at + 1 :]) for at in range(len(lines))]
     for load in (each for each in walk(statements) if isinstance(each, i.Load)):
@@ -389,26 +390,6 @@ def are_flat(statements: i.Block, lines: Sequence[i.Loop], facts: Facts) -> bool
             if not algebra.equal(facts.expanded(step), facts.expanded(wanted)):
                 return False
     return True
-
-
-def simplified(statement: i.Stmt) -> i.Stmt:
-    def change(node: i.Expr) -> i.Expr:
-        if isinstance(node, i.Load):
-            return replace(node, offset=algebra.simplify(node.offset))
-        return node
-
-    result: i.Stmt = rebuild(statement, change)
-    return result
-
-
-def without_offsets(statement: i.Stmt) -> i.Stmt:
-    """A statement without the places of the elements that it reads and writes."""
-
-    def change(node: i.Expr) -> i.Expr:
-        return replace(node, offset=i.ZERO) if isinstance(node, i.Load) else node
-
-    result: i.Stmt = rebuild(statement, change)
-    return result
 
 
 def read_locals(before: Iterable[i.Let], after: i.Block) -> tuple[i.Let, ...]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from cvmgen.analysis.contraction import Contraction, Side, contraction, factor_sizes
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
+from cvmgen.analysis.tiling import read_locals
 from cvmgen.dtypes import CVM
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_text import single, wrapped_list
@@ -16,8 +17,8 @@ from cvmgen.emit.cuda_mappings import Kernel, Mapping, Task
 from cvmgen.emit.cuda_text import CudaKernelPrinter
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
+from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import rebuild
 
 BOUNDS = "CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT"
 
@@ -148,7 +149,7 @@ class TilePrinter(CudaKernelPrinter):
     def __init__(self, task: Task, found: Contraction) -> None:
         super().__init__(task.program, task.body)
         self.found, self.dtypes = found, task.dtypes
-        values = tuple(map(without_offsets, found.after))
+        values = with_offsets(found.after, lambda _: i.Const(0))
         # What stands in offsets and tests alone is computed in int32, as the host has proved.
         self.wide = names_in(values)
         self.short = frozenset(names_in(task.body) - self.wide)
@@ -274,28 +275,8 @@ class TilePrinter(CudaKernelPrinter):
         column, lines = self.line(found.columns.lines, self.names["column"])
         row, own = self.line(found.rows.lines, self.names["row"])
         kind = MACHINE_TYPES[total.type]
-        own += [self.local(each) for each in self.read_locals()]
+        own += [self.local(each) for each in read_locals(found.before, found.after)]
         own += self.block(found.after)
         inner = [f"return [=]({row}, {kind} {identifier(total.name)}) {{", *indent(own), "};"]
         head = f"cvmgen_contract<{kind}>({given}, [=]({column}) {{"
         return [head, *indent([*lines, *inner]), "});"]
-
-    def read_locals(self) -> list[i.Let]:
-        """The locals in front of the sum that are read behind it."""
-        names = set(names_in(self.found.after))
-        kept = []
-        for each in reversed(self.found.before):
-            if each.name in names:
-                names |= names_in(each.value)
-                kept.append(each)
-        return kept[::-1]
-
-
-def without_offsets(statement: i.Stmt) -> i.Stmt:
-    """A statement without the places of the elements that it reads, writes and names."""
-
-    def change(node: i.Expr) -> i.Expr:
-        return replace(node, offset=i.Const(0)) if isinstance(node, (i.Load, i.Overflow)) else node
-
-    result: i.Stmt = rebuild(statement, change)
-    return result

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cvmgen.analysis.grid import Grid
-from cvmgen.analysis.list_loops import decision, reads_own, reads_so_far, selection
+from cvmgen.analysis.list_loops import decision, loads_of, reads_so_far, selection
 from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.cuda_text import CudaKernelPrinter
 from cvmgen.ir import nodes as i
@@ -58,7 +58,7 @@ class BlockPrinter(CudaKernelPrinter):
         lines: list[str] = []
         waiting = False
         for at, statement in enumerate(statements):
-            if waiting and reads_own(statements[at:], self.own):
+            if waiting and loads_of(statements[at:], self.own):
                 lines.append(BARRIER)
             waiting = False
             lines += self.joint(statement)
@@ -101,7 +101,7 @@ class BlockPrinter(CudaKernelPrinter):
         head, first = self.head(loop, "0", "1")
         body = [*first, *self.together(loop.body)]
         stores = any(isinstance(each, i.Store) for each in walk(loop.body))
-        if stores and reads_own((loop,), self.own):
+        if stores and loads_of((loop,), self.own):
             body.append(f"{BARRIER} /* the next one reads the list so far */")
         return [head, *indent(body), "}"]
 

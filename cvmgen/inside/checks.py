@@ -19,7 +19,7 @@ from cvmgen.inside.knowledge import Knowledge
 from cvmgen.inside.sites import Open, Sites
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.lower.translate import Translator, entry, translate
 from cvmgen.rules import NOT_THERE
@@ -196,7 +196,7 @@ class Checks:
             before = len(sites.open)
             test = self.block(nest, nest.body, sites, at)
             own = {each.name for each in self.program.scratch_of(nest.tensor)}
-            if reads(test) & own or names_in(test) & counters(nest):
+            if read_tensors(test) & own or names_in(test) & counters(nest):
                 place = list(sites.open.values())[before]
                 raise sites.untestable(place.span, f"{place.what} while the list is made")
             if test != TRUE:
@@ -402,11 +402,6 @@ def without(position: i.Expr, kept: set[str]) -> i.Expr:
             return position if name in kept else i.ZERO
         case _:
             raise AssertionError("no position of an element")
-
-
-def reads(test: i.Expr) -> set[str]:
-    """The tensors that a test reads."""
-    return {each.tensor for each in walk(test) if isinstance(each, i.Access)}
 
 
 def counters(nest: i.Nest) -> set[str]:

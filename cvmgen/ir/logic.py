@@ -1,4 +1,4 @@
-"""Conditions taken apart and put together."""
+"""Conditions and products taken apart and put together."""
 
 from __future__ import annotations
 
@@ -44,3 +44,12 @@ def opposite(test: i.Expr) -> i.Expr:
             return operand
         case _:
             return i.Not(test)
+
+
+def factors_in(expr: i.Expr) -> list[i.Expr]:
+    """The factors of a product as they are written; of any other expression itself."""
+    match expr:
+        case i.Binary(op="*", left=left, right=right):
+            return [*factors_in(left), *factors_in(right)]
+        case _:
+            return [expr]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import changed, names_in
+from cvmgen.ir.visit import rebuild
+
+Tree = TypeVar("Tree")
 
 
 def blocks(statement: i.Stmt) -> tuple[i.Block, ...]:
@@ -43,6 +47,19 @@ def rewritten(body: i.Block, change: Callable[[i.Stmt], i.Block | None]) -> i.Bl
         made = change(each)
         done += (with_blocks(each, inside),) if made is None else made
     return tuple(done)
+
+
+def with_offsets(tree: Tree, change: Callable[[i.Expr], i.Expr]) -> Tree:
+    """The tree with what `change` makes of the offsets of elements that it reads, writes or names,
+    those inside others first."""
+
+    def placed(each: Any) -> Any:
+        if isinstance(each, (i.Load, i.Overflow)):
+            return replace(each, offset=change(each.offset))
+        return each
+
+    result: Tree = rebuild(tree, placed)
+    return result
 
 
 def without_dead(body: i.Block, others: object = ()) -> i.Block:

@@ -79,7 +79,8 @@ def stored_tensors(node: Any) -> Names:
 
 TELLING = frozenset(
     (
-        *(i.Var, i.Dot, i.Load, i.Address, i.Let, i.Loop, i.PackLoop, i.Assign, i.SetAt, i.Append),
+        *(i.Var, i.Dot, i.Load, i.Access, i.Address, i.Let, i.Loop, i.PackLoop, i.Assign),
+        *(i.SetAt, i.Append),
         *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Sort),
     )
 )
@@ -141,7 +142,7 @@ def gathered(node: Any) -> Uses:
         match each:
             case i.Var(name=name) | i.Dot(pack=name):
                 read.add(name)
-            case i.Load(tensor=tensor):
+            case i.Load(tensor=tensor) | i.Access(tensor=tensor):
                 loaded.add(tensor)
             case i.Address(place=i.Var(name=name)):
                 set_.add(name)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain, takewhile
-from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import blocks, with_blocks
-from cvmgen.ir.uses import assigned, carried, changed, names_in
+from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Operator
 
@@ -100,7 +99,7 @@ def sums_only(statement: i.Stmt) -> bool:
 
 def touched(statement: i.Stmt) -> frozenset[str]:
     """The names that a statement makes for those behind it, changes or reads, and the tensors."""
-    names = names_in(statement) | changed((statement,)) | tensors(statement)
+    names = names_in(statement) | changed((statement,)) | read_tensors(statement)
     match statement:
         case i.Let(name=name):
             return names | {name}
@@ -108,12 +107,8 @@ def touched(statement: i.Stmt) -> frozenset[str]:
             return names - (assigned((statement,)) - carried(statement))
 
 
-def stored(body: i.Block) -> set[str]:
+def stored(body: i.Block) -> frozenset[str]:
     """The tensors that statements change."""
     stores = (each.target for each in walk(body) if isinstance(each, i.Store))
     sorts = ((each.entries, each.spare) for each in walk(body) if isinstance(each, i.Sort))
-    return tensors((*stores, *sorts))
-
-
-def tensors(node: Any) -> set[str]:
-    return {each.tensor for each in walk(node) if isinstance(each, i.Access | i.Load)}
+    return read_tensors((*stores, *sorts))

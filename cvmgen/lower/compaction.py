@@ -13,7 +13,7 @@ from cvmgen import algebra
 from cvmgen.analysis.counting import harmless
 from cvmgen.analysis.inside import Inside
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import replaced, substitute, walk
 
 ENTRY = "entry of the list"  # a name that no formula has
@@ -30,7 +30,8 @@ def compact(program: i.Program) -> i.Program:
 def compacted(program: i.Program, memory: i.Scratch) -> i.Program | None:
     kept = [each for each in program.scratch_of(memory.name) if each.name != memory.name]
     makers = [each for each in program.nests if each.tensor == memory.name]
-    readers = [each for each in program.nests if each not in makers and reads(each, memory.name)]
+    others = (each for each in program.nests if each not in makers)
+    readers = [each for each in others if memory.name in read_tensors(each.body)]
     if len(kept) != 1 or len(makers) != 1 or len(readers) != 1:
         return None
     (maker,), (reader,), (length,) = makers, readers, kept
@@ -53,10 +54,6 @@ def compacted(program: i.Program, memory: i.Scratch) -> i.Program | None:
     size = memory.size
     prepare = (e for e in program.prepare if not (isinstance(e, i.Let) and e.name == size))
     return replace(program, prepare=tuple(prepare), nests=tuple(nests), scratch=tuple(scratch))
-
-
-def reads(nest: i.Nest, tensor: str) -> bool:
-    return any(isinstance(each, i.Load) and each.tensor == tensor for each in walk(nest.body))
 
 
 # ---------------------------------------------------------------- both nests
@@ -98,8 +95,7 @@ def selected(body: i.Block, memory: str, length: str) -> Selected | None:
     asked = (*lets, test.condition, value)
     if not all(isinstance(each, i.Let) for each in lets):
         return None
-    read = {each.tensor for each in walk(asked) if isinstance(each, i.Load)}
-    if name in names_in(asked) or read & {memory, length}:
+    if name in names_in(asked) or read_tensors(asked) & {memory, length}:
         return None
     return Selected(around, count, loop, entry, value, kept, last)
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.logic import conjunction, conjuncts, joined
+from cvmgen.ir.logic import conjunction, conjuncts, factors_in, joined
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import rebuild, walk
@@ -82,7 +82,7 @@ def guarded_sum(statement: i.Accumulate, reals: bool) -> i.Stmt:
     Of real numbers w may be infinite, so that the product is not 0; but 0 alone adds nothing: a
     sum that begins with 0 never is -0.
     """
-    factors = [statement.value] if reals else product_factors(statement.value)
+    factors = [statement.value] if reals else factors_in(statement.value)
     for at, factor in enumerate(factors):
         match factor:
             case i.Select(condition=condition, then=then, otherwise=i.Const(value=0)):
@@ -94,14 +94,6 @@ def guarded_sum(statement: i.Accumulate, reals: bool) -> i.Stmt:
             case _:
                 continue
     return statement
-
-
-def product_factors(expr: i.Expr) -> list[i.Expr]:
-    match expr:
-        case i.Binary(op="*", left=left, right=right):
-            return [*product_factors(left), *product_factors(right)]
-        case _:
-            return [expr]
 
 
 def rebuilt_product(factors: list[i.Expr | None], filling: i.Expr) -> i.Expr:

@@ -11,7 +11,7 @@ from cvmgen.analysis.list_loops import selection
 from cvmgen.analysis.places import named_place
 from cvmgen.analysis.tiling import find_contraction
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, carried, names_in
+from cvmgen.ir.uses import assigned, carried, names_in, read_tensors
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.schedule import dependences
 from cvmgen.schedule.moves import move_of
@@ -113,8 +113,7 @@ def by_length(test: i.Expr, index: str) -> bool:
     """Whether a test compares an index with what memory says, at a place that is not its own."""
     match test:
         case i.Compare(op="<", left=i.Var(name=name), right=right) if name == index:
-            read = any(isinstance(each, i.Load) for each in walk(right))
-            return read and index not in names_in(right)
+            return bool(read_tensors(right)) and index not in names_in(right)
         case _:
             return False
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from cvmgen.algebra import normal, total
 from cvmgen.analysis.copies import Run
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import factors_in
 from cvmgen.ir.rewrite import blocks
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.subject import Subject
@@ -92,17 +93,9 @@ def product(extents: list[i.Expr]) -> i.Expr:
     """The product from the left, as a person would write it."""
     result: i.Expr | None = None
     for extent in extents:
-        for factor in factors(extent):
+        for factor in factors_in(extent):
             result = factor if result is None else i.Binary("*", result, factor)
     return i.ONE if result is None else result
-
-
-def factors(expr: i.Expr) -> list[i.Expr]:
-    match expr:
-        case i.Binary(op="*", left=left, right=right):
-            return [*factors(left), *factors(right)]
-        case _:
-            return [expr]
 
 
 def count(statement: i.Loop | Run) -> i.Expr:

@@ -9,8 +9,7 @@ from cvmgen import algebra
 from cvmgen.analysis.copies import BITS_OF, copy_runs, inlined
 from cvmgen.dtypes import CVM_TYPES, LIST_CAPACITY
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.schedule.subject import Subject
 
 
@@ -107,7 +106,7 @@ def walked(subject: Subject, found: Path, place: i.Load) -> tuple[i.Load, i.Expr
     """The place of the first element, and the steps of the walk from it."""
     unknowns = tuple(i.Var(name) for name in sorted(found.indices))
     result = algebra.linear(place.offset, unknowns, found.indices)
-    if result is None or not found.loops or any(isinstance(each, i.Load) for each in walk(result)):
+    if result is None or not found.loops or read_tensors(result):
         return None
     coefficients, first = result
     steps = by_rows(subject, found, coefficients) if found.starts else by_loops(found, coefficients)

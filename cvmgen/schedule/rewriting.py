@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute, walk
 
@@ -13,20 +12,6 @@ from cvmgen.ir.visit import rebuild, substitute, walk
 def loops(body: i.Block, names: Collection[str]) -> Iterator[i.Loop]:
     """The loops of these indices, those around others first."""
     return (each for each in walk(body) if isinstance(each, i.Loop) and each.index in names)
-
-
-def placed(body: i.Block) -> i.Block:
-    """The block with the places of elements as short as what is known makes them."""
-
-    def change(node: i.Expr) -> i.Expr:
-        match node:
-            case i.Load(offset=offset):
-                return replace(node, offset=simplify(offset))
-            case _:
-                return node
-
-    result: i.Block = rebuild(body, change)
-    return result
 
 
 def renamed(body: i.Block, old: str, new: str) -> i.Block:

@@ -12,7 +12,7 @@ from cvmgen.analysis.inside import Inside
 from cvmgen.analysis.tiling import Tiling
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.typing.extremes import integer_extremes
 
@@ -78,9 +78,9 @@ class Subject:
     @property
     def taken(self) -> set[str]:
         """The names that are not free for what an action makes."""
-        tensors = {each.tensor for each in walk(self.body) if isinstance(each, i.Load)}
         arrays = {each.name for each in walk(self.body) if isinstance(each, i.Array)}
-        return set(names_in(self.body)) | assigned(self.body) | tensors | arrays | self.reserved
+        names = names_in(self.body) | assigned(self.body) | read_tensors(self.body)
+        return arrays | names | self.reserved
 
     def is_like(self, other: Subject) -> bool:
         """Whether the nests are the same, whatever schedules call their loops."""

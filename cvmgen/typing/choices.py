@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import walk
 
 
@@ -127,7 +127,7 @@ def only_counted(node: object) -> tuple[i.Expr, ...]:
 
 def scratch_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
     """The memory of selected lists that a nest reads but does not fill."""
-    read = {each.tensor for each in walk(nest.body) if isinstance(each, (i.Load, i.Access))}
+    read = read_tensors(nest.body)
     names = (each.name for each in program.scratch if each.owner != nest.tensor)
     return tuple(name for name in names if name in read)
 

@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 
 from cvmgen.dtypes import LIST_CAPACITY, MAX_RANK
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.typing import ranges
 from cvmgen.typing.machine_types import (
     BITS,
@@ -217,5 +216,4 @@ class CallTyper(ABC):
 
     def fixed(self, value: i.Expr) -> bool:
         """Whether a value is the same for all iterations of a nest."""
-        read = any(isinstance(each, i.Load) for each in walk(value))
-        return not read and names_in(value) <= self.of_call
+        return not read_tensors(value) and names_in(value) <= self.of_call

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
+from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.guards import bounds, first_from, inlined_values, largest, slope, smallest
-from cvmgen.schedule.rewriting import placed
 from cvmgen.schedule.subject import Subject
 
 
@@ -66,7 +66,7 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:
     body = (*locals_, *then)
     if not any(isinstance(each, i.Loop) for each in walk(then)):
         # Compilers see the steps of places only where these are written out.
-        body = placed(substitute(then, values))
+        body = with_offsets(substitute(then, values), simplify)
     low, high = (i.Var(each.name) for each in ends)
     return (*ends, replace(loop, low=low, high=high, body=body))
 
@@ -87,7 +87,7 @@ def lifted(found: i.Block, ends: set[str]) -> i.Block:
             return None
         varying.discard(statement.name)
         value: i.Expr = substitute(statement.value, others)
-        if names_in(value) & varying or any(isinstance(each, i.Load) for each in walk(value)):
+        if names_in(value) & varying or read_tensors(value):
             varying.add(statement.name)
             return None
         if value in same:

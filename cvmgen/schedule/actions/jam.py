@@ -7,8 +7,8 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance
 from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import fresh, substitute, walk
+from cvmgen.ir.uses import assigned, names_in, read_tensors
+from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.dependences import Locals, own_place, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -76,8 +76,8 @@ def accumulated(store: i.Store, place: i.Load, index: str) -> tuple[str, i.Expr]
             found = op, value
         case _:
             return None
-    tensors = {each.tensor for each in walk(found[1]) if isinstance(each, i.Load)}
-    return None if index in names_in(place) or place.tensor in tensors else found
+    varies = index in names_in(place) or place.tensor in read_tensors(found[1])
+    return None if varies else found
 
 
 def composed(

@@ -7,14 +7,13 @@ from dataclasses import replace
 from cvmgen import algebra
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
+from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, stored_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.actions.specialise import reads
 from cvmgen.schedule.dependences import have_room, steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import placed
 from cvmgen.schedule.subject import Subject
 
 
@@ -87,5 +86,5 @@ def whole(loop: i.Loop, size: int, index: str, used: set[str]) -> i.Block:
 def inside(loop: i.Loop, size: int, index: str, first: i.Expr) -> i.Loop:
     """The iterations of a piece."""
     place = i.Binary("+", first, i.Var(index))
-    body = placed(substitute(loop.body, {loop.index: place}))
+    body = with_offsets(substitute(loop.body, {loop.index: place}), algebra.simplify)
     return replace(loop, index=index, low=i.ZERO, high=i.Const(size), body=body)

@@ -9,9 +9,9 @@ from cvmgen import algebra
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import rewritten
+from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import Locals, may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import MEASURES, product
@@ -248,10 +248,7 @@ def equals(values: Steps) -> i.Expr:
 def with_steps(loop: i.Loop, values: Steps) -> i.Loop:
     """The loop with values for steps."""
 
-    def change(node: i.Expr) -> i.Expr:
-        if isinstance(node, i.Load):
-            return replace(node, offset=algebra.simplify(substitute(node.offset, dict(values))))
-        return node
+    def known(offset: i.Expr) -> i.Expr:
+        return algebra.simplify(substitute(offset, values))
 
-    result: i.Loop = rebuild(loop, change)
-    return result
+    return with_offsets(loop, known)

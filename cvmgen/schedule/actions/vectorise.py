@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.rewrite import rewritten, with_offsets
+from cvmgen.ir.uses import assigned, names_in, read_tensors
+from cvmgen.ir.visit import walk
 from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -51,15 +51,7 @@ def wide(loop: i.Loop) -> bool:
     same in every iteration."""
     body, varying = loop.body, {loop.index, *assigned(loop.body)}
     values = (each.value for each in walk(body) if isinstance(each, (i.Let, i.Accumulate, i.Store)))
-    return any(only_avx512(without_places(value), varying) for value in values)
-
-
-def without_places(value: i.Expr) -> i.Expr:
-    def change(node: i.Expr) -> i.Expr:
-        return replace(node, offset=i.Const(0)) if isinstance(node, i.Load) else node
-
-    result: i.Expr = rebuild(value, change)
-    return result
+    return any(only_avx512(with_offsets(value, lambda _: i.ZERO), varying) for value in values)
 
 
 def only_avx512(value: i.Expr, varying: set[str]) -> bool:
@@ -80,5 +72,4 @@ def only_avx512(value: i.Expr, varying: set[str]) -> bool:
 
 
 def varies(value: object, varying: set[str]) -> bool:
-    read = any(isinstance(each, i.Load) for each in walk(value))
-    return read or bool(names_in(value) & varying)
+    return bool(read_tensors(value) or names_in(value) & varying)
