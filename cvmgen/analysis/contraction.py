@@ -19,6 +19,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.magnitude import covers, last_indices, magnitude
 from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import expanded
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 
@@ -235,10 +236,7 @@ class Analysis:
 
     def expanded(self, expr: i.Expr) -> i.Expr:
         """An expression over indices and host values alone."""
-        values: dict[str, i.Expr] = {}
-        for each in self.lets():
-            values[each.name] = substitute(each.value, values)
-        result: i.Expr = substitute(expr, values)
+        result: i.Expr = substitute(expr, expanded(self.lets()))
         return result
 
     def result(self) -> Contraction | None:

@@ -16,8 +16,8 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent
-from cvmgen.ir.rewrite import with_blocks
-from cvmgen.ir.uses import changed, names_in
+from cvmgen.ir.rewrite import inlined, is_place, with_blocks
+from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.typing.machine_types import BITS
 
@@ -141,7 +141,7 @@ class Copies:
         if found is None:
             return None
         step = found[0].get(index, i.ZERO)
-        if not plain(step) or names_in(step) & self.narrow:
+        if not is_place(step) or names_in(step) & self.narrow:
             return None
         assert loop.low is not None
         first = algebra.simplify(substitute(place.offset, {loop.index: loop.low}))
@@ -225,22 +225,3 @@ def folded(value: i.Expr, kind: str) -> i.Expr:
         return value
     half = 1 << (BITS_OF[kind] - 1)
     return i.Const((inner.value + half) % (2 * half) - half)
-
-
-def inlined(body: i.Block) -> i.Block:
-    """A block without locals that are only names for sums of indices."""
-    changing = changed(body)
-    values: dict[str, i.Expr] = {}
-    kept: list[i.Stmt] = []
-    for statement in body:
-        statement = substitute(statement, values)
-        match statement:
-            case i.Let(name=name, value=value) if name not in changing and plain(value):
-                values[name] = value
-            case _:
-                kept.append(statement)
-    return tuple(kept)
-
-
-def plain(value: i.Expr) -> bool:
-    return all(isinstance(each, (i.Var, i.Const, i.Binary)) for each in walk(value))

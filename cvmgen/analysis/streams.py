@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen import algebra
-from cvmgen.analysis.copies import inlined, plain
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.loops import extent
-from cvmgen.ir.rewrite import with_offsets
+from cvmgen.ir.rewrite import inlined, invariant, is_place, with_offsets
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import children, rebuild, substitute, walk
 
@@ -71,7 +70,7 @@ def stream(loops: Sequence[i.Loop], body: i.Block, steps: frozenset[str]) -> Str
         return None
     longest = joined(tuple(loops), body)
     *around, run = longest.loops
-    fixed, varying = divided(run.index, longest.body)
+    fixed, varying = invariant(replace(run, body=longest.body), lambda value: True)
     found = Finder(run.index, longest.body, varying, steps)
     target = found.target()
     step = None if target is None else found.step(target)
@@ -82,23 +81,6 @@ def stream(loops: Sequence[i.Loop], body: i.Block, steps: frozenset[str]) -> Str
         return None
     place = found.resolved(target)
     return Stream(tuple(around), run, longest.extents, fixed, tuple(reads), varying, place, step)
-
-
-def divided(index: str, body: i.Block) -> tuple[i.Block, i.Block]:
-    """The locals that do not vary with an index, and the statements that are left."""
-    varies = {index}
-    fixed: list[i.Stmt] = []
-    varying: list[i.Stmt] = []
-    for statement in body:
-        match statement:
-            case i.Let(name=name, value=value) if not names_in(value) & varies:
-                fixed.append(statement)
-            case i.Let(name=name):
-                varies.add(name)
-                varying.append(statement)
-            case _:
-                varying.append(statement)
-    return tuple(fixed), tuple(varying)
 
 
 class Finder:
@@ -122,7 +104,7 @@ class Finder:
         for each in walk(varying):
             if isinstance(each, i.Let):
                 self.varies.add(each.name)
-                if plain(each.value) and each.type == "i64":
+                if is_place(each.value) and each.type == "i64":
                     self.values[each.name] = substitute(each.value, self.values)
 
     def target(self) -> i.Load | None:
@@ -148,7 +130,7 @@ class Finder:
         if found is None:
             return None
         step = found[0].get(index, i.ZERO)
-        return step if plain(step) and not names_in(step) & self.narrow else None
+        return step if is_place(step) and not names_in(step) & self.narrow else None
 
     def near(self, step: i.Expr) -> bool:
         """Whether a step can be 1."""

@@ -15,7 +15,8 @@ from cvmgen import algebra
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
-from cvmgen.ir.uses import changed, names_in
+from cvmgen.ir.rewrite import expanded
+from cvmgen.ir.uses import changed, names_in, read_tensors
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.spec.formula import Input
 
@@ -219,10 +220,8 @@ class Search:
         return twice or sum(each == site.load for each in nodes) > 1
 
     def inlined(self, expr: i.Expr) -> i.Expr:
-        before = None
-        while expr != before:
-            before, expr = expr, substitute(expr, self.locals)
-        return expr
+        found: i.Expr = substitute(expr, self.locals)
+        return found
 
     def is_tap(self, loop: i.Loop) -> bool:
         return loop.low == i.ZERO and self.on_host(loop.high)
@@ -302,12 +301,9 @@ def plain_locals(body: i.Block) -> dict[str, i.Expr]:
     lets = [each for each in walk(body) if isinstance(each, i.Let)]
     names = [each.name for each in lets]
     again = changed(body) | {name for name in names if names.count(name) > 1}
-    return {
-        each.name: each.value
-        for each in lets
-        if each.name not in again
-        and not any(isinstance(node, (i.Load, i.Access)) for node in walk(each.value))
-    }
+    return expanded(
+        each for each in lets if each.name not in again and not read_tensors(each.value)
+    )
 
 
 # ---------------------------------------------------------------- the sides of an offset

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import changed, names_in
-from cvmgen.ir.visit import rebuild
+from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.visit import rebuild, substitute, walk
 
 Tree = TypeVar("Tree")
 
@@ -60,6 +60,57 @@ def with_offsets(tree: Tree, change: Callable[[i.Expr], i.Expr]) -> Tree:
 
     result: Tree = rebuild(tree, placed)
     return result
+
+
+def expanded(locals_: Iterable[i.Let]) -> dict[str, i.Expr]:
+    """The values of locals, in which none of those before stands by its name."""
+    values: dict[str, i.Expr] = {}
+    for each in locals_:
+        values[each.name] = substitute(each.value, values)
+    return values
+
+
+def index_values(statements: Iterable[object]) -> dict[str, i.Expr]:
+    """The values of those locals that are only names for sums and products of indices."""
+    lets = (each for each in statements if isinstance(each, i.Let))
+    return expanded(each for each in lets if is_place(each.value))
+
+
+def is_place(value: i.Expr) -> bool:
+    """Whether a value is made of names and numbers by arithmetic alone."""
+    return all(isinstance(each, (i.Var, i.Const, i.Binary)) for each in walk(value))
+
+
+def inlined(body: i.Block) -> i.Block:
+    """A block without locals that are only names for sums and products of indices."""
+    mutable = changed(body)
+    lets = (each for each in body if isinstance(each, i.Let) and each.name not in mutable)
+    values = index_values(lets)
+    kept = (each for each in body if not (isinstance(each, i.Let) and each.name in values))
+    return tuple(substitute(each, values) for each in kept)
+
+
+def invariant(
+    loop: i.Loop | i.PackLoop, sure: Callable[[i.Expr], bool]
+) -> tuple[tuple[i.Let, ...], i.Block]:
+    """The body of a loop in two: the locals that are the same in each iteration, and the rest.
+
+    In front of the loop those have values too if these are `sure`, whatever is not asked for by a
+    loop without iterations.
+    """
+    varying, mutable = set(assigned(loop)), changed(loop.body)
+    before: list[i.Let] = []
+    kept: list[i.Stmt] = []
+    for each in loop.body:
+        match each:
+            case i.Let(name=name, value=value) if (
+                name not in mutable and not names_in(value) & varying and sure(value)
+            ):
+                varying.discard(name)
+                before.append(each)
+            case _:
+                kept.append(each)
+    return tuple(before), tuple(kept)
 
 
 def without_dead(body: i.Block, others: object = ()) -> i.Block:

@@ -3,15 +3,14 @@ the addition, and what does not depend on a loop moves in front of it."""
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, factors_in, joined
-from cvmgen.ir.rewrite import with_blocks
-from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.rewrite import invariant, with_blocks
+from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild, walk
 
 
@@ -66,10 +65,8 @@ def placed(statement: i.Stmt, reals: bool) -> i.Block:
     match with_blocks(statement, lambda body: block(body, reals)):
         case i.Accumulate(op="+") as total:
             return (guarded_sum(total, reals),)
-        case i.Loop(index=index) as loop:
-            return hoisted(loop, {index})
-        case i.PackLoop(pack=pack) as loop:
-            return hoisted(loop, {pack})
+        case i.Loop() | i.PackLoop() as loop:
+            return hoisted(loop)
         case i.If() as test:
             return (joined(test),)
         case other:
@@ -104,34 +101,24 @@ def rebuilt_product(factors: list[i.Expr | None], filling: i.Expr) -> i.Expr:
     return result
 
 
-def hoisted(loop: i.Loop | i.PackLoop, indices: set[str]) -> i.Block:
+def hoisted(loop: i.Loop | i.PackLoop) -> i.Block:
     """Locals and tests that do not depend on the loop, in front of it and around it."""
-    varying = set(indices) | assigned(loop.body)
-    mutable = changed(loop.body)
-    before: list[i.Stmt] = []
-    kept: list[i.Stmt] = []
-    for each in loop.body:
-        if isinstance(each, i.Let) and each.name not in mutable and steady(each.value, varying):
-            varying.discard(each.name)
-            before.append(each)
-        else:
-            kept.append(each)
+    before, kept = invariant(loop, sure)
+    rest = replace(loop, body=kept)
     match kept:
-        case [*locals_, i.If(otherwise=()) as test] if all(
+        case (*locals_, i.If(otherwise=()) as test) if all(
             isinstance(each, i.Let) for each in locals_
         ):
-            return (*before, guard_around(loop, locals_, test, varying))
+            return (*before, guard_around(rest, locals_, test))
         case _:
-            return (*before, replace(loop, body=tuple(kept)))
+            return (*before, rest)
 
 
-def guard_around(
-    loop: i.Loop | i.PackLoop, locals_: list[i.Stmt], test: i.If, varying: set[str]
-) -> i.Stmt:
+def guard_around(loop: i.Loop | i.PackLoop, locals_: list[i.Stmt], test: i.If) -> i.Stmt:
     """Move the conjuncts that do not vary with the loop around it."""
-    tests = conjuncts(test.condition)
+    tests, varying = conjuncts(test.condition), assigned(loop)
     # Only leading conjuncts: a later one may rely on those before it.
-    outer = tuple(takewhile(lambda each: steady(each, varying), tests))
+    outer = tuple(takewhile(lambda each: sure(each) and not names_in(each) & varying, tests))
     inner = tests[len(outer) :]
     body: i.Block = test.then
     if inner:
@@ -142,10 +129,10 @@ def guard_around(
     return i.If(conjunction(outer), (smaller,), (), test.span)
 
 
-def steady(expr: i.Expr, varying: Set[str]) -> bool:
-    """Whether an expression may be evaluated before the loop: no index of it, no load."""
+def sure(expr: i.Expr) -> bool:
+    """Whether an expression may be evaluated where a loop has no iteration: it loads nothing."""
     reads = any(isinstance(each, (i.Access, i.Load, i.Dot)) for each in walk(expr))
-    return not reads and not (names_in(expr) & varying) and not any(map(may_fail, walk(expr)))
+    return not reads and not any(map(may_fail, walk(expr)))
 
 
 def may_fail(node: object) -> bool:

@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cvmgen import algebra
-from cvmgen.analysis.copies import plain
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import substitute
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +58,6 @@ def first_from(low: i.Expr, line: Slope) -> i.Expr:
     """The least index whose place is not below."""
     distance = algebra.simplify(algebra.normal(i.Binary("-", low, line.rest)))
     return distance if line.factor == i.ONE else i.Call("ceildiv", (distance, line.factor))
-
-
-def inlined_values(statements: Iterable[i.Stmt]) -> dict[str, i.Expr]:
-    """The locals that are only names for sums of indices, without names of each other."""
-    values: dict[str, i.Expr] = {}
-    for each in statements:
-        match each:
-            case i.Let(name=name, value=value) if plain(value):
-                values[name] = substitute(value, values)
-            case _:
-                pass
-    return values
 
 
 def largest(values: Iterable[i.Expr]) -> i.Expr:

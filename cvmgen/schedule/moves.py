@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cvmgen import algebra
-from cvmgen.analysis.copies import BITS_OF, copy_runs, inlined
+from cvmgen.analysis.copies import BITS_OF, copy_runs
 from cvmgen.dtypes import CVM_TYPES, LIST_CAPACITY
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import inlined
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.schedule.subject import Subject
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from cvmgen import algebra
 from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import index_values
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.schedule.guards import bounds, inlined_values
+from cvmgen.schedule.guards import bounds
 from cvmgen.schedule.subject import Subject
 
 
@@ -130,7 +131,7 @@ def windows_of(
     tap = sides[-1].tap
     locals_ = tuple(each for each in walk(tap) if isinstance(each, i.Let))
     places = {each.place for each in sides}
-    values = inlined_values(each for each in locals_ if each.name not in places)
+    values = index_values(each for each in locals_ if each.name not in places)
     accumulates = [each for each in walk(sweep) if isinstance(each, i.Accumulate)]
     if len(accumulates) != 1 or len(values) + len(places) < len(locals_):
         return None
@@ -208,7 +209,7 @@ def side(tap: i.Loop, index: str, subject: Subject) -> Side | None:
             pass
         case _:
             return None
-    values = inlined_values(each for each in locals_ if isinstance(each, i.Let))
+    values = index_values(each for each in locals_ if isinstance(each, i.Let))
     tested = range_of(condition)
     if tested is None or tested[0] not in values:
         return None

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten, with_offsets
+from cvmgen.ir.rewrite import index_values, rewritten, with_offsets
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.guards import bounds, first_from, inlined_values, largest, slope, smallest
+from cvmgen.schedule.guards import bounds, first_from, largest, slope, smallest
 from cvmgen.schedule.subject import Subject
 
 
@@ -47,7 +47,7 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:
             and not assigned(tuple(locals_)) & changed(then)
             and not read_tensors((tuple(locals_), condition))
         ):
-            values = inlined_values(locals_)
+            values = index_values(locals_)
         case _:
             return None
     guard = bounds(substitute(condition, values)) or []

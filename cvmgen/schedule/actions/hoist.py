@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.analysis.copies import plain
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.rewrite import invariant, is_place, rewritten
+from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.schedule.dependences import may_fail
 from cvmgen.schedule.forms import Use
@@ -28,7 +27,7 @@ def hoist(subject: Subject, use: Use) -> Subject:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
         inner = replace(statement, body=rewritten(statement.body, change))
-        before, kept = steady(inner)
+        before, kept = invariant(inner, simple)
         return (*before, replace(inner, body=kept))
 
     return subject.with_body(rewritten(subject.body, change))
@@ -50,8 +49,8 @@ def quotients(subject: Subject, use: Use) -> Subject:
         for each in walk(body):
             match each:
                 case i.Binary(op="truncdiv", left=left, right=right) if (
-                    plain(left)
-                    and plain(right)
+                    is_place(left)
+                    and is_place(right)
                     and statement.index in names_in(each)
                     and not names_in(each) & inner
                 ):
@@ -80,23 +79,6 @@ def safe(quotient: i.Binary, facts: Facts) -> i.Expr:
         return quotient
     zero = i.Const(0)
     return i.Select(i.Compare("!=", quotient.right, zero), quotient, zero)
-
-
-def steady(loop: i.Loop) -> tuple[i.Block, i.Block]:
-    """The body of a loop in two: the locals that do not vary, and the rest."""
-    varying = assigned((loop,))
-    before: list[i.Stmt] = []
-    kept: list[i.Stmt] = []
-    for each in loop.body:
-        match each:
-            case i.Let(name=name, value=value) if (
-                simple(value) and name not in changed(loop.body) and not names_in(value) & varying
-            ):
-                before.append(each)
-                varying = varying - {name}
-            case _:
-                kept.append(each)
-    return tuple(before), tuple(kept)
 
 
 def simple(value: i.Expr) -> bool:

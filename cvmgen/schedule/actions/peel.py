@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from cvmgen.analysis.copies import plain
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
+from cvmgen.ir.rewrite import is_place, rewritten
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
@@ -95,7 +94,7 @@ class Middle:
         for statement in body:
             made: i.Block | None = (statement,)
             match statement:
-                case i.Let(name=name, value=value) if plain(value) and name not in changed(
+                case i.Let(name=name, value=value) if is_place(value) and name not in changed(
                     self.loop.body
                 ):
                     values[name] = substitute(value, values)
