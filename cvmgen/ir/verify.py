@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import NoReturn, assert_never
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import statement_lines, text
-from cvmgen.ir.uses import names_in, read_tensors
+from cvmgen.ir.uses import names_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 
 
@@ -342,9 +342,11 @@ class KernelFaultError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Walks blocks in order with the names that are bound there; arrays are among them."""
+    """Walks blocks in order with the names that are bound there; arrays are among them, and those
+    of which no element has been written yet are `empty`."""
 
     tensors: frozenset[str]
+    empty: set[str] = field(default_factory=set)
 
     def block(self, body: i.Block, around: set[str], changing: set[str], loops: int) -> None:
         """Check a block inside so many loops; what it binds is gone behind it."""
@@ -362,6 +364,7 @@ class Kernel:
                 if length < 1:
                     raise KernelFaultError(f"the array {name} has no room")
                 self.bind(name, scope)
+                self.empty.add(name)
             case i.Assign(name=name, value=value) | i.Accumulate(name=name, value=value):
                 if name not in changing:
                     raise KernelFaultError(f"{name} changes, which is no local there")
@@ -372,6 +375,8 @@ class Kernel:
                     raise KernelFaultError(f"the loop {index} does not count upwards")
                 inner = set(scope)
                 self.bind(index, inner)
+                # An iteration may read what one before it has left.
+                self.empty.difference_update(stored_tensors(body))
                 self.block(body, inner, changing, loops + 1)
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 self.read(condition, scope)
@@ -380,7 +385,11 @@ class Kernel:
             case i.Break():
                 if loops == 0:
                     raise KernelFaultError("a loop is left where there is none")
+            case i.Store(target=i.Load(tensor=tensor, offset=offset), value=value):
+                self.read((offset, value), scope)
+                self.fill({tensor}, scope)
             case _:
+                self.fill(stored_tensors(statement), scope)
                 self.read(statement, scope)
 
     def bind(self, name: str, scope: set[str]) -> None:
@@ -388,8 +397,16 @@ class Kernel:
             raise KernelFaultError(f"the name {name} stands for two things")
         scope.add(name)
 
+    def fill(self, written: Set[str], scope: set[str]) -> None:
+        """Elements are written, by a store or by what goes over many elements."""
+        for tensor in sorted(written - scope - self.tensors):
+            raise KernelFaultError(f"elements of {tensor}, which is no array there")
+        self.empty.difference_update(written)
+
     def read(self, node: object, scope: set[str]) -> None:
         for name in sorted(names_in(node) - scope):
             raise KernelFaultError(f"{name} is read where nothing binds it")
         for tensor in sorted(read_tensors(node) - scope - self.tensors):
             raise KernelFaultError(f"elements of {tensor}, which is no array there")
+        for tensor in sorted(read_tensors(node) & self.empty):
+            raise KernelFaultError(f"elements of {tensor} are read before any is written")

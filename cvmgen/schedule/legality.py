@@ -12,6 +12,7 @@ from cvmgen.ir.visit import walk
 from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import MOST_NODES, MOST_ROOM, Use
 from cvmgen.schedule.subject import Subject
+from cvmgen.typing.agreement import type_fault
 
 
 def applied(use: Use, subject: Subject) -> Subject:
@@ -49,6 +50,8 @@ def unsound(subject: Subject) -> Iterator[str]:
     body = subject.body
     arrays = {each.array for each in subject.kept}
     if fault := kernel_fault(body, subject.outside.names, subject.outside.tensors | arrays):
+        yield fault
+    if fault := type_fault(body, subject.elements):
         yield fault
     locals_ = Locals.of(body)
     for loop in (each for each in walk(body) if isinstance(each, i.Loop)):

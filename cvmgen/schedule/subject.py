@@ -14,6 +14,7 @@ from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import walk
+from cvmgen.typing.agreement import element_type
 from cvmgen.typing.extremes import integer_extremes
 
 Roles = Mapping[str, tuple[str, ...]]
@@ -81,6 +82,12 @@ class Subject:
         arrays = {each.name for each in walk(self.body) if isinstance(each, i.Array)}
         names = names_in(self.body) | assigned(self.body) | read_tensors(self.body)
         return arrays | names | self.reserved
+
+    @property
+    def elements(self) -> Mapping[str, str]:
+        """The machine types of the elements of tensors, and of arrays that outlive an entry."""
+        kept = {each.array: each.type for each in self.kept}
+        return {name: element_type(dtype) for name, dtype in self.dtypes.items()} | kept
 
     def is_like(self, other: Subject) -> bool:
         """Whether the nests are the same, whatever schedules call their loops."""

@@ -23,6 +23,8 @@ def loop(index: str, *body: i.Stmt, step: int = 1) -> i.Loop:
 STORE = i.Store(element("Y", "k"), element("X", "k"), SPAN)
 TOTAL = i.Let("total", "i64", ZERO, SPAN)
 MORE = i.Accumulate("total", "+", element("X", "k"), SPAN)
+KEPT = i.Array("kept", "i32", 8, SPAN)
+KEEP = i.Store(element("kept", "k"), element("X", "k"), SPAN)
 
 ROWS = [
     ((loop("k", STORE),), "", "loops, and memory that is there"),
@@ -37,6 +39,16 @@ ROWS = [
         (loop("k", i.Store(element("kept", "k"), ZERO, SPAN)), i.Array("kept", "i32", 8, SPAN)),
         "elements of kept, which is no array there",
         "an array is made behind where it is stored to",
+    ),
+    (
+        (KEPT, loop("k", i.Store(element("Y", "k"), element("kept", "k"), SPAN))),
+        "elements of kept are read before any is written",
+        "an array that nothing fills",
+    ),
+    (
+        (KEPT, loop("k", i.Store(element("Y", "k"), element("kept", "k"), SPAN), KEEP)),
+        "",
+        "what an iteration before this one has left",
     ),
     ((i.Array("kept", "i32", 0, SPAN),), "the array kept has no room", "an array without room"),
     ((loop("k", STORE, step=0),), "the loop k does not count upwards", "a loop without end"),
