@@ -14,7 +14,7 @@ from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.book import Schedules, read_schedules
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
-from cvmgen.schedule.measures import KNOWN_IN_MODELS, MEASURES
+from cvmgen.schedule.measures import MEASURES
 
 WIDTH = 100
 WRITTEN = """\
@@ -116,8 +116,7 @@ def actions() -> Iterator[str]:
 
 def measures() -> Iterator[str]:
     for name, each in sorted(MEASURES.items()):
-        targets = "c and model" if name in KNOWN_IN_MODELS else "c"
-        yield from entry(name, f"{told(each)} For {targets}.")
+        yield from entry(name, told(each))
 
 
 def intrinsics(schedules: Schedules) -> Iterator[str]:

@@ -108,17 +108,25 @@ class PartPrinter(KernelPrinter):
             kind = f"const {self.kernel.plan} *"
             members.insert(0, Member("plan", kind, f"{kind}const ", "plan"))
         self.functions.append("\n".join(self.function(loop, part, members, lines)))
-        count = " * ".join(self.count(each, 10) for each in parallel(loop))
-        worth = "true" if loop.worth is None else self.expr(loop.worth)
         own = self.kept_apart(loop)
-        width = 1000 if self.in_threads else 88  # within loops lines are broken once all stand
         values = [f"&{own[each.name][1]}" if each.name in own else each.value for each in members]
         return [
             *(f"{kind} {copy} = {name};" for name, (kind, copy) in own.items()),
-            f"const {call_name(part)} {call} = {{{', '.join(values)}}};",
-            *wrapped_list("cvmgen_share(", [count, worth, part, f"&{call}"], ");", width),
+            *self.given_to(part, call, values),
+            *self.share(loop, part, call),
             *(f"{name} = {copy};" for name, (_, copy) in own.items()),
         ]
+
+    def given_to(self, part: str, call: str, values: Sequence[str]) -> list[str]:
+        """The structure that a part is given."""
+        return [f"const {call_name(part)} {call} = {{{', '.join(values)}}};"]
+
+    def share(self, loop: i.Loop, part: str, call: str) -> list[str]:
+        """The call that lets threads take parts."""
+        count = " * ".join(self.count(each, 10) for each in parallel(loop))
+        worth = "true" if loop.worth is None else self.expr(loop.worth)
+        width = 1000 if self.in_threads else 88  # within loops lines are broken once all stand
+        return wrapped_list("cvmgen_share(", [count, worth, part, f"&{call}"], ");", width)
 
     def kept_apart(self, loop: i.Loop) -> dict[str, tuple[str, str]]:
         """The types and names of copies of accumulators that other loops add to as well, which
@@ -139,9 +147,13 @@ class PartPrinter(KernelPrinter):
             part,
             self.names,
             members,
-            versions(without_parts((loop,), loop)),
+            self.versions(without_parts((loop,), loop)),
             [*map(comment, self.kernel.formulas), *lines],
         )
+
+    def versions(self, body: tuple[i.Stmt, ...]) -> list[str]:
+        """What stands before the head of a function."""
+        return versions(body)
 
     def part(self, loop: i.Loop) -> list[str]:
         """The statements of a part, behind the members of its call."""
@@ -239,8 +251,11 @@ class PartPrinter(KernelPrinter):
         """How many iterations a loop has."""
         if loop.low is None:
             return self.length(loop.high)
-        if loop.step == 1:
-            return self.expr(extent(loop), least)
+        match extent(loop):
+            case i.Const(value=int(known)):
+                return str(-(-known // loop.step))
+            case whole if loop.step == 1:
+                return self.expr(whole, least)
         return f"cvmgen_ceildiv({self.expr(extent(loop))}, {loop.step})"
 
     # -------------------------------------------------------- what parts change together

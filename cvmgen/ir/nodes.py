@@ -507,6 +507,31 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
+class Tile:
+    """A block of totals by the register tile: totals[r * step + c], or [c * step + r] if `turned`,
+    becomes the sum over k of (data[k of row r] - 128) * panels[k of column c].
+
+    Row r begins `rows[r]` behind `data`, and reads from each of `runs` on, a constant table, 4 *
+    `quads` bytes; `panels` are packed as cvmgen_tile.h says. `name` and `table` are what the block
+    and the table are called.
+    """
+
+    name: str
+    table: str
+    totals: Load
+    step: int
+    turned: bool
+    data: Load
+    rows: Load
+    row_count: Expr
+    runs: tuple[int, ...]
+    quads: int
+    panels: Load
+    panel_count: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """Of the iterations of a loop, counted from 0, one thread makes `first`, `first + step`, ...
 
@@ -678,6 +703,7 @@ Stmt = (
     | Slide
     | Fetch
     | Fill
+    | Tile
     | Loop
     | PackLoop
     | Barrier

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
@@ -135,3 +136,52 @@ def reached(node: object, locals_: Mapping[str, i.Let]) -> set[str]:
         found |= new
         new = names_in(tuple(locals_[name] for name in new)) & locals_.keys() - found
     return found
+
+
+def gathered(body: i.Block) -> i.Block:
+    """What is added to a total right behind its start is one expression with that."""
+    done: list[i.Stmt] = []
+    for each in body:
+        match each, done[-1:]:
+            case i.Accumulate(name=name, op=op, value=value), [i.Let() as start] if (
+                start.name == name and start.type in LEAST and name not in names_in(value)
+            ):
+                begun = identity(op, start.type) == start.value
+                whole = value if begun else combined(op, start.type, start.value, value)
+                done[-1] = replace(start, value=whole)
+            case _:
+                done.append(with_blocks(each, gathered))
+    return tuple(done)
+
+
+LEAST = {"i32": -(1 << 31), "i64": -(1 << 63), "u32": 0, "u64": 0}
+
+
+def identity(op: str, type_name: str) -> i.Expr | None:
+    """What leaves every integer as it is."""
+    match op:
+        case "+":
+            return i.Const(0)
+        case "*":
+            return i.Const(1)
+        case "max":
+            return i.Const(LEAST[type_name])
+        case "min":
+            return i.Const(-LEAST[type_name] - 1)
+        case _:
+            return None
+
+
+def combined(op: str, type_name: str, left: i.Expr, right: i.Expr) -> i.Expr:
+    """What an accumulator becomes."""
+    match op:
+        case "+" | "*":
+            return i.Binary(op, left, right)
+        case "max" | "min":
+            return i.Call(f"{op}_{type_name}", (left, right))
+        case "and" | "or":
+            return i.Logic(op, (left, right))
+        case "|":
+            return i.Binary(op, left, right)
+        case _:
+            raise InternalError(f"no form for the accumulation '{op}'")

@@ -79,6 +79,10 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"fetch {text(place)} + {ahead} bytes"]
         case i.Fill(target=target, step=step, value=value, count=count):
             return [f"fill {text(count)}: {text(target)} by {text(step)} = {text(value)}"]
+        case i.Tile(totals=totals, data=data, rows=rows, panels=panels):
+            whole = f"{text(statement.row_count)} rows, {text(statement.panel_count)} panels"
+            factors = f"{len(statement.runs)} runs of {text(data)}, {text(panels)}"
+            return [f"tile {whole}: {text(totals)} = {factors} at {text(rows)}"]
         case i.Loop(index=index, low=low, high=high, body=body, parallel=parallel):
             prefix = "parallel " if parallel else ""
             if statement.worth is not None:

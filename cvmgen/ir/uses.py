@@ -81,7 +81,7 @@ TELLING = frozenset(
     (
         *(i.Var, i.Dot, i.Load, i.Access, i.Address, i.Let, i.Loop, i.PackLoop, i.Assign),
         *(i.SetAt, i.Append),
-        *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Sort),
+        *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Tile, i.Sort),
     )
 )
 REMEMBERED: dict[int, tuple[object, Uses]] = {}
@@ -162,6 +162,8 @@ def gathered(node: Any) -> Uses:
             case i.Store(target=target) | i.Copy(target=target) | i.Move(target=target):
                 stored.add(target.tensor)
             case i.Turn(target=target) | i.Slide(target=target) | i.Fill(target=target):
+                stored.add(target.tensor)
+            case i.Tile(totals=target):
                 stored.add(target.tensor)
             case i.Sort():
                 below = (part for part in walk(each) if isinstance(part, i.Load))

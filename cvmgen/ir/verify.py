@@ -165,6 +165,10 @@ class Verifier:
                 self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)
                 self.expressions((step, value, count), scope)
+            case i.Tile(data=data, rows=rows, panels=panels):
+                self.operands(statement.totals, scope)
+                self.expressions((data, rows, panels), scope)
+                self.expressions((statement.row_count, statement.panel_count), scope)
             case i.Loop(index=index, low=low, high=high, body=body):
                 self.expressions((low, high), scope)
                 self.inner(body, scope, changing, index)

@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.visit import rebuild, substitute, walk
-from cvmgen.known.linear import Ranges, tidy
+from cvmgen.known.linear import Linear, Ranges, at_least_zero, decided, tidy
 from cvmgen.known.partial import arithmetic
 from cvmgen.typing.ranges import Range
 
@@ -64,6 +65,57 @@ def loop_range(loop: i.Loop) -> Range | None:
             return Range(int(low), max(most) - 1) if len(most) == len(ends) else None
         case _:
             return None
+
+
+Loops = tuple[tuple[str, int], ...]  # indices, each from 0 to below its extent
+
+
+def innermost(nest: i.Stmt) -> tuple[Loops, tuple[i.Expr, ...], i.Stmt] | None:
+    """The loops and guards around the single statement of a nest."""
+    loops: list[tuple[str, int]] = []
+    tests: list[i.Expr] = []
+    while True:
+        match nest:
+            case i.Loop(index=index, low=i.Const(value=0), body=(inner,)):
+                known = loop_range(nest)
+                if known is None:
+                    return None
+                loops.append((index, known.high + 1))
+                nest = inner
+            case i.If(condition=condition, then=(inner,), otherwise=()):
+                tests += conjuncts(condition)
+                nest = inner
+            case _:
+                return tuple(loops), tuple(tests), nest
+
+
+def everywhere(tests: Sequence[i.Expr], loops: Loops, ranges: Ranges) -> list[i.Expr] | None:
+    """Tests that the guards hold for all indices of loops at once, those left out that always do;
+    None for guards that are not linear in indices of known `ranges`."""
+    found: list[i.Expr] = []
+    for test in tests:
+        least = at_least_zero(test)
+        if least is None:
+            return None
+        factors = dict(least.factors)
+        constant = least.constant
+        for name, extent in loops:
+            constant += min(factors.pop(i.Var(name), 0) * (extent - 1), 0)
+        if not all(isinstance(term, i.Var) and term.name in ranges for term in factors):
+            return None
+        whole = decided(order(Linear(constant, factors)), ranges)
+        if whole != i.Const(True) and whole not in found:
+            found.append(whole)
+    return found
+
+
+def order(least: Linear) -> i.Compare:
+    """The test that a sum is not negative, with the indices on one side."""
+    match list(least.factors.items()):
+        case [(term, factor)] if factor < 0:
+            return i.Compare("<=", Linear(0, {term: -factor}).expr(), i.Const(least.constant))
+        case _:
+            return i.Compare(">=", Linear(0, least.factors).expr(), i.Const(-least.constant))
 
 
 def tidied(statements: Sequence[i.Stmt], ranges: Ranges) -> i.Block:

@@ -178,6 +178,7 @@ class Unfold:
                 | i.Barrier()
                 | i.Invoke()
                 | i.Launch()
+                | i.Tile()
             ):
                 self.out.append(statement)
             case i.Loop(low=low, high=high, body=body):

@@ -10,7 +10,6 @@ from typing import Any
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.model.kernels import Kernel, Model
-from cvmgen.model.schedules import decided, elementwise_nest, other_nest
 from cvmgen.schedule.book import Schedules
 
 Index = tuple[tuple[i.Expr, bool], ...]
@@ -34,8 +33,7 @@ def fused(model: Model, schedules: Schedules) -> Model:
 
 def joins(reader: Kernel, schedules: Schedules) -> bool:
     """Whether a kernel's schedule wants it to join what makes its elements."""
-    nest = elementwise_nest if pointwise(reader) else other_nest
-    return decided([nest(reader)], schedules).fused
+    return pointwise(reader) and schedules.says("model", "elementwise", "fuse") is not None
 
 
 def joined(maker: Kernel, reader: Kernel, alone: set[str]) -> Kernel | None:

@@ -75,6 +75,11 @@ class Kernel:
     def iterations(self) -> int:
         return math.prod(extent for _, extent in self.loops)
 
+    @property
+    def place(self) -> str:
+        """The line of the formula that it begins with."""
+        return self.origins[0].location if self.origins else self.operator.span.location
+
     @cached_property
     def read(self) -> frozenset[str]:
         """The tensors whose elements it reads."""
@@ -133,6 +138,20 @@ def sorted_places(body: tuple[i.Stmt, ...]) -> Iterator[i.Access]:
                 yield from (first, spare)
             case _:
                 pass
+
+
+def weight(body: tuple[i.Stmt, ...]) -> int:
+    """About how many statements an iteration takes."""
+    total = 0
+    for each in body:
+        match each:
+            case i.Loop(low=i.Const(value=low), high=i.Const(value=high), body=inner):
+                total += (int(high) - int(low)) * weight(inner)
+            case i.If(then=then, otherwise=otherwise):
+                total += max(weight(then), weight(otherwise))
+            case _:
+                total += 1
+    return max(total, 1)
 
 
 def peeled(body: tuple[i.Stmt, ...]) -> tuple[Loops, tuple[i.Stmt, ...]]:

@@ -24,7 +24,6 @@ from cvmgen.model.products import (
     packed,
     total_range,
 )
-from cvmgen.model.schedules import decided, product_nest
 from cvmgen.model.storage import Placement, Storage, along_memory, ranges
 from cvmgen.schedule.book import Schedules
 from cvmgen.schedule.intrinsics import DOT4
@@ -81,7 +80,7 @@ def wanted(
         made = find_product(kernel, model)
         if made is None or not free(model, made.data.tensor):
             continue
-        if not decided([product_nest(kernel, made)], schedules).tiled:
+        if not wants_tile(made.measures(kernel), schedules):
             continue
         known, values = elements[made.data.tensor].range, model.tensors[made.weights.tensor].values
         assert values is not None
@@ -91,6 +90,15 @@ def wanted(
         if fits and orders.setdefault(made.data.tensor, order) == order:
             products[at] = made
     return products, orders
+
+
+def wants_tile(measures: Mapping[str, int], schedules: Schedules) -> bool:
+    """Whether a kernel's schedule wants a register tile, for which memory is to be laid out."""
+    use = schedules.says("model", "contraction", "tile")
+    if use is None or len(use.given) < 3:
+        return use is not None
+    measure, least = use.test(2)
+    return measures.get(measure, least) >= least
 
 
 def free(model: Model, name: str) -> bool:

@@ -17,15 +17,16 @@ import numpy as np
 from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
-from cvmgen.known.constant_loops import loop_range
+from cvmgen.known.constant_loops import innermost
 from cvmgen.known.linear import Linear, at_least_zero, bounds, linear
-from cvmgen.model.kernels import Kernel, Loops, Model
+from cvmgen.model.kernels import Kernel, Loops, Model, weight
 from cvmgen.schedule.intrinsics import DOT4
 from cvmgen.typing.ranges import Range
 
 LEAST_COLUMNS = 6  # fewer leave most of a panel empty
 LEAST_SUMMED = 8
 BYTE = Range(-128, 127)
+PRODUCTS = 16  # of a tile, which take as long as a statement for a result
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,12 @@ class Product:
         walked = {name for name, _ in self.summed}
         fixed = [at for at in rest if not walked & names_in(self.data.index[at][0])]
         return (*fixed, *rows, *(at for at in rest if at not in fixed))
+
+    def measures(self, kernel: Kernel) -> dict[str, int]:
+        """How much there is to do; 16 products take as long as a statement for a result."""
+        products = kernel.iterations * prod(extent for _, extent in self.summed)
+        work = kernel.iterations * weight(self.after) + products // PRODUCTS
+        return {"results": kernel.iterations, "work": work}
 
     def reach(self) -> tuple[Range, ...]:
         """The indices that the data is read at, in each dimension."""
@@ -88,28 +95,6 @@ def find_product(kernel: Kernel, model: Model) -> Product | None:
             if made is not None and admissible(made, tests, model):
                 return made
     return None
-
-
-def innermost(nest: i.Stmt) -> tuple[Loops, tuple[i.Expr, ...], i.Stmt] | None:
-    """The loops and tests around the single statement of a nest."""
-    loops: list[tuple[str, int]] = []
-    tests: list[i.Expr] = []
-    while True:
-        match nest:
-            case i.Loop(index=index, low=i.Const(value=0), body=(inner,)):
-                known = loop_range(nest)
-                if known is None:
-                    return None
-                loops.append((index, known.high + 1))
-                nest = inner
-            case i.If(condition=condition, then=(inner,), otherwise=()):
-                both = isinstance(condition, i.Logic) and condition.op == "and"
-                tests += (
-                    condition.operands if isinstance(condition, i.Logic) and both else [condition]
-                )
-                nest = inner
-            case _:
-                return tuple(loops), tuple(tests), nest
 
 
 def is_parameter(model: Model, access: i.Access) -> bool:

@@ -8,14 +8,16 @@ from functools import cache
 from pathlib import Path
 
 from cvmgen.analysis.tiling import described
+from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
+from cvmgen.ir.visit import walk
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
-from cvmgen.schedule.classes import CLASSES, OF_MODELS, Class
+from cvmgen.schedule.classes import CLASSES, Class
 from cvmgen.schedule.forms import Known, Settings, UnsureError, Use, matched, one_of
 from cvmgen.schedule.intrinsics import Intrinsic, checked_intrinsic
 from cvmgen.schedule.legality import applied
-from cvmgen.schedule.measures import KNOWN_IN_MODELS, MEASURES
+from cvmgen.schedule.measures import MEASURES
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.schedules import (
@@ -27,8 +29,8 @@ from cvmgen.spec.schedules import (
     read_files,
 )
 
-SHAPES = {"c": tuple(CLASSES), "cuda": tuple(CLASSES), "model": OF_MODELS}
-"""The classes that targets have schedules for."""
+TARGETS = ("c", "cuda", "model")
+"""What has schedules: the nests of operators in C and CUDA, and the steps of models in C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,12 @@ class Schedules:
                 return plan, replace(subject, roles=roles)
         return None, subject
 
+    def says(self, target: str, shape: str, action: str) -> Use | None:
+        """An action of the schedule of a class, where it has that."""
+        plan = self.plans.get((target, shape))
+        uses = () if plan is None else plan.uses
+        return next((use for use in uses if use.action.name == action), None)
+
     def mappings(self, target: str) -> list[tuple[str, Settings]]:
         """The mappings of a target in the order in which they are tried, with their settings."""
         plans = (self.plans.get((target, name)) for name in CLASSES)
@@ -88,27 +96,24 @@ class Schedules:
         return found
 
     def story(self, target: str, subject: Subject) -> Iterator[str]:
-        """For people: the class of a nest, its roles, and what each action makes of it."""
+        """For people: the class of a nest, its roles, and what each action makes of it; of models,
+        which have many nests, what all actions make together."""
         plan, subject = self.chosen(target, subject)
         if plan is None:
             yield "no schedule"
             return
         yield f"{plan.schedule.shape.text}, by {plan.schedule.span.location}"
+        known = {} if subject.known is None else known_extents(subject.body)
         for name, members in subject.roles.items():
-            yield f"  {name}: {', '.join(members) or 'none'}"
+            shown = (f"{each} {known.get(each, '')}".rstrip() for each in members)
+            yield f"  {name}: {', '.join(shown) or 'none'}"
         before = subject
         for step in self.steps(plan, subject):
             yield step.use.action.span.text
-            tiling = step.subject.tiling
-            if tiling is not None and tiling != before.tiling:
-                used = (each for each in step.use.given if isinstance(each, Intrinsic))
-                yield from (f"  {line}" for each in used for line in each.lines())
-                yield from (f"  {line}" for line in described(tiling))
-            elif step.subject.is_like(before):
-                yield "  changes nothing"
-            else:
-                yield from (f"  {line}" for line in block_lines(step.subject.body))
+            yield from (f"  {line}" for line in told(before, step, whole=target != "model"))
             before = step.subject
+        if target == "model":
+            yield from block_lines(before.body)
 
     def scheduled(self, target: str, subject: Subject) -> Subject:
         """The nest after all actions of the schedule of its class; as it is without one."""
@@ -116,6 +121,33 @@ class Schedules:
         for use in () if plan is None else plan.uses:
             subject = applied(use, subject)
         return subject
+
+
+def told(before: Subject, step: Step, *, whole: bool) -> Iterator[str]:
+    """What an action makes of a nest; where that is not `whole`, but for its statements."""
+    after = step.subject
+    for each in step.use.given:
+        match each:
+            case (str(measure), int()) if measure in (after.known or {}):
+                yield f"{measure}: {(after.known or {})[measure]}"
+            case _:
+                pass
+    if before.blocks is not None and after.blocks is None:
+        yield from before.blocks.told
+    if after.tiling is not None and after.tiling != before.tiling:
+        used = (each for each in step.use.given if isinstance(each, Intrinsic))
+        yield from (line for each in used for line in each.lines())
+        yield from described(after.tiling)
+    elif after.is_like(before):
+        yield "changes nothing"
+    elif whole:
+        yield from block_lines(after.body)
+
+
+def known_extents(body: tuple[i.Stmt, ...]) -> Mapping[str, int]:
+    """How often loops run, by their indices, where that is known."""
+    loops = (each for each in walk(body) if isinstance(each, i.Loop))
+    return {each.index: each.high.value for each in loops if isinstance(each.high, i.Const)}
 
 
 def checked(
@@ -134,8 +166,8 @@ def checked(
         key = (schedule.target.text, schedule.shape.text)
         try:
             target = schedule.target
-            one_of(target.text, SHAPES, "target with such schedules", target.span)
-            one_of(key[1], SHAPES[target.text], "class of nests", schedule.shape.span)
+            one_of(target.text, TARGETS, "target with such schedules", target.span)
+            one_of(key[1], CLASSES, "class of nests", schedule.shape.span)
             if key in plans:
                 first = plans[key].schedule.span.location
                 message = f"two schedules are for {key[1]} in {key[0]}"
@@ -214,8 +246,7 @@ def checked_actions(
     errors: list[SpecError],
 ) -> tuple[Use, ...]:
     """The actions as their forms have them; faults go to `errors`."""
-    measures = KNOWN_IN_MODELS if schedule.target.text == "model" else tuple(MEASURES)
-    known = Known(set(kind.roles), measures, intrinsics, made_later(schedule))
+    known = Known(set(kind.roles), MEASURES, intrinsics, made_later(schedule))
     uses = []
     for action in schedule.actions:
         try:

@@ -34,6 +34,8 @@ def made_list(subject: Subject) -> Roles | None:
 
 
 def contracted(subject: Subject) -> Roles | None:
+    if subject.known is not None:  # memory was laid out for it before
+        return None if subject.blocks is None else subject.blocks.roles
     found = find_contraction(subject.body, subject.facts, subject.sizes)
     if subject.memory or found is None:
         return None
@@ -119,12 +121,12 @@ def by_length(test: i.Expr, index: str) -> bool:
 
 
 def moving(subject: Subject) -> Roles | None:
-    found = move_of(subject)
+    found = None if subject.known is not None else move_of(subject)  # models have no such calls
     return None if found is None else {"moved": tuple(each.index for each in found[0].loops)}
 
 
 def elementwise(subject: Subject) -> Roles | None:
-    carried = any(isinstance(each, (i.Accumulate, i.Break)) for each in walk(subject.body))
+    carried = any(isinstance(each, (i.Accumulate, i.Break, i.Sort)) for each in walk(subject.body))
     if subject.memory or carried:
         return None
     return {"outer": outermost(subject.body), "inner": innermost(subject.body)}
@@ -151,7 +153,8 @@ def lowest(body: i.Block) -> list[i.Loop]:
 
 
 def other(subject: Subject) -> Roles:
-    return {"outer": outermost(subject.body)}
+    again = subject.known is not None and subject.memory  # loops share the memory of a list
+    return {"outer": () if again else outermost(subject.body)}
 
 
 def outermost(body: i.Block) -> tuple[str, ...]:
@@ -217,6 +220,9 @@ def reduction(subject: Subject) -> Roles | None:
     found = summed(subject)
     if found is None:
         return None
+    if subject.known is not None:  # sums of models are exact in every order
+        swept = tuple(each.index for each in walk(found.sweep) if isinstance(each, i.Loop))
+        return {**found.roles, "summed": swept} if dependences.operations(found.sweep) else None
     by_order = reductions.reduction(found.indices, found.body) is None
     if (
         by_order
@@ -395,7 +401,3 @@ CLASSES: Mapping[str, Class] = {
     "elementwise": Class("computes each element by itself", ELEMENTS, elementwise),
     "other": Class("any nest", OUTER, other),
 }
-
-# Those of the steps of models, whose shapes are known: what is summed as a contraction of bytes by
-# the register tile, other sums, steps that go element by element, and the rest.
-OF_MODELS = ("contraction", "reduction", "elementwise", "other")

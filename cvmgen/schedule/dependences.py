@@ -13,37 +13,43 @@ from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, stored_ten
 from cvmgen.ir.visit import walk
 
 # What no vector instruction does.
-SCALAR = (i.Loop, i.Copy, i.Turn, i.Slide, i.Fetch, i.Fill, i.Break, i.Overflow)
+SCALAR = (i.Loop, i.Copy, i.Turn, i.Slide, i.Fetch, i.Fill, i.Sort, i.Tile, i.Break, i.Overflow)
 # What goes over many elements at once, or orders them.
-REGIONS = (i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Sort)
+REGIONS = (i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Sort, i.Tile)
 
 
 @dataclass(frozen=True, slots=True)
 class Locals:
-    """The machine types of a nest's locals: those of scalars, and those of arrays' elements."""
+    """The machine types of a nest's locals: those of scalars, and those of arrays' elements; where
+    sums are `exact`, their types hold every partial sum, and vectors may add in any order."""
 
     types: Mapping[str, str]
     arrays: Mapping[str, str]
+    exact: bool = False
 
     @classmethod
-    def of(cls, body: i.Block) -> Locals:
+    def of(cls, body: i.Block, *, exact: bool = False) -> Locals:
         types = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
         arrays = {each.name: each.type for each in walk(body) if isinstance(each, i.Array)}
-        return cls(types, arrays)
+        return cls(types, arrays, exact)
 
 
 def combined(loop: i.Loop, types: Mapping[str, str]) -> dict[str, str] | None:
     """The operation by which a loop changes each local that it carries, where threads can join
     shares of it and every order gives the same bits; None where the order counts."""
+    found = operations(loop) or {}
+    fit = all(types.get(name) in ANY_ORDER[op] - {"f64"} for name, op in found.items())
+    return found if fit and found.keys() == carried(loop) else None
+
+
+def operations(loop: i.Loop) -> dict[str, str] | None:
+    """The operation by which a loop changes each local that it carries; None where there is more
+    than one, or a local is read or set on the way."""
     found: dict[str, str] = {}
     lost = carried(loop)
-    if not lost:
-        return {}
-    uses = [each for each in walk(loop) if getattr(each, "name", None) in lost]
+    uses = [each for each in walk(loop) if getattr(each, "name", None) in lost] if lost else []
     for each in uses:
         if not isinstance(each, i.Accumulate):
-            return None
-        if types.get(each.name) not in ANY_ORDER[each.op] - {"f64"}:
             return None
         if found.setdefault(each.name, each.op) != each.op:
             return None
@@ -63,6 +69,8 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
     for array in sorted(arrays - own):
         if own_place((loop,), array, loop.index) is None:
             return f"changes the same elements of {array} in every iteration"
+    if locals_.exact and operations(loop) is not None:
+        return ""
     if combined(loop, locals_.types) is None:
         names = " and ".join(sorted(carried(loop)))
         return f"carries {names}, which depends on the order of iterations"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import blocks
@@ -54,6 +55,7 @@ def unsound(subject: Subject) -> Iterator[str]:
     if fault := type_fault(body, subject.elements):
         yield fault
     locals_ = Locals.of(body)
+    vectors = replace(locals_, exact=subject.known is not None)
     for loop in (each for each in walk(body) if isinstance(each, i.Loop)):
         if loop.vector and any(isinstance(each, SCALAR) for each in walk(loop.body)):
             yield f"the loop {loop.index} has more in it than vectors do, by which it goes"
@@ -61,7 +63,7 @@ def unsound(subject: Subject) -> Iterator[str]:
         if counted is None:
             yield f"the loops that run in threads with {loop.index} stand apart"
         for each in (counted or ()) if loop.vector or loop.parallel else ():
-            if why := conflict(each, locals_):
+            if why := conflict(each, locals_ if loop.parallel else vectors):
                 yield f"the loop {each.index} {why}, and its iterations run at once"
 
 

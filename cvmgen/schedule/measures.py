@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from cvmgen.algebra import normal, total
+from cvmgen.algebra import normal, simplify, total
 from cvmgen.analysis.copies import Run
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import factors_in
@@ -37,7 +37,8 @@ def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
 
 def work(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The iterations of a loop and of all in it, as far as the call alone decides them; in models
-    times the statements in them, where 16 products of a tile are one."""
+    times the statements in them as they stood before any action, where 16 products of a tile are
+    one."""
     within = assigned((loop,))
     return [count(each) for each in deepest((loop,)) if not names_in(ends(each)) & within]
 
@@ -66,8 +67,26 @@ MEASURES: Mapping[str, Measure] = {
     "points": points,
 }
 
-KNOWN_IN_MODELS = ("results", "work")
-"""Those that steps of models have."""
+
+def enough(subject: Subject, loop: i.Loop, test: tuple[str, int]) -> i.Compare:
+    """The test that a loop does enough to be worth it; between numbers where that is known."""
+    measure, least = test
+    if subject.known is None:
+        much = product(MEASURES[measure](subject, loop))
+    elif measure in subject.known:
+        much = i.Const(subject.known[measure])
+    else:
+        much = simplify(product(MEASURES[measure](subject, loop)))
+    return i.Compare(">=", much, i.Const(least))
+
+
+def decided(test: i.Compare) -> bool | None:
+    """How a test comes out, where it is between numbers."""
+    match test:
+        case i.Compare(op=">=", left=i.Const(value=much), right=i.Const(value=least)):
+            return much >= least
+        case _:
+            return None
 
 
 def parallel(loop: i.Loop) -> list[i.Loop]:

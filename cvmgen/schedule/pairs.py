@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
+from cvmgen.ir.rewrite import combined
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.schedule.actions.expand import combined
 from cvmgen.schedule.columns import RUN, SIDE, Columns, Names
 from cvmgen.schedule.windows import minus, plus, times
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import rewritten
+from cvmgen.ir.rewrite import combined, rewritten
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
-from cvmgen.schedule.actions.expand import combined
 from cvmgen.schedule.windows import Side, Windows, plus, times
 from cvmgen.source import Span
 

@@ -30,6 +30,20 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocks:
+    """What the register tile makes of a nest for which its tensors were laid out, as models do.
+
+    roles: those of the nest as it stands; body, made: the nest by blocks of totals, and what the
+    roles are there; told: what was laid out, for people
+    """
+
+    roles: Roles
+    body: tuple[i.Stmt, ...]
+    made: Roles
+    told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """A nest for one choice of element types, as far as its schedule has come."""
 
@@ -47,6 +61,10 @@ class Subject:
     outside: Outside
     tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
     kept: tuple[Kept, ...] = ()  # arrays for what is kept of the entries of a list
+    # What follows is of models, where all extents are constant: measures that are known before any
+    # action, and what a tile would make of the nest. Sums hold every partial sum of their terms.
+    known: Mapping[str, int] | None = None
+    blocks: Blocks | None = None
 
     @classmethod
     def of(

@@ -135,7 +135,7 @@ class Typer(ValueTyper):
                 return replace(statement, extents=shape, precision=saturated(value, type_name))
             case i.Merge() | i.Array() | i.Overflow():
                 return statement
-            case i.Copy() | i.Move() | i.Turn() | i.Slide() | i.Fetch() | i.Fill():
+            case i.Copy() | i.Move() | i.Turn() | i.Slide() | i.Fetch() | i.Fill() | i.Tile():
                 return statement
             case i.Return() | i.Barrier() | i.Invoke() | i.Launch():
                 return statement

@@ -79,14 +79,14 @@ def test_schedules_of_ones_own(cvmgen: Command, tmp_path: Path) -> None:
 def test_check_applies_schedules_to_a_model(cvmgen: Command, tmp_path: Path) -> None:
     (tmp_path / "schedules").mkdir()
     schedule = tmp_path / "schedules/model.sched"
-    schedule.write_text("schedule reduction for model {\n  reorder results, summed\n}\n")
+    schedule.write_text("schedule reduction for model {\n  fuse\n}\n")
     line = ("check", "--spec", tmp_path)
     outcome = cvmgen(*line)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.endswith("models are applied with --model SYMBOL PARAMS only\n")
     outcome = cvmgen(*line, "--model", SYMBOL, PARAMS)
     assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.err.startswith(f"{schedule}:2:3: error: of these loops the first does not stand")
+    assert outcome.err.startswith(f"{schedule}:2:3: error: only what goes element by element")
     schedule.write_text("# those of cvmgen\n")
     outcome = cvmgen(*line, "--model", SYMBOL, PARAMS)
     assert outcome.out.endswith(f"steps of {SYMBOL}: no errors\n")

@@ -20,7 +20,8 @@ from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import make_files
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.book import Schedules, checked
-from cvmgen.schedule.classes import CLASSES, OF_MODELS
+from cvmgen.schedule.classes import CLASSES
+from cvmgen.schedule.measures import MEASURES
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.schedules import parse_schedules
 from tests.fuzz import seeds
@@ -51,8 +52,9 @@ def schedules(lines: Mapping[str, list[str]]) -> Schedules:
     return checked(parse_schedules(Source("z.sched", "".join(blocks))))
 
 
-def action(random: Random, shape: str) -> str:
-    roles = [*CLASSES[shape].roles]
+def action(random: Random, shape: str, made: list[str]) -> str:
+    """An action that speaks of the roles of a class, and of those that others made."""
+    roles = [*CLASSES[shape].roles, *made]
 
     def operand(found: re.Match[str]) -> str:
         match found[0]:
@@ -61,31 +63,36 @@ def action(random: Random, shape: str) -> str:
             case "NUMBER":
                 return str(random.choice(NUMBERS))
             case "MEASURE":
-                return random.choice(("results", "work"))
+                return random.choice([*MEASURES])
             case "INTRINSIC":
                 return "dot4"
+            case "NEW":
+                made.append(f"new{len(made)}")
+                return made[-1]
             case _:
                 return random.choice(roles)
 
-    return re.sub(r"LOCAL|LOOPS|LOOP|NUMBER|MEASURE|INTRINSIC", operand, random.choice(FORMS))
+    return re.sub(r"LOCAL|LOOPS|LOOP|NEW|NUMBER|MEASURE|INTRINSIC", operand, random.choice(FORMS))
 
 
 def grown(random: Random, name: str) -> Iterator[tuple[dict[str, list[str]], dict[str, str]]]:
     """Schedules for some classes, each with one action more that the compiler accepts, and the
     files that a model becomes by them."""
     lines: dict[str, list[str]] = {
-        shape: [] for shape in OF_MODELS if shape == "other" or random.random() < 0.7
+        shape: [] for shape in CLASSES if shape == "other" or random.random() < 0.7
     }
+    made: dict[str, list[str]] = {shape: [] for shape in lines}
     tried = 0
     while tried < TRIES or not any(lines.values()):
         tried += 1
         shape = random.choice([*lines])
-        longer = {**lines, shape: [*lines[shape], action(random, shape)]}
+        known = [*made[shape]]
+        longer = {**lines, shape: [*lines[shape], action(random, shape, known)]}
         try:
             files = make_files(*drawn(name), "net", python(), schedules(longer)).all()
         except (SpecError, SpecErrors):
             continue
-        lines = longer
+        lines, made[shape] = longer, known
         yield lines, files
 
 

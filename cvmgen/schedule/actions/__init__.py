@@ -38,7 +38,9 @@ C_AND_MODELS = ("c", "model")
 
 ACTIONS: Mapping[str, Kind] = {
     "copy": Kind(("copy",), "loops that only move elements become copies and fills", copy),
-    "clip": Kind(("clip LOOPS",), "loops leave out what fails the guard in them", clip),
+    "clip": Kind(
+        ("clip LOOPS",), "loops leave out what fails the guard in them", clip, C_AND_MODELS
+    ),
     "separate": Kind(
         (
             "separate LOOP over LOOP, LOOP by NUMBER into NEW, NEW",
@@ -47,7 +49,12 @@ ACTIONS: Mapping[str, Kind] = {
         "the columns of windows are combined first, and then what came out",
         separate,
     ),
-    "split": Kind(("split LOOP by NUMBER into NEW, NEW",), "blocks, and a loop over each", split),
+    "split": Kind(
+        ("split LOOP by NUMBER into NEW, NEW",),
+        "blocks, and a loop over each",
+        split,
+        C_AND_MODELS,
+    ),
     "merge": Kind(
         ("merge LOOPS",), "loops that walk memory without a gap become one", merge, C_AND_MODELS
     ),
@@ -56,7 +63,9 @@ ACTIONS: Mapping[str, Kind] = {
     "expand": Kind(
         ("expand LOCAL over LOOPS",), "accumulators become arrays over a loop", expand, C_AND_MODELS
     ),
-    "distribute": Kind(("distribute LOOPS",), "a loop for each of the steps in a loop", distribute),
+    "distribute": Kind(
+        ("distribute LOOPS",), "a loop for each of the steps in a loop", distribute, C_AND_MODELS
+    ),
     "quotients": Kind(
         ("quotients LOOPS",), "divisions by what a loop alone decides are made once", quotients
     ),
@@ -95,6 +104,7 @@ ACTIONS: Mapping[str, Kind] = {
         ("beside LOOP into NEW when MEASURE >= NUMBER",),
         "a copy of a loop whose iterations read beside each other",
         beside,
+        C_AND_MODELS,
     ),
     "abreast": Kind(
         ("abreast LOOP into NEW when MEASURE >= NUMBER",),
@@ -119,7 +129,9 @@ ACTIONS: Mapping[str, Kind] = {
         "copies of loops for a few iterations of the loop in them",
         enumerated,
     ),
-    "unswitch": Kind(("unswitch LOOPS",), "a choice in loops goes around them", unswitch),
+    "unswitch": Kind(
+        ("unswitch LOOPS",), "a choice in loops goes around them", unswitch, C_AND_MODELS
+    ),
     "use": Kind(
         ("use MAPPING", "use MAPPING with SETTINGS"),
         "a mapping of iterations to threads of a GPU",

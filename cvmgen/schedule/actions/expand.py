@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
+from cvmgen.ir.rewrite import combined, gathered, rewritten
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.actions.split import counts_up, most_iterations
@@ -19,7 +18,8 @@ from cvmgen.schedule.subject import Subject
 def expand(subject: Subject, use: Use) -> Subject:
     """Locals that each iteration begins anew get an element for each: iterations share nothing.
 
-    A local that is stored in an array as it is grows there. Legal where the loop declares the
+    A local that is stored in an array as it is grows there, and one that only ever is a sum right
+    behind its start is a value. Legal where the loop declares the
     local itself and, unless it grows so, goes from 0 or behind it up to a known number.
     """
     accumulators, over = set(use.loops(subject, 0)), set(use.loops(subject, 1))
@@ -28,13 +28,14 @@ def expand(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in over:
             return None
+        statement = replace(statement, body=gathered(statement.body))
         own = [
             each
             for each in statement.body
             if isinstance(each, i.Let) and each.name in accumulators & changed(statement.body)
         ]
         if not own:
-            return None
+            return (replace(statement, body=rewritten(statement.body, change)),)
         place = stored_place(statement, own, arrays)
         if place is not None:
             body = at_places(statement.body[:-1], {own[0].name: (place, own[0].type)})
@@ -92,18 +93,3 @@ def at_places(body: i.Block, places: Mapping[str, tuple[i.Load, str]]) -> i.Bloc
 
     result: i.Block = rebuild(body, change)
     return result
-
-
-def combined(op: str, type_name: str, left: i.Expr, right: i.Expr) -> i.Expr:
-    """What an accumulator becomes."""
-    match op:
-        case "+" | "*":
-            return i.Binary(op, left, right)
-        case "max" | "min":
-            return i.Call(f"{op}_{type_name}", (left, right))
-        case "and" | "or":
-            return i.Logic(op, (left, right))
-        case "|":
-            return i.Binary(op, left, right)
-        case _:
-            raise InternalError(f"expand: no form for the accumulation '{op}'")

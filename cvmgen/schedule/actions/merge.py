@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.algebra import product
+from cvmgen.algebra import product, simplify
 from cvmgen.analysis.streams import flat
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import leaves
@@ -31,7 +31,9 @@ def merge(subject: Subject, use: Use) -> Subject:
             case (i.Loop(index=index, low=low) as inner,) if index in names and low is not None:
                 body = flat(outer, inner, inner.body) if mergeable(outer, inner) else None
                 if body is not None:
-                    return (replace(inner, high=product([outer.high, inner.high]), body=body),)
+                    return (
+                        replace(inner, high=simplify(product([outer.high, inner.high])), body=body),
+                    )
             case _:
                 pass
         return (outer,)

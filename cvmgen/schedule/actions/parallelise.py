@@ -10,8 +10,10 @@ from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors, stored_tensors
 from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import MEASURES, Measure, product
+from cvmgen.schedule.measures import decided, enough
 from cvmgen.schedule.subject import Subject
+
+ENOUGH = 32  # iterations for threads to share: more loops make more indices of each position
 
 
 def parallelise(subject: Subject, use: Use) -> Subject:
@@ -39,15 +41,21 @@ def parallelise(subject: Subject, use: Use) -> Subject:
         marked = replace(loop, parallel=count)
         if len(use.given) == 1:
             return (marked,)
-        measure, least = use.test(1)
-        return (replace(marked, worth=worth(subject, marked, MEASURES[measure], least)),)
+        worth = enough(subject, marked, use.test(1))
+        return (statement if decided(worth) is False else replace(marked, worth=worth),)
 
     return subject.with_body(rewritten(subject.body, change))
 
 
-def joined(loop: i.Loop, names: Collection[str], locals_: Locals) -> tuple[i.Loop, int]:
-    """The loop with those of the names right below it, nothing between, and how many these are."""
+def joined(
+    loop: i.Loop, names: Collection[str], locals_: Locals, times: int = 1
+) -> tuple[i.Loop, int]:
+    """The loop with those of the names right below it, nothing between, and how many these are;
+    no more than it takes for `ENOUGH` iterations, where their number is known."""
+    times *= loop.high.value if isinstance(loop.high, i.Const) else 0
     *between, last = loop.body
+    if times >= ENOUGH:
+        return loop, 1
     if not isinstance(last, i.Loop) or last.index not in names:
         return loop, 1
     set_here = {loop.index} | assigned(tuple(between))
@@ -60,10 +68,5 @@ def joined(loop: i.Loop, names: Collection[str], locals_: Locals) -> tuple[i.Loo
         return loop, 1
     if assigned(tuple(between)) & changed(last.body) or conflict(last, locals_):
         return loop, 1
-    inner, count = joined(replace(last, body=(*between, *last.body)), names, locals_)
+    inner, count = joined(replace(last, body=(*between, *last.body)), names, locals_, times)
     return replace(loop, body=(inner,)), count + 1
-
-
-def worth(subject: Subject, loop: i.Loop, measure: Measure, least: int) -> i.Expr:
-    """The test that the iterations are worth more than one thread."""
-    return i.Compare(">=", product(measure(subject, loop)), i.Const(least))

@@ -14,7 +14,7 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.dependences import Locals, may_fail
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import MEASURES, product
+from cvmgen.schedule.measures import decided, enough
 from cvmgen.schedule.rewriting import loops, with_names
 from cvmgen.schedule.subject import Subject
 
@@ -84,7 +84,6 @@ def versioned(
 ) -> Subject:
     """The outermost loops of a role as a choice of two; the first takes names of its own."""
     names, role = set(use.loops(subject, 0)), use.roles(1)[0]
-    measure, least = use.test(2)
     used, arrays = subject.taken, Locals.of(subject.body).arrays
     made: dict[str, None] = {}
 
@@ -97,12 +96,20 @@ def versioned(
         if found is None:
             return None
         needed, steps = found
-        enough = i.Compare(">=", product(MEASURES[measure](subject, statement)), i.Const(least))
         copy = with_steps(statement, steps)
         found_in = dict.fromkeys(each.index for each in loops((statement,), names))
+        worth = enough(subject, statement, use.test(2))
+        match decided(worth), needed:
+            case False, _:
+                return None
+            case True, []:
+                made.update(found_in)
+                return (statement,)
+            case _:
+                pass
         new = {each: fresh(f"{each}_{role}", used) for each in found_in}
         made.update(dict.fromkeys(new.values()))
-        test = conjunction([*needed, enough])
+        test = conjunction([*needed, worth])
         return (i.If(test, with_names((copy,), new), (statement,), statement.span),)
 
     return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})

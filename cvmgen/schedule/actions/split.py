@@ -18,7 +18,7 @@ def split(subject: Subject, use: Use) -> Subject:
     loops in each other the innermost.
 
     The order of iterations stays, so that this is legal for every loop over a range, one by one to
-    its end.
+    its end. One that is known to have no more iterations is a block by itself.
     """
     names, size = set(use.loops(subject, 0)), use.number(1)
     old = f"_{use.roles(0)[0]}"
@@ -33,6 +33,9 @@ def split(subject: Subject, use: Use) -> Subject:
                 if low is None or any(True for _ in loops(within_it, names)):
                     return None
                 use.one_by_one(statement, subject)
+                if few(statement, size):
+                    inner[index] = None
+                    return (statement,)
                 base = index.removesuffix(old)
                 outer, lane = (fresh(f"{base}_{each}", used) for each in (block, within))
                 count = fresh(f"{lane}s", used)
@@ -43,6 +46,15 @@ def split(subject: Subject, use: Use) -> Subject:
 
     body = rewritten(subject.body, change)
     return subject.with_body(body).with_roles({block: tuple(blocks), within: tuple(inner)})
+
+
+def few(loop: i.Loop, most: int) -> bool:
+    """Whether a loop is known to have no more iterations than that, from 0 on."""
+    match loop.low, loop.high:
+        case i.Const(value=0), i.Const(value=int(high)):
+            return high <= most
+        case _:
+            return False
 
 
 def divided(loop: i.Loop, size: int, outer: str, lane: str, count: str) -> i.Loop:

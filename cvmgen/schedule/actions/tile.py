@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from cvmgen.analysis.tiling import find_contraction, tiling
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import MEASURES, product
-from cvmgen.schedule.subject import Subject
+from cvmgen.schedule.measures import decided, enough
+from cvmgen.schedule.subject import Blocks, Subject
 
 
 def tile(subject: Subject, use: Use) -> Subject:
@@ -19,12 +20,13 @@ def tile(subject: Subject, use: Use) -> Subject:
     Legal for a sum of products of two inputs, with all its rows and columns.
     """
     names = set(use.loops(subject, 0))
+    if subject.blocks is not None:
+        return by_blocks(subject, subject.blocks, use)
     found = find_contraction(subject.body, subject.facts, subject.sizes)
     if found is None:
         use.refuse(f"only a sum of products of two inputs has tiles ({subject.place})")
     lines = {loop.index for side in (found.rows, found.columns) for loop in side.lines}
-    if names != lines:
-        use.refuse("a tile has all rows and all columns", "name both roles: tile rows, columns")
+    complete(use, names, lines)
     made = tiling(found, subject.facts)
     if made is None:
         return subject
@@ -32,10 +34,25 @@ def tile(subject: Subject, use: Use) -> Subject:
     return replace(subject, tiling=whole)
 
 
-def worth(subject: Subject, use: Use) -> i.Expr | None:
+def complete(use: Use, names: Collection[str], lines: Collection[str]) -> None:
+    """Refuse a tile of less than all rows and columns."""
+    if names != lines:
+        use.refuse("a tile has all rows and all columns", "name both roles: tile rows, columns")
+
+
+def by_blocks(subject: Subject, blocks: Blocks, use: Use) -> Subject:
+    """The nest by the blocks of totals that memory was laid out for."""
+    roles = blocks.roles
+    complete(use, set(use.loops(subject, 0)), {*roles["rows"], *roles["columns"]})
+    test = worth(subject, use)
+    if test is not None and decided(test) is False:
+        return subject
+    return replace(subject.with_body(blocks.body), blocks=None).with_roles(blocks.made)
+
+
+def worth(subject: Subject, use: Use) -> i.Compare | None:
     """The test that there is enough to do; None where it is always done."""
     if len(use.given) < 3:
         return None
-    measure, least = use.test(2)
     outermost = next(each for each in walk(subject.body) if isinstance(each, i.Loop))
-    return i.Compare(">=", product(MEASURES[measure](subject, outermost)), i.Const(least))
+    return enough(subject, outermost, use.test(2))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product as combinations
+from math import prod
 
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
+from cvmgen.ir.logic import conjunction
+from cvmgen.ir.rewrite import blocks, gathered, rewritten
+from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+from cvmgen.known.constant_loops import Loops, everywhere, innermost, loop_range
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.dependences import have_room, steady_range
 from cvmgen.schedule.forms import Use
@@ -22,15 +27,19 @@ def unroll(subject: Subject, use: Use) -> Subject:
 
     Legal for every loop over a range: the order of iterations stays. Loops that may end early, that
     change how often they run, those in steps, and those over arrays that are shorter than what is
-    written out, stay as they are. In models, where the length of sums is known, a sum of at most so
-    many terms is one expression, for results that count them all.
+    written out, stay as they are. Loops right in each other that are known to have no more
+    iterations together are written out at once, behind a test if there are guards in them: that all
+    of these hold. What is added to a total right behind its start is one expression with it.
     """
     names, size = set(use.loops(subject, 0)), use.copies(1)
     used = subject.taken
+    around = enclosing(subject.body)
 
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
+        if whole := summed(statement, names):
+            return terms(whole, size, around.get(statement.index, ())) or (statement,)
         ends = any(isinstance(each, i.Break) for each in walk(statement.body))
         if ends or statement.low is None or statement.step != 1 or not steady_range(statement):
             return None
@@ -41,7 +50,59 @@ def unroll(subject: Subject, use: Use) -> Subject:
         use.copied(statement, size)
         return written_out(statement, size, used)
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_body(gathered(rewritten(subject.body, change)))
+
+
+def enclosing(body: i.Block, around: tuple[i.Loop, ...] = ()) -> dict[str, tuple[i.Loop, ...]]:
+    """The loops around each loop, by its index, from the outermost one on."""
+    found: dict[str, tuple[i.Loop, ...]] = {}
+    for each in body:
+        inside = (*around, each) if isinstance(each, i.Loop) else around
+        found |= {each.index: around} if isinstance(each, i.Loop) else {}
+        for block in blocks(each):
+            found |= enclosing(block, inside)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Loops of known length right in each other, with guards between, around a sum's only step."""
+
+    loop: i.Loop
+    loops: Loops
+    guards: tuple[i.Expr, ...]
+    step: i.Accumulate
+
+
+def summed(loop: i.Loop, names: Collection[str]) -> Sum | None:
+    """The whole sum that a loop begins, if all loops of it are among the names."""
+    match innermost(loop):
+        case loops_, guards, i.Accumulate() as step if {name for name, _ in loops_} <= set(names):
+            return Sum(loop, loops_, guards, step)
+        case _:
+            return None
+
+
+def terms(whole: Sum, most: int, around: tuple[i.Loop, ...]) -> i.Block | None:
+    """A step for each iteration of a sum where these are few; with guards, where all of them hold,
+    the loops being left for the others.
+
+    None where guards depend on elements, or vary in the loop right around: there would be a test
+    for each of its iterations.
+    """
+    if prod(extent for _, extent in whole.loops) > most:
+        return None
+    if around and around[-1].index in names_in(whole.guards):
+        return None
+    extents = {each.index: known for each in around if (known := loop_range(each))}
+    tests = everywhere(whole.guards, whole.loops, extents)
+    if tests is None:
+        return None
+    indices = [name for name, _ in whole.loops]
+    places = combinations(*(range(extent) for _, extent in whole.loops))
+    values = (dict(zip(indices, map(i.Const, place), strict=True)) for place in places)
+    steps = tuple(each for at in values for each in tidied((substitute(whole.step, {**at}),)))
+    return (i.If(conjunction(tests), steps, (whole.loop,), whole.loop.span),) if tests else steps
 
 
 def written_out(loop: i.Loop, size: int, used: set[str]) -> i.Block:

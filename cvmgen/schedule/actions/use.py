@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -18,6 +20,12 @@ def fuse(subject: Subject, use: Use) -> Subject:
     """What a nest does to each element is done where the element is made; it is not stored first.
 
     Legal for a nest that computes each element by itself, once for every element of those that
-    another nest stores at one place; others stay. Models alone have nests beside each other.
+    another nest stores at one place; others stay. Models alone have nests beside each other, and
+    join them before layouts are chosen: what is left here has no such nest.
     """
-    use.refuse(f"an operator's nests stand alone ({subject.place})", "nests of models are fused")
+    if any(isinstance(each, (i.Accumulate, i.Break, i.Sort)) for each in walk(subject.body)):
+        use.refuse(
+            f"only what goes element by element can join what makes its elements ({subject.place})",
+            "fuse nests of the class elementwise",
+        )
+    return subject

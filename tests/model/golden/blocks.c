@@ -99,7 +99,8 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[336];
         int64_t starts[21];
-        for (int64_t x = 0; x < 21; ++x) starts[x] = 207 * y + 9 * x;
+        for (int64_t x = 0; x < 21; ++x)
+            starts[x] = 207 * y + 9 * x;
         const cvmgen_tile tile = {.x = data, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 7, .panels = weight1_panels,
                                   .totals = totals, .step = 16, .row_count = 21,
@@ -158,7 +159,8 @@ static void relu18_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[272];
         int64_t starts[17];
-        for (int64_t x = 0; x < 17; ++x) starts[x] = 253 * y + 11 * x + 517;
+        for (int64_t x = 0; x < 17; ++x)
+            starts[x] = 253 * y + 11 * x + 517;
         const cvmgen_tile tile = {.x = relu9, .rows = starts, .runs = runs, .run_count = 9,
                                   .run_quads = 3, .panels = weight10_panels,
                                   .totals = totals, .step = 16, .row_count = 17,
@@ -211,7 +213,8 @@ static void head1_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[352];
         int64_t starts[22];
-        for (int64_t x = 0; x < 22; ++x) starts[x] = 759 * y + 11 * x;
+        for (int64_t x = 0; x < 22; ++x)
+            starts[x] = 759 * y + 11 * x;
         const cvmgen_tile tile = {.x = relu9, .rows = starts, .runs = runs, .run_count = 2,
                                   .run_quads = 6, .panels = weight19_panels,
                                   .totals = totals, .step = 22, .row_count = 22,
@@ -268,15 +271,15 @@ static void relu36_step_part(const void *context, int64_t low, int64_t high) {
         const int64_t y = at / 3, x_block = at % 3;
         _Alignas(64) int32_t totals[7280];
         int64_t starts[7];
-        for (int64_t x = 0; x < cvmgen_min_i64(7, 17 - 7 * x_block); ++x) starts[x] = 221 * y + 13
-            * (7 * x_block + x);
+        for (int64_t x = 0, x_end = cvmgen_min_i64(7, 17 - 7 * x_block); x < x_end; ++x)
+            starts[x] = 221 * y + 13 * (7 * x_block + x);
         const cvmgen_tile tile = {.x = relu18, .rows = starts, .runs = runs, .run_count = 1,
                                   .run_quads = 4, .panels = weight28_panels,
                                   .totals = totals, .step = 1040,
                                   .row_count = cvmgen_min_i64(7, 17 - 7 * x_block),
                                   .panel_count = 65, .turned = false};
         cvmgen_run_tile(&tile);
-        for (int64_t x = 0; x < cvmgen_min_i64(7, 17 - 7 * x_block); ++x) {
+        for (int64_t x = 0, x_end = cvmgen_min_i64(7, 17 - 7 * x_block); x < x_end; ++x) {
             CVMGEN_APART
             for (int64_t oc = 0; oc < 1040; ++oc) {
                 const int32_t total = totals[1040 * x + oc];
@@ -286,8 +289,8 @@ static void relu36_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift34 = ((broadcast_mul33 >> 16) + 1) >> 1;
                 const int32_t cvm_clip35 = cvm_right_shift34;
                 const int32_t relu36_2 = cvmgen_max_i32(0, cvm_clip35);
-                relu36[17680 * y + 1040 * (7 * x_block + x) + oc] = (int8_t)relu36_2;
-                head0[102 * oc + 17 * y + (7 * x_block + x)] = relu36_2;
+                relu36[17680 * y + 7280 * x_block + 1040 * x + oc] = (int8_t)relu36_2;
+                head0[102 * oc + 17 * y + 7 * x_block + x] = relu36_2;
             }
         }
     }
@@ -305,16 +308,17 @@ STEP
 static void flatten38_step(const int8_t *restrict relu36, uint8_t *restrict flatten38) {
     /* max37: cvm.max, family reduce line 16 */
     /* flatten38: cvm.batch_flatten, line 5 */
-    int32_t largests[1040];
-    for (int64_t d1 = 0; d1 < 1040; ++d1) largests[d1] = INT32_MIN;
+    int32_t largest[1040];
+    for (int64_t d1 = 0; d1 < 1040; ++d1)
+        largest[d1] = INT32_MIN;
     for (int64_t d2 = 0; d2 < 6; ++d2) {
         for (int64_t d3 = 0; d3 < 17; ++d3) {
             for (int64_t d1 = 0; d1 < 1040; ++d1)
-                largests[d1] = cvmgen_max_i32(largests[d1], relu36[17680 * d2 + 1040 * d3 + d1]);
+                largest[d1] = cvmgen_max_i32(largest[d1], relu36[17680 * d2 + 1040 * d3 + d1]);
         }
     }
     for (int64_t d1 = 0; d1 < 1040; ++d1)
-        flatten38[d1] = (uint8_t)(largests[d1] + 128);
+        flatten38[d1] = (uint8_t)(largest[d1] + 128);
 }
 
 typedef struct head2_step_part_call {
@@ -332,7 +336,8 @@ static void head2_step_part(const void *context, int64_t low, int64_t high) {
     static const int64_t runs[1] = {0};
     for (int64_t j_block = low; j_block < high; ++j_block) {
         _Alignas(64) int32_t totals[64];
-        const int64_t starts[1] = {0};
+        int64_t starts[1];
+        starts[0] = 0;
         const cvmgen_tile tile = {.x = flatten38, .rows = starts, .runs = runs,
                                   .run_count = 1, .run_quads = 260,
                                   .panels = weight39_panels + 66816 * j_block,
@@ -341,7 +346,7 @@ static void head2_step_part(const void *context, int64_t low, int64_t high) {
                                   .turned = false};
         cvmgen_run_tile(&tile);
         CVMGEN_APART
-        for (int64_t j = 0; j < cvmgen_min_i64(64, 203 - 64 * j_block); ++j) {
+        for (int64_t j = 0, j_end = cvmgen_min_i64(64, 203 - 64 * j_block); j < j_end; ++j) {
             const int32_t total = totals[j];
             head2[64 * j_block + j] = total;
         }

@@ -37,7 +37,6 @@ static void abs1_step(const int8_t *restrict given, int8_t *restrict abs1) {
     }
 }
 
-STEP
 static void get_valid_counts2_V_length_step(const int8_t *restrict abs1,
                                             int64_t *restrict get_valid_counts2_V,
                                             int64_t *restrict get_valid_counts2_V_length) {
@@ -71,7 +70,6 @@ static void get_valid_counts2_2_step(const int8_t *restrict abs1,
     }
 }
 
-STEP
 static void head1_step(const int8_t *restrict get_valid_counts2_2,
                        int32_t *restrict get_valid_counts3,
                        int64_t *restrict get_valid_counts3_V, int32_t *restrict head1) {
@@ -90,7 +88,6 @@ static void head1_step(const int8_t *restrict get_valid_counts2_2,
     }
 }
 
-STEP
 static void non_max_suppression4_I_spare_step(const int8_t *restrict get_valid_counts2_2,
                                               const int32_t *restrict get_valid_counts3,
                                               int64_t *restrict non_max_suppression4_I,
@@ -111,7 +108,6 @@ static void non_max_suppression4_I_spare_step(const int8_t *restrict get_valid_c
     }
 }
 
-STEP
 static void non_max_suppression4_U_length_step(const int8_t *restrict get_valid_counts2_2,
                                                const int32_t *restrict get_valid_counts3,
                                                const int64_t *restrict non_max_suppression4_I,

@@ -91,7 +91,8 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
         const int64_t n = at / 7, y = at % 7;
         _Alignas(64) int32_t totals[144];
         int64_t starts[9];
-        for (int64_t x = 0; x < 9; ++x) starts[x] = 495 * n + 66 * y + 3 * x;
+        for (int64_t x = 0; x < 9; ++x)
+            starts[x] = 495 * n + 66 * y + 3 * x;
         const cvmgen_tile tile = {.x = data, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 3, .panels = weight1_panels,
                                   .totals = totals, .step = 16, .row_count = 9,
@@ -148,7 +149,8 @@ static void relu17_step_part(const void *context, int64_t low, int64_t high) {
         const int64_t oc = at / 9 / 2, n = at / 9 % 2, y = at % 9;
         _Alignas(64) int32_t totals[112];
         int64_t starts[7];
-        for (int64_t x = 0; x < 7; ++x) starts[x] = 792 * n + 72 * y + 8 * x + 4 * oc;
+        for (int64_t x = 0; x < 7; ++x)
+            starts[x] = 792 * n + 72 * y + 8 * x + 4 * oc;
         const cvmgen_tile tile = {.x = relu9, .rows = starts, .runs = runs, .run_count = 9,
                                   .run_quads = 1, .panels = weight10_panels + 640 * oc,
                                   .totals = totals, .step = 16, .row_count = 7,
@@ -219,14 +221,15 @@ static void relu26_step_part(const void *context, int64_t low, int64_t high) {
                     + 128);
             }
         } else {
-            int32_t totals[12];
-            for (int64_t oc = 0; oc < 12; ++oc) totals[oc] = 0;
+            int32_t total[12];
+            for (int64_t oc = 0; oc < 12; ++oc)
+                total[oc] = 0;
             for (int64_t ki = 0; ki < 3; ++ki) {
                 if (0 <= y - 1 + ki * 2 && y - 1 + ki * 2 < 9) {
                     for (int64_t kj = 0; kj < 3; ++kj) {
                         if (0 <= x - 1 + kj && x - 1 + kj < 7) {
                             for (int64_t oc = 0; oc < 12; ++oc)
-                                totals[oc] += relu17[756 * n + 168 * ki + 84 * y + 12 * x + 12 * kj
+                                total[oc] += relu17[756 * n + 168 * ki + 84 * y + 12 * x + 12 * kj
                                     + oc - 96] * weight18[36 * ki + 12 * kj + oc];
                         }
                     }
@@ -234,7 +237,7 @@ static void relu26_step_part(const void *context, int64_t low, int64_t high) {
             }
             CVMGEN_APART
             for (int64_t oc = 0; oc < 12; ++oc) {
-                const int32_t conv2d20 = totals[oc] + weight19[oc];
+                const int32_t conv2d20 = total[oc] + weight19[oc];
                 const int32_t cvm_right_shift21 = ((conv2d20 >> 4) + 1) >> 1;
                 const int32_t broadcast_mul23 = cvm_right_shift21 * weight22[oc];
                 const int32_t cvm_right_shift24 = ((broadcast_mul23 >> 16) + 1) >> 1;
@@ -278,7 +281,8 @@ static void cvm_clip34_step_part(const void *context, int64_t low, int64_t high)
         const int64_t n = at / 7, y = at % 7;
         _Alignas(64) int32_t totals[224];
         int64_t starts[7];
-        for (int64_t x = 0; x < 7; ++x) starts[x] = 588 * n + 84 * y + 12 * x;
+        for (int64_t x = 0; x < 7; ++x)
+            starts[x] = 588 * n + 84 * y + 12 * x;
         const cvmgen_tile tile = {.x = relu26, .rows = starts, .runs = runs, .run_count = 1,
                                   .run_quads = 3, .panels = weight27_panels,
                                   .totals = totals, .step = 32, .row_count = 7,
@@ -333,13 +337,14 @@ static void max_pool2d35_step_part(const void *context, int64_t low, int64_t hig
                 max_pool2d35[240 * n + 60 * y + 20 * x + c] = (int8_t)largest;
             }
         } else {
-            int32_t largests[20];
-            for (int64_t c = 0; c < 20; ++c) largests[c] = INT32_MIN;
+            int32_t largest[20];
+            for (int64_t c = 0; c < 20; ++c)
+                largest[c] = INT32_MIN;
             for (int64_t i = 0; i < 3; ++i) {
                 if (0 <= y * 2 - 1 + i && y * 2 - 1 + i < 7) {
                     for (int64_t j = 0; j < 2; ++j) {
                         for (int64_t c = 0; c < 20; ++c)
-                            largests[c] = cvmgen_max_i32(largests[c],
+                            largest[c] = cvmgen_max_i32(largest[c],
                                 cvm_clip34[980 * n + 280 * y + 140 * i + 40 * x + 20 * j + c
                                 - 140]);
                     }
@@ -347,7 +352,7 @@ static void max_pool2d35_step_part(const void *context, int64_t low, int64_t hig
             }
             CVMGEN_APART
             for (int64_t c = 0; c < 20; ++c)
-                max_pool2d35[240 * n + 60 * y + 20 * x + c] = (int8_t)largests[c];
+                max_pool2d35[240 * n + 60 * y + 20 * x + c] = (int8_t)largest[c];
         }
     }
 }

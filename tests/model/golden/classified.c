@@ -79,7 +79,8 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[192];
         int64_t starts[6];
-        for (int64_t x = 0; x < 6; ++x) starts[x] = 78 * y + 6 * x;
+        for (int64_t x = 0; x < 6; ++x)
+            starts[x] = 78 * y + 6 * x;
         const cvmgen_tile tile = {.x = data, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 3, .panels = weight1_panels,
                                   .totals = totals, .step = 32, .row_count = 6,
@@ -150,14 +151,15 @@ static void relu18_step_part(const void *context, int64_t low, int64_t high) {
                 relu18[144 * y + 24 * x + oc] = (int8_t)cvmgen_max_i32(0, cvm_clip17);
             }
         } else {
-            int32_t totals[24];
-            for (int64_t oc = 0; oc < 24; ++oc) totals[oc] = 0;
+            int32_t total[24];
+            for (int64_t oc = 0; oc < 24; ++oc)
+                total[oc] = 0;
             for (int64_t ki = 0; ki < 3; ++ki) {
                 if (0 <= y - 1 + ki && y - 1 + ki < 8) {
                     for (int64_t kj = 0; kj < 3; ++kj) {
                         if (0 <= x - 1 + kj && x - 1 + kj < 6) {
                             for (int64_t oc = 0; oc < 24; ++oc)
-                                totals[oc] += relu9[144 * y + 144 * ki + 24 * x + 24 * kj + oc
+                                total[oc] += relu9[144 * y + 144 * ki + 24 * x + 24 * kj + oc
                                     - 168] * weight10[72 * ki + 24 * kj + oc];
                         }
                     }
@@ -165,7 +167,7 @@ static void relu18_step_part(const void *context, int64_t low, int64_t high) {
             }
             CVMGEN_APART
             for (int64_t oc = 0; oc < 24; ++oc) {
-                const int32_t conv2d12 = totals[oc] + weight11[oc];
+                const int32_t conv2d12 = total[oc] + weight11[oc];
                 const int32_t cvm_right_shift13 = ((conv2d12 >> 4) + 1) >> 1;
                 const int32_t broadcast_mul15 = cvm_right_shift13 * weight14[oc];
                 const int32_t cvm_right_shift16 = ((broadcast_mul15 >> 16) + 1) >> 1;
@@ -196,13 +198,11 @@ static void flatten20_step_part(const void *context, int64_t low, int64_t high) 
     /* flatten20: cvm.batch_flatten, line 5 */
     for (int64_t at = low; at < high; ++at) {
         const int64_t c = at / 4, y = at % 4;
+        CVMGEN_APART
         for (int64_t x = 0; x < 3; ++x) {
-            int32_t largest = INT32_MIN;
-            for (int64_t i = 0; i < 2; ++i) {
-                for (int64_t j = 0; j < 2; ++j)
-                    largest = cvmgen_max_i32(largest,
-                        relu18[288 * y + 144 * i + 48 * x + 24 * j + c]);
-            }
+            const int32_t largest = cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(relu18[288 * y
+                + 48 * x + c], relu18[288 * y + 48 * x + c + 24]),
+                relu18[288 * y + 48 * x + c + 144]), relu18[288 * y + 48 * x + c + 168]);
             flatten20[12 * c + 3 * y + x] = (uint8_t)(largest + 128);
         }
     }
@@ -229,7 +229,8 @@ static void head_step_part(const void *context, int64_t low, int64_t high) {
     static const int64_t runs[1] = {0};
     for (int64_t j_block = low; j_block < high; ++j_block) {
         _Alignas(64) int32_t totals[64];
-        const int64_t starts[1] = {0};
+        int64_t starts[1];
+        starts[0] = 0;
         const cvmgen_tile tile = {.x = flatten20, .rows = starts, .runs = runs,
                                   .run_count = 1, .run_quads = 72,
                                   .panels = weight21_panels + 18688 * j_block,
@@ -238,7 +239,7 @@ static void head_step_part(const void *context, int64_t low, int64_t high) {
                                   .turned = false};
         cvmgen_run_tile(&tile);
         CVMGEN_APART
-        for (int64_t j = 0; j < cvmgen_min_i64(64, 70 - 64 * j_block); ++j) {
+        for (int64_t j = 0, j_end = cvmgen_min_i64(64, 70 - 64 * j_block); j < j_end; ++j) {
             const int32_t total = totals[j];
             const int32_t cvm_right_shift23 = cvmgen_max_i32(-127,
                 cvmgen_min_i32(((total >> 10) + 1) >> 1, 127));

@@ -38,11 +38,9 @@ static void flatten2_step(const int8_t *restrict data, uint8_t *restrict flatten
     /* flatten2: cvm.batch_flatten, line 5 */
     for (int64_t y = 0; y < 18; ++y) {
         for (int64_t x = 0; x < 3; ++x) {
-            int32_t largest = INT32_MIN;
-            for (int64_t i = 0; i < 2; ++i) {
-                for (int64_t j = 0; j < 2; ++j)
-                    largest = cvmgen_max_i32(largest, data[12 * y + 6 * i + 2 * x + j]);
-            }
+            const int32_t largest = cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(data[12 * y + 2
+                * x], data[12 * y + 2 * x + 1]), data[12 * y + 2 * x + 6]),
+                data[12 * y + 2 * x + 7]);
             flatten2[3 * y + x] = (uint8_t)(largest + 128);
         }
     }
@@ -59,7 +57,8 @@ static void cvm_lut8_step(const uint8_t *restrict flatten2,
     static const int64_t runs[1] = {0};
     _Alignas(64) int32_t totals[96];
     int64_t starts[3];
-    for (int64_t i = 0; i < 3; ++i) starts[i] = 18 * i;
+    for (int64_t i = 0; i < 3; ++i)
+        starts[i] = 18 * i;
     const cvmgen_tile tile = {.x = flatten2, .rows = starts, .runs = runs,
                               .run_count = 1, .run_quads = 5, .panels = weight3_panels,
                               .totals = totals, .step = 32, .row_count = 3,
@@ -114,9 +113,13 @@ STEP
 static void head1_step(const int32_t *restrict broadcast_add12, int32_t *restrict head1) {
     /* max15: cvm.max, family reduce line 21 */
     for (int64_t d0 = 0; d0 < 3; ++d0) {
-        int32_t largest = INT32_MIN;
-        for (int64_t d1 = 0; d1 < 10; ++d1)
-            largest = cvmgen_max_i32(largest, broadcast_add12[10 * d0 + d1]);
+        const int32_t largest =
+            cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(broadcast_add12[10
+            * d0], broadcast_add12[10 * d0 + 1]), broadcast_add12[10 * d0 + 2]),
+            broadcast_add12[10 * d0 + 3]), broadcast_add12[10 * d0 + 4]),
+            broadcast_add12[10 * d0 + 5]), broadcast_add12[10 * d0 + 6]),
+            broadcast_add12[10 * d0 + 7]), broadcast_add12[10 * d0 + 8]),
+            broadcast_add12[10 * d0 + 9]);
         head1[d0] = largest;
     }
 }

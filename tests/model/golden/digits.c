@@ -56,7 +56,8 @@ static void relu0_step(const int16_t *restrict bias0, const uint8_t *restrict da
     for (int64_t y = 0; y < 8; ++y) {
         _Alignas(64) int32_t totals[128];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 10 * y + x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 10 * y + x;
         const cvmgen_tile tile = {.x = data, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 1, .panels = weight0_panels,
                                   .totals = totals, .step = 16, .row_count = 8,
@@ -110,7 +111,8 @@ static void relu1_step(const int16_t *restrict bias1, const int16_t *restrict fa
     for (int64_t y = 0; y < 4; ++y) {
         _Alignas(64) int32_t totals[128];
         int64_t starts[4];
-        for (int64_t x = 0; x < 4; ++x) starts[x] = 96 * y + 16 * x;
+        for (int64_t x = 0; x < 4; ++x)
+            starts[x] = 96 * y + 16 * x;
         const cvmgen_tile tile = {.x = pool0, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12, .panels = weight1_panels,
                                   .totals = totals, .step = 32, .row_count = 4,
@@ -138,12 +140,9 @@ static void flat_step(const int8_t *restrict relu1, uint8_t *restrict flat) {
     for (int64_t c = 0; c < 32; ++c) {
         for (int64_t y = 0; y < 2; ++y) {
             for (int64_t x = 0; x < 2; ++x) {
-                int32_t largest = INT32_MIN;
-                for (int64_t i = 0; i < 2; ++i) {
-                    for (int64_t j = 0; j < 2; ++j)
-                        largest = cvmgen_max_i32(largest,
-                            relu1[256 * y + 128 * i + 64 * x + 32 * j + c]);
-                }
+                const int32_t largest = cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(relu1[256 * y
+                    + 64 * x + c], relu1[256 * y + 64 * x + c + 32]),
+                    relu1[256 * y + 64 * x + c + 128]), relu1[256 * y + 64 * x + c + 160]);
                 flat[4 * c + 2 * y + x] = (uint8_t)(largest + 128);
             }
         }
@@ -156,7 +155,8 @@ static void head_step(const int8_t *restrict bias_last, const uint8_t *restrict 
     /* sums: cvm.dense, line 8 */
     static const int64_t runs[1] = {0};
     _Alignas(64) int32_t totals[16];
-    const int64_t starts[1] = {0};
+    int64_t starts[1];
+    starts[0] = 0;
     const cvmgen_tile tile = {.x = flat, .rows = starts, .runs = runs, .run_count = 1,
                               .run_quads = 32, .panels = weight_last_panels,
                               .totals = totals, .step = 16, .row_count = 1,

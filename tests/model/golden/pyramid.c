@@ -104,7 +104,8 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[160];
         int64_t starts[10];
-        for (int64_t x = 0; x < 10; ++x) starts[x] = 36 * y + 3 * x;
+        for (int64_t x = 0; x < 10; ++x)
+            starts[x] = 36 * y + 3 * x;
         const cvmgen_tile tile = {.x = data, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 3, .panels = weight1_panels,
                                   .totals = totals, .step = 16, .row_count = 10,
@@ -167,14 +168,14 @@ static void head1_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[80];
         int64_t starts[5];
-        for (int64_t x = 0; x < 5; ++x) starts[x] = 132 * y + 12 * x;
+        for (int64_t x = 0; x < 5; ++x)
+            starts[x] = 132 * y + 12 * x;
         const cvmgen_tile tile = {.x = relu9, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 5, .panels = weight10_panels,
                                   .totals = totals, .step = 16, .row_count = 5,
                                   .panel_count = 1, .turned = false};
         cvmgen_run_tile(&tile);
         for (int64_t x = 0; x < 5; ++x) {
-            CVMGEN_APART
             for (int64_t oc = 0; oc < 10; ++oc) {
                 const int32_t total = totals[16 * x + oc];
                 const int32_t conv2d12 = total + weight11[oc];
@@ -230,7 +231,8 @@ static void head0_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[160];
         int64_t starts[10];
-        for (int64_t x = 0; x < 10; ++x) starts[x] = 160 * y + 16 * x;
+        for (int64_t x = 0; x < 10; ++x)
+            starts[x] = 160 * y + 16 * x;
         const cvmgen_tile tile = {.x = concatenate20, .rows = starts, .runs = runs,
                                   .run_count = 1, .run_quads = 4, .panels = weight21_panels,
                                   .totals = totals, .step = 16, .row_count = 10,

@@ -94,7 +94,8 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[128];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 40 * y + 4 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 40 * y + 4 * x;
         const cvmgen_tile tile = {.x = data, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 3, .panels = weight1_panels,
                                   .totals = totals, .step = 16, .row_count = 8,
@@ -156,7 +157,8 @@ static void relu18_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[128];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 160 * y + 16 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 160 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu9, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12, .panels = weight10_panels,
                                   .totals = totals, .step = 16, .row_count = 8,
@@ -222,7 +224,8 @@ static void relu29_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[128];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 160 * y + 16 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 160 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu18, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12, .panels = weight19_panels,
                                   .totals = totals, .step = 16, .row_count = 8,
@@ -287,7 +290,8 @@ static void relu38_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[128];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 160 * y + 16 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 160 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu29, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12, .panels = weight30_panels,
                                   .totals = totals, .step = 16, .row_count = 8,
@@ -350,7 +354,8 @@ static void cvm_clip48_step_part(const void *context, int64_t low, int64_t high)
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[128];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 160 * y + 16 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 160 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu38, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12, .panels = weight39_panels,
                                   .totals = totals, .step = 16, .row_count = 8,
@@ -407,7 +412,8 @@ static void relu56_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[128];
         int64_t starts[4];
-        for (int64_t x = 0; x < 4; ++x) starts[x] = 288 * y + 32 * x + 160;
+        for (int64_t x = 0; x < 4; ++x)
+            starts[x] = 288 * y + 32 * x + 160;
         const cvmgen_tile tile = {.x = cvm_clip48, .rows = starts, .runs = runs,
                                   .run_count = 1, .run_quads = 4, .panels = weight49_panels,
                                   .totals = totals, .step = 32, .row_count = 4,
@@ -463,7 +469,8 @@ static void head_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[128];
         int64_t starts[4];
-        for (int64_t x = 0; x < 4; ++x) starts[x] = 288 * y + 32 * x;
+        for (int64_t x = 0; x < 4; ++x)
+            starts[x] = 288 * y + 32 * x;
         const cvmgen_tile tile = {.x = cvm_clip48, .rows = starts, .runs = runs,
                                   .run_count = 3, .run_quads = 12,
                                   .panels = weight57_panels, .totals = totals, .step = 4,

@@ -138,7 +138,8 @@ static void relu19_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[32];
-        for (int64_t x = 0; x < 32; ++x) starts[x] = 102 * y + 3 * x;
+        for (int64_t x = 0; x < 32; ++x)
+            starts[x] = 102 * y + 3 * x;
         const cvmgen_tile tile = {.x = cvm_right_shift69, .rows = starts, .runs = runs,
                                   .run_count = 3, .run_quads = 3,
                                   .panels =
@@ -203,7 +204,8 @@ static void relu20_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[32];
-        for (int64_t x = 0; x < 32; ++x) starts[x] = 544 * y + 16 * x;
+        for (int64_t x = 0; x < 32; ++x)
+            starts[x] = 544 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu19, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12,
                                   .panels =
@@ -268,7 +270,8 @@ static void cvm_right_shift76_step_part(const void *context, int64_t low, int64_
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[32];
-        for (int64_t x = 0; x < 32; ++x) starts[x] = 544 * y + 16 * x;
+        for (int64_t x = 0; x < 32; ++x)
+            starts[x] = 544 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu20, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12,
                                   .panels = cifarresnetv20_stage1_conv1_weight_panels,
@@ -340,7 +343,8 @@ static void relu21_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[32];
-        for (int64_t x = 0; x < 32; ++x) starts[x] = 102 * y + 3 * x;
+        for (int64_t x = 0; x < 32; ++x)
+            starts[x] = 102 * y + 3 * x;
         const cvmgen_tile tile = {.x = cvm_right_shift69, .rows = starts, .runs = runs,
                                   .run_count = 3, .run_quads = 3,
                                   .panels = cifarresnetv20_conv0_weight_panels,
@@ -420,7 +424,8 @@ static void relu22_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[32];
-        for (int64_t x = 0; x < 32; ++x) starts[x] = 544 * y + 16 * x;
+        for (int64_t x = 0; x < 32; ++x)
+            starts[x] = 544 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu21, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12,
                                   .panels =
@@ -504,7 +509,8 @@ static void relu23_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[32];
-        for (int64_t x = 0; x < 32; ++x) starts[x] = 544 * y + 16 * x;
+        for (int64_t x = 0; x < 32; ++x)
+            starts[x] = 544 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu22, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12,
                                   .panels = cifarresnetv20_stage1_conv3_weight_panels,
@@ -586,7 +592,8 @@ static void relu24_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[32];
-        for (int64_t x = 0; x < 32; ++x) starts[x] = 544 * y + 16 * x;
+        for (int64_t x = 0; x < 32; ++x)
+            starts[x] = 544 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu23, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12,
                                   .panels =
@@ -670,7 +677,8 @@ static void relu25_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[32];
-        for (int64_t x = 0; x < 32; ++x) starts[x] = 544 * y + 16 * x;
+        for (int64_t x = 0; x < 32; ++x)
+            starts[x] = 544 * y + 16 * x;
         const cvmgen_tile tile = {.x = relu24, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12,
                                   .panels = cifarresnetv20_stage1_conv5_weight_panels,
@@ -749,7 +757,8 @@ static void relu26_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[16];
-        for (int64_t x = 0; x < 16; ++x) starts[x] = 1056 * y + 32 * x;
+        for (int64_t x = 0; x < 16; ++x)
+            starts[x] = 1056 * y + 32 * x;
         const cvmgen_tile tile = {.x = relu25, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 12,
                                   .panels =
@@ -813,7 +822,8 @@ static void cvm_right_shift95_step_part(const void *context, int64_t low, int64_
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[16];
-        for (int64_t x = 0; x < 16; ++x) starts[x] = 576 * y + 32 * x;
+        for (int64_t x = 0; x < 16; ++x)
+            starts[x] = 576 * y + 32 * x;
         const cvmgen_tile tile = {.x = relu26, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 24,
                                   .panels = cifarresnetv20_stage2_conv1_weight_panels,
@@ -884,7 +894,8 @@ static void relu27_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[16];
-        for (int64_t x = 0; x < 16; ++x) starts[x] = 1024 * y + 32 * x;
+        for (int64_t x = 0; x < 16; ++x)
+            starts[x] = 1024 * y + 32 * x;
         const cvmgen_tile tile = {.x = cvm_right_shift90, .rows = starts, .runs = runs,
                                   .run_count = 1, .run_quads = 4,
                                   .panels = cifarresnetv20_stage2_conv2_weight_panels,
@@ -965,7 +976,8 @@ static void relu28_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[16];
-        for (int64_t x = 0; x < 16; ++x) starts[x] = 576 * y + 32 * x;
+        for (int64_t x = 0; x < 16; ++x)
+            starts[x] = 576 * y + 32 * x;
         const cvmgen_tile tile = {.x = relu27, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 24,
                                   .panels =
@@ -1048,7 +1060,8 @@ static void relu29_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[16];
-        for (int64_t x = 0; x < 16; ++x) starts[x] = 576 * y + 32 * x;
+        for (int64_t x = 0; x < 16; ++x)
+            starts[x] = 576 * y + 32 * x;
         const cvmgen_tile tile = {.x = relu28, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 24,
                                   .panels = cifarresnetv20_stage2_conv4_weight_panels,
@@ -1130,7 +1143,8 @@ static void relu30_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[16];
-        for (int64_t x = 0; x < 16; ++x) starts[x] = 576 * y + 32 * x;
+        for (int64_t x = 0; x < 16; ++x)
+            starts[x] = 576 * y + 32 * x;
         const cvmgen_tile tile = {.x = relu29, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 24,
                                   .panels =
@@ -1214,7 +1228,8 @@ static void relu31_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[16];
-        for (int64_t x = 0; x < 16; ++x) starts[x] = 576 * y + 32 * x;
+        for (int64_t x = 0; x < 16; ++x)
+            starts[x] = 576 * y + 32 * x;
         const cvmgen_tile tile = {.x = relu30, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 24,
                                   .panels = cifarresnetv20_stage2_conv6_weight_panels,
@@ -1294,7 +1309,8 @@ static void relu32_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 1088 * y + 64 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 1088 * y + 64 * x;
         const cvmgen_tile tile = {.x = relu31, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 24,
                                   .panels =
@@ -1354,7 +1370,8 @@ static void cvm_right_shift115_step_part(const void *context, int64_t low, int64
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 640 * y + 64 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 640 * y + 64 * x;
         const cvmgen_tile tile = {.x = relu32, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 48,
                                   .panels = cifarresnetv20_stage3_conv1_weight_panels,
@@ -1427,7 +1444,8 @@ static void relu33_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 1024 * y + 64 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 1024 * y + 64 * x;
         const cvmgen_tile tile = {.x = cvm_right_shift109, .rows = starts, .runs = runs,
                                   .run_count = 1, .run_quads = 8,
                                   .panels = cifarresnetv20_stage3_conv2_weight_panels,
@@ -1515,7 +1533,8 @@ static void relu34_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 640 * y + 64 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 640 * y + 64 * x;
         const cvmgen_tile tile = {.x = relu33, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 48,
                                   .panels =
@@ -1598,7 +1617,8 @@ static void relu35_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 640 * y + 64 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 640 * y + 64 * x;
         const cvmgen_tile tile = {.x = relu34, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 48,
                                   .panels = cifarresnetv20_stage3_conv4_weight_panels,
@@ -1682,7 +1702,8 @@ static void relu36_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 640 * y + 64 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 640 * y + 64 * x;
         const cvmgen_tile tile = {.x = relu35, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 48,
                                   .panels =
@@ -1760,7 +1781,8 @@ static void relu37_step_part(const void *context, int64_t low, int64_t high) {
     for (int64_t y = low; y < high; ++y) {
         _Alignas(64) int32_t totals[512];
         int64_t starts[8];
-        for (int64_t x = 0; x < 8; ++x) starts[x] = 640 * y + 64 * x;
+        for (int64_t x = 0; x < 8; ++x)
+            starts[x] = 640 * y + 64 * x;
         const cvmgen_tile tile = {.x = relu36, .rows = starts, .runs = runs, .run_count = 3,
                                   .run_quads = 48,
                                   .panels = cifarresnetv20_stage3_conv6_weight_panels,
@@ -1817,16 +1839,17 @@ static void flatten3_step(const int8_t *restrict relu37, uint8_t *restrict flatt
     /* cvm_right_shift134: cvm.cvm_right_shift, line 8 */
     /* flatten2: cvm.batch_flatten, line 5 */
     /* flatten3: cvm.batch_flatten, line 5 */
-    int32_t totals[64];
-    for (int64_t d1 = 0; d1 < 64; ++d1) totals[d1] = 0;
+    int32_t total[64];
+    for (int64_t d1 = 0; d1 < 64; ++d1)
+        total[d1] = 0;
     for (int64_t d2 = 0; d2 < 8; ++d2) {
         for (int64_t d3 = 0; d3 < 8; ++d3) {
             for (int64_t d1 = 0; d1 < 64; ++d1)
-                totals[d1] += relu37[512 * d2 + 64 * d3 + d1];
+                total[d1] += relu37[512 * d2 + 64 * d3 + d1];
         }
     }
     for (int64_t d1 = 0; d1 < 64; ++d1) {
-        const int32_t cvm_right_shift132 = cvmgen_min_i32((totals[d1] + 1) >> 1, 2047);
+        const int32_t cvm_right_shift132 = cvmgen_min_i32((total[d1] + 1) >> 1, 2047);
         const int32_t broadcast_mul104 = cvm_right_shift132 * 508302;
         const int32_t cvm_right_shift133 = cvmgen_min_i32(((broadcast_mul104 >> 21) + 1) >> 1, 127);
         const int32_t broadcast_mul105 = cvm_right_shift133 * 127;
@@ -1847,7 +1870,8 @@ static void head_step(const int16_t *restrict cifarresnetv20_dense0_bias,
     /* cvm_right_shift135: cvm.cvm_right_shift, line 8 */
     static const int64_t runs[1] = {0};
     _Alignas(64) int32_t totals[16];
-    const int64_t starts[1] = {0};
+    int64_t starts[1];
+    starts[0] = 0;
     const cvmgen_tile tile = {.x = flatten3, .rows = starts, .runs = runs,
                               .run_count = 1, .run_quads = 16,
                               .panels = cifarresnetv20_dense0_weight_panels,

@@ -56,15 +56,17 @@ static void cvm_right_shift4_step_part(const void *context, int64_t low, int64_t
     /* cvm_right_shift4: cvm.cvm_right_shift, line 8 */
     for (int64_t at = low; at < high; ++at) {
         const int64_t oc = at / 7, y = at % 7;
-        int32_t totals[7];
-        for (int64_t x = 0; x < 7; ++x) totals[x] = 0;
+        int32_t total[7];
+        for (int64_t x = 0; x < 7; ++x)
+            total[x] = 0;
         for (int64_t ic = 0; ic < 5; ++ic) {
             for (int64_t ki = 0; ki < 3; ++ki) {
                 if (0 <= y - 1 + ki && y - 1 + ki < 7) {
                     for (int64_t kj = 0; kj < 3; ++kj) {
-                        for (int64_t x = cvmgen_max_i64(0, 1 - kj),
-                            x_end = cvmgen_min_i64(7, 8 - kj); x < x_end; ++x)
-                            totals[x] += data[49 * ic + 7 * y + 7 * ki + x + kj - 8]
+                        const int64_t x_low = cvmgen_max_i64(0, 1 - kj);
+                        const int64_t x_high = cvmgen_min_i64(7, 8 - kj);
+                        for (int64_t x = x_low; x < x_high; ++x)
+                            total[x] += data[49 * ic + 7 * y + 7 * ki + x + kj - 8]
                                 * weight1[45 * oc + 9 * ic + 3 * ki + kj];
                     }
                 }
@@ -72,7 +74,7 @@ static void cvm_right_shift4_step_part(const void *context, int64_t low, int64_t
         }
         CVMGEN_APART
         for (int64_t x = 0; x < 7; ++x) {
-            const int32_t conv2d3 = totals[x] + weight2[oc];
+            const int32_t conv2d3 = total[x] + weight2[oc];
             cvm_right_shift4[49 * oc + 7 * y + x] = (int16_t)cvmgen_max_i32(-8191,
                 cvmgen_min_i32(((conv2d3 >> 11) + 1) >> 1, 8191));
         }
@@ -101,20 +103,21 @@ static void head0_step_part(const void *context, int64_t low, int64_t high) {
     /* abs7: cvm.abs, line 5 */
     for (int64_t at = low; at < high; ++at) {
         const int64_t oc = at / 6, y = at % 6;
-        int32_t totals[6];
-        for (int64_t x = 0; x < 6; ++x) totals[x] = 0;
+        int32_t total[6];
+        for (int64_t x = 0; x < 6; ++x)
+            total[x] = 0;
         for (int64_t ic = 0; ic < 17; ++ic) {
             for (int64_t ki = 0; ki < 2; ++ki) {
                 for (int64_t kj = 0; kj < 2; ++kj) {
                     for (int64_t x = 0; x < 6; ++x)
-                        totals[x] += cvm_right_shift4[49 * ic + 7 * y + 7 * ki + x + kj]
+                        total[x] += cvm_right_shift4[49 * ic + 7 * y + 7 * ki + x + kj]
                             * weight5[68 * oc + 4 * ic + 2 * ki + kj];
                 }
             }
         }
         CVMGEN_APART
         for (int64_t x = 0; x < 6; ++x) {
-            const int32_t abs7 = totals[x] >= 0 ? totals[x] : -totals[x];
+            const int32_t abs7 = total[x] >= 0 ? total[x] : -total[x];
             head0[36 * oc + 6 * y + x] = abs7;
         }
     }

@@ -1,0 +1,172 @@
+"""Steps as C: the function of a kernel as its schedule leaves it, and those of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
+from cvmgen.emit.c_parts import Frame, PartPrinter, without_parts
+from cvmgen.emit.c_shares import call_name
+from cvmgen.emit.c_text import signature, versions, wrapped_list
+from cvmgen.emit.wrap import wrap_c
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import read_tensors, stored_tensors
+from cvmgen.ir.visit import walk
+from cvmgen.known.known_types import Elements
+from cvmgen.schedule.measures import parallel
+from cvmgen.spec.formula import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A kernel as C; its parameters are tensors of the model in their order."""
+
+    name: str
+    tensors: tuple[str, ...]
+    text: str
+    told: tuple[str, ...]  # what its schedule decided, for people
+    shared: bool  # by threads
+
+
+def step_text(
+    name: str,
+    tensors: Mapping[str, str],
+    comments: Sequence[str],
+    operator: Operator,
+    front: i.Block,
+    body: i.Block,
+) -> str:
+    """The function of a step, behind those of its parts: `tensors` are its parameters with what
+    they point to, and `front` are statements that no part has."""
+    frame = Frame(name, "", tuple(comments), "restrict", tensors, lambda _: [], lambda _: [])
+    printer = StepPrinter(i.Program(operator, (), ()), (*front, *body), frame)
+    lines = [*printer.tables(body), *printer.block(front), *printer.block(body)]
+    if not alone_in_parts(body):
+        lines = [*map(comment, comments), *lines]
+    parameters = [f"{kind} *restrict {identifier(each)}" for each, kind in tensors.items()]
+    head = [*step_versions(without_parts(body)), *head_lines(f"static void {name}(", parameters)]
+    whole = "\n".join([*head, *wrap_c(indent(lines)), "}"])
+    return "\n\n".join([*printer.functions, whole])
+
+
+def alone_in_parts(body: i.Block) -> bool:
+    """Whether all that a step does is done by the parts of one loop."""
+    match body:
+        case (i.Loop(parallel=count),):
+            return count > 0
+        case _:
+            return False
+
+
+def step_versions(body: i.Block) -> list[str]:
+    """What stands in front of a function with loops for vector instructions."""
+    return ["STEP"] if versions(body) else []
+
+
+class StepPrinter(PartPrinter):
+    """Statements of a step. A model's threads are its own, and its processor is chosen by compilers
+    for whole functions."""
+
+    def statement(self, statement: i.Stmt) -> list[str]:
+        if isinstance(statement, i.Tile):
+            return self.tile(statement)
+        return super().statement(statement)
+
+    def apart(self, loop: i.Loop) -> bool:
+        """Local arrays are other memory, too: compilers do not see it of those that tiles fill."""
+        read, written = read_tensors(loop), stored_tensors(loop)
+        return bool(loop.vector and written - self.arrays and read - written)
+
+    def array(self, array: i.Array) -> str:
+        """Totals of tiles are vectors."""
+        text = f"{MACHINE_TYPES[array.type]} {identifier(array.name)}[{array.length}];"
+        totals = {each.totals.tensor for each in walk(self.body) if isinstance(each, i.Tile)}
+        return f"_Alignas(64) {text}" if array.name in totals else text
+
+    def run(self, run: i.Copy | i.Fill) -> list[str]:
+        """A border of bytes."""
+        if not isinstance(run, i.Fill):
+            return super().run(run)
+        return [
+            f"memset({self.behind(run.target)}, {self.expr(run.value)}, {self.expr(run.count)});"
+        ]
+
+    def behind(self, place: i.Load) -> str:
+        """A pointer to an element."""
+        name = identifier(place.tensor)
+        return name if place.offset == i.Const(0) else f"{name} + {self.expr(place.offset, 9)}"
+
+    def tables(self, body: i.Block) -> list[str]:
+        """Where the runs of tiles begin, but for those in parts."""
+        tiles = (each for each in walk(without_parts(body)) if isinstance(each, i.Tile))
+        return [line for each in tiles for line in table(each)]
+
+    def tile(self, tile: i.Tile) -> list[str]:
+        members = {
+            "x": self.behind(tile.data),
+            "rows": self.behind(tile.rows),
+            "runs": identifier(tile.table),
+            "run_count": str(len(tile.runs)),
+            "run_quads": str(tile.quads),
+            "panels": self.behind(tile.panels),
+            "totals": self.behind(tile.totals),
+            "step": str(tile.step),
+            "row_count": self.expr(tile.row_count),
+            "panel_count": self.expr(tile.panel_count),
+            "turned": str(tile.turned).lower(),
+        }
+        given = [f".{name} = {value}" for name, value in members.items()]
+        name = identifier(tile.name)
+        return [
+            *wrapped_list(f"const cvmgen_tile {name} = {{", given, "};", 84),
+            f"cvmgen_run_tile(&{name});",
+        ]
+
+    # -------------------------------------------------------- a loop in threads
+
+    def versions(self, body: i.Block) -> list[str]:
+        return step_versions(body)
+
+    def part(self, loop: i.Loop) -> list[str]:
+        return [*self.tables(loop.body), *super().part(loop)]
+
+    def given_to(self, part: str, call: str, values: Sequence[str]) -> list[str]:
+        return wrapped_list(f"const {call_name(part)} {call} = {{", list(values), "};", 92)
+
+    def share(self, loop: i.Loop, part: str, call: str) -> list[str]:
+        count = " * ".join(self.count(each, 10) for each in parallel(loop))
+        known = prod(map(known_count, parallel(loop)))
+        match loop.worth:
+            case i.Compare(left=i.Const(value=int(much)), right=i.Const(value=int(least))):
+                parts = str(max(2, much // least))
+            case _:
+                parts = str(known) if known else count
+        return [f"share({known or count}, {parts}, {part}, &{call});"]
+
+
+def known_count(loop: i.Loop) -> int:
+    """How many iterations a loop has; 0 where that is not known."""
+    match loop.low, loop.high:
+        case i.Const(value=int(low)), i.Const(value=int(high)):
+            return -(-(high - low) // loop.step)
+        case _:
+            return 0
+
+
+def table(tile: i.Tile) -> list[str]:
+    starts = list(map(str, tile.runs))
+    head = f"static const int64_t {identifier(tile.table)}[{len(starts)}] = {{"
+    return wrapped_list(head, starts, "};")
+
+
+def element_type(elements: Elements) -> str:
+    return MACHINE_TYPES[elements.type]
+
+
+def head_lines(head: str, parameters: Sequence[str]) -> list[str]:
+    """A function head; where its name is long, its parameters begin on the next line."""
+    if all(len(head) + len(each) < 96 for each in parameters):
+        return signature(head, list(parameters))
+    return [head, *wrapped_list(" " * 8, list(parameters), ") {")]
