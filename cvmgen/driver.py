@@ -20,7 +20,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
 from cvmgen.lower.ahead import reductions_ahead, reductions_ahead_in_threads
-from cvmgen.lower.all_entries import with_all_entries
 from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.eager import eager_loads
@@ -64,8 +63,7 @@ SHELTER: Passes = (("shelter", shelter),)
 # For numpy: reductions and multi-indices as they are.
 WHOLE_ARRAYS: Passes = (
     *STATEMENTS[:3],
-    ("entries", partial(with_all_entries, proof=CallProof)),
-    *SHELTER,
+    ("shelter", partial(shelter, bodies=True)),
 )
 OFFSETS: Passes = (
     ("offsets", find_offsets),

@@ -30,7 +30,6 @@ ABOUT: Mapping[str, str] = {
     "eager": "elements at the place of the loop are loaded before a choice between them",
     "flatten": "a box that every access walks whole is one flat loop",
     "host_values": "what nests need of lists is computed once a call",
-    "entries": "an entry that may not be in its list stays behind a test, whatever is around it",
     "shelter": "what the host computes for nests reads no entry that may not be in its list",
     "walks": "a box of open rank becomes rows and a strided run",
     "unfold_all": "comprehensions become loops that fill lists",

@@ -13,19 +13,26 @@ from cvmgen.inside.assumptions import within
 from cvmgen.inside.calls import CallProver
 from cvmgen.inside.knowledge import Knowledge
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import with_children
+from cvmgen.ir.uses import assigned, bound_in, names_in
+from cvmgen.ir.visit import rebuild, walk, with_children
+from cvmgen.lower.lift import of_nests
 
 
-def shelter(program: i.Program) -> i.Program:
-    """The program with host code of nests that reads no entry beyond the end of a list."""
-    return Shelter(program).run()
+def shelter(program: i.Program, *, bodies: bool = False) -> i.Program:
+    """The program with host code of nests that reads no entry beyond the end of a list.
+
+    With `bodies` so do nests by themselves, whatever conditions of a call stand around: for numpy,
+    which computes whole arrays for all elements.
+    """
+    return Shelter(program, bodies).run()
 
 
 class Shelter:
     """Walks host code in order; what the formula itself has there is tested already."""
 
-    def __init__(self, program: i.Program) -> None:
+    def __init__(self, program: i.Program, bodies: bool) -> None:
         self.program = program
+        self.bodies = bodies
         self.prover = CallProver(program)
         self.spans = {nest.span for nest in program.nests}
         self.cases: dict[int | None, Knowledge] = {}
@@ -36,11 +43,25 @@ class Shelter:
         return replace(self.program, prepare=prepare, nests=nests)
 
     def nest(self, nest: i.Nest) -> i.Nest:
-        if nest.each is None:
-            return nest
-        index, _, count = nest.each
-        at = self.prover.enter(self.cases[nest.case], i.Over(index, i.ZERO, count))
-        return replace(nest, prologue=self.block(nest.prologue, at)[0])
+        at = self.cases[nest.case]
+        if nest.each is not None:
+            index, _, count = nest.each
+            at = self.prover.enter(at, i.Over(index, i.ZERO, count))
+        prologue, at = self.block(nest.prologue, at)
+        body = self.alone(nest.body, at) if self.bodies else nest.body
+        return replace(nest, prologue=prologue, body=body)
+
+    def alone(self, body: i.Block, at: Knowledge) -> i.Block:
+        """Statements whose entries that the call alone decides are there by themselves."""
+        inner = assigned(body) | bound_in(body)
+
+        def change(node: i.Expr) -> i.Expr:
+            if not isinstance(node, i.Item) or names_in(node) & inner:
+                return node
+            return node if any(map(of_nests, walk(node))) else self.item(node, at)
+
+        found: i.Block = rebuild(body, change)
+        return found
 
     # -------------------------------------------------------- statements
 

@@ -7,7 +7,6 @@ pass is for where it is not for all targets:
   outputs that take computing, get names
 - lift (`lift.py`): the loop over a variadic input's tensors, and folds over host values, leave
   the nests
-- entries (`all_entries.py`): numpy: entries of lists that may not be there stay behind tests
 - unfold (`unfold.py`): reductions become loops with an accumulator, bindings locals
 - guards (`guards.py`): conditions and locals move out to where they belong
 - ahead (`ahead.py`): reductions that do not depend on a loop stand in front of it; in CUDA the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.driver import C_LIKE, lower
+from cvmgen.driver import C_LIKE, WHOLE_ARRAYS, lower
 from cvmgen.inside.checks import open_places
 from cvmgen.ir.text import program_text
 from cvmgen.lower.translate import translate
@@ -139,6 +139,15 @@ HOST = [
 def test_the_host_reads_what_is_there(equation: str, shown: str, why: str) -> None:
     items = f"{INPUTS}attr L : int list = ()\nattr c = 0\n{OUTPUT}{equation}"
     assert shown in program_text(lower(operator(items), C_LIKE)), why
+
+
+def test_whole_arrays_read_what_is_there() -> None:
+    """A condition of the call around an entry does not keep numpy from reading it."""
+    items = (
+        f"{INPUTS}attr L : int list = ()\nattr c = 0\n{OUTPUT}Y[i] = X[i] + L[1] if c > 0 else 0"
+    )
+    found = program_text(lower(operator(items), WHOLE_ARRAYS))
+    assert "(L[1] if 1 < len(L) else 0)" in found and "0 <= 1" not in found
 
 
 def test_one_tensor_of_several_at_a_time() -> None:
