@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from cvmgen.analysis.dependences import combined
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_shares import OWN, Member, call_name, part_function, part_name, places
@@ -15,7 +16,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import entry_at, extent
 from cvmgen.ir.uses import assigned, names_in, stored_tensors
 from cvmgen.ir.visit import fresh, replaced, walk
-from cvmgen.schedule.dependences import combined
 from cvmgen.schedule.measures import parallel
 
 LONG = 256  # elements

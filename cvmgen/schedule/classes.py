@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cvmgen.analysis import reductions
+from cvmgen.analysis import dependences, reductions
 from cvmgen.analysis.greedy import greedy
 from cvmgen.analysis.list_loops import selection
 from cvmgen.analysis.places import named_place
@@ -13,7 +13,6 @@ from cvmgen.analysis.tiling import find_contraction
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, carried, names_in, read_tensors
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.schedule import dependences
 from cvmgen.schedule.moves import move_of
 from cvmgen.schedule.subject import Roles, Subject
 from cvmgen.schedule.windows import find_windows

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NoReturn
 
+from cvmgen.analysis.dependences import steady_range
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import leaves
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.intrinsics import Intrinsic
 from cvmgen.schedule.mappings import MAPPINGS, SettingForm
 from cvmgen.schedule.subject import Subject

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import blocks
 from cvmgen.ir.uses import names_in, uses
 from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import MOST_NODES, MOST_ROOM, Use
 from cvmgen.schedule.subject import Subject
 from cvmgen.typing.agreement import type_fault

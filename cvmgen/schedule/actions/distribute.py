@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from cvmgen.analysis.dependences import own_place, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import leaves
 from cvmgen.ir.rewrite import reached, rewritten, without_dead
 from cvmgen.ir.uses import assigned, carried, changed, read_tensors, stored_tensors
-from cvmgen.schedule.dependences import own_place, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from cvmgen.analysis.dependences import Locals
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import rebuild
-from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

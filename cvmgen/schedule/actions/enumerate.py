@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from cvmgen.algebra import simplify
+from cvmgen.analysis.dependences import have_room
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance, leaves
 from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.schedule.actions.unroll import passes
-from cvmgen.schedule.dependences import have_room
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import loops, with_names
 from cvmgen.schedule.subject import Subject

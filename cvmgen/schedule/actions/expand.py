@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from cvmgen.analysis.dependences import Locals
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import combined, gathered, rewritten
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.actions.split import counts_up, most_iterations
-from cvmgen.schedule.dependences import Locals
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.analysis.dependences import may_fail
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import invariant, is_place, rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
-from cvmgen.schedule.dependences import may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.analysis.dependences import Locals, own_place, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute
-from cvmgen.schedule.dependences import Locals, own_place, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

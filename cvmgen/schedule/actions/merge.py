@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.algebra import product, simplify
+from cvmgen.analysis.dependences import steady_range
 from cvmgen.analysis.streams import flat
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import leaves
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import names_in
-from cvmgen.schedule.dependences import steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

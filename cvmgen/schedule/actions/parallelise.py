@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from cvmgen.analysis.dependences import Locals, conflict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors, stored_tensors
-from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import decided, enough
 from cvmgen.schedule.subject import Subject

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from cvmgen import algebra
 from cvmgen.algebra import simplify
+from cvmgen.analysis.dependences import have_room, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, stored_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.actions.specialise import reads
-from cvmgen.schedule.dependences import have_room, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from cvmgen.analysis.dependences import may_fail, own_place
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.dependences import may_fail, own_place
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from cvmgen import algebra
+from cvmgen.analysis.dependences import Locals, may_fail
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
 from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, substitute, walk
-from cvmgen.schedule.dependences import Locals, may_fail
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import decided, enough
 from cvmgen.schedule.rewriting import loops, with_names

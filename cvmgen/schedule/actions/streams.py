@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.analysis.dependences import Locals, conflict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import fresh, substitute
-from cvmgen.schedule.dependences import Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

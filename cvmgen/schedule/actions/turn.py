@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
+from cvmgen.analysis.dependences import Locals, steady_range
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
@@ -13,7 +14,6 @@ from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
 from cvmgen.schedule.actions.specialise import Steps, extents_of, tests, versioned
 from cvmgen.schedule.actions.split import divided, most_iterations
-from cvmgen.schedule.dependences import Locals, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

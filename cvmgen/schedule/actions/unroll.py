@@ -8,6 +8,7 @@ from itertools import product as combinations
 from math import prod
 
 from cvmgen.algebra import simplify
+from cvmgen.analysis.dependences import have_room, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
 from cvmgen.ir.rewrite import blocks, gathered, rewritten
@@ -15,7 +16,6 @@ from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.known.constant_loops import Loops, everywhere, innermost, loop_range
 from cvmgen.schedule.actions.jam import multiple
-from cvmgen.schedule.dependences import have_room, steady_range
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import loops
 from cvmgen.schedule.subject import Subject

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.dependences import SCALAR, Locals, conflict
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
