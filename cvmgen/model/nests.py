@@ -15,7 +15,7 @@ from cvmgen.known.known_types import known_types
 from cvmgen.known.linear import Linear, linear
 from cvmgen.model.kernels import Kernel, Loops, weight
 from cvmgen.model.storage import Placement, Storage, located
-from cvmgen.schedule.subject import Outside, Roles, Subject
+from cvmgen.schedule.subject import InModel, Outside, Roles, Subject
 from cvmgen.source import Span
 
 
@@ -75,7 +75,7 @@ def nest_of(kernel: Kernel, storage: Storage, names: Names) -> Subject:
         roles={},
         sizes={},
         outside=Outside(frozenset(), kernel.read | kernel.written),
-        known=measured(kernel),
+        model=InModel(measured(kernel), {n: each.type for n, each in storage.elements.items()}),
     )
 
 

@@ -18,7 +18,7 @@ from cvmgen.schedule.forms import Known, Settings, UnsureError, Use, matched, on
 from cvmgen.schedule.intrinsics import Intrinsic, checked_intrinsic
 from cvmgen.schedule.legality import applied
 from cvmgen.schedule.measures import MEASURES
-from cvmgen.schedule.subject import Subject
+from cvmgen.schedule.subject import InModel, Subject
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.schedules import (
     Action,
@@ -103,7 +103,7 @@ class Schedules:
             yield "no schedule"
             return
         yield f"{plan.schedule.shape.text}, by {plan.schedule.span.location}"
-        known = {} if subject.known is None else known_extents(subject.body)
+        known = {} if subject.model is None else known_extents(subject.body)
         for name, members in subject.roles.items():
             shown = (f"{each} {known.get(each, '')}".rstrip() for each in members)
             yield f"  {name}: {', '.join(shown) or 'none'}"
@@ -126,14 +126,8 @@ class Schedules:
 def told(before: Subject, step: Step, *, whole: bool) -> Iterator[str]:
     """What an action makes of a nest; where that is not `whole`, but for its statements."""
     after = step.subject
-    for each in step.use.given:
-        match each:
-            case (str(measure), int()) if measure in (after.known or {}):
-                yield f"{measure}: {(after.known or {})[measure]}"
-            case _:
-                pass
-    if before.blocks is not None and after.blocks is None:
-        yield from before.blocks.told
+    if before.model is not None and after.model is not None:
+        yield from known_of(before.model, after.model, step.use)
     if after.tiling is not None and after.tiling != before.tiling:
         used = (each for each in step.use.given if isinstance(each, Intrinsic))
         yield from (line for each in used for line in each.lines())
@@ -142,6 +136,14 @@ def told(before: Subject, step: Step, *, whole: bool) -> Iterator[str]:
         yield "changes nothing"
     elif whole:
         yield from block_lines(after.body)
+
+
+def known_of(before: InModel, after: InModel, use: Use) -> Iterator[str]:
+    """What a test compares, and what was laid out for a tile."""
+    tests = (each for each in use.given if isinstance(each, tuple) and len(each) == 2)
+    yield from (f"{name}: {before.measures[name]}" for name, _ in tests if name in before.measures)
+    if before.blocks is not None and after.blocks is None:
+        yield from before.blocks.told
 
 
 def known_extents(body: tuple[i.Stmt, ...]) -> Mapping[str, int]:

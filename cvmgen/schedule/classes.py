@@ -33,8 +33,8 @@ def made_list(subject: Subject) -> Roles | None:
 
 
 def contracted(subject: Subject) -> Roles | None:
-    if subject.known is not None:  # memory was laid out for it before
-        return None if subject.blocks is None else subject.blocks.roles
+    if subject.model is not None:  # memory was laid out for it before
+        return None if subject.model.blocks is None else subject.model.blocks.roles
     found = find_contraction(subject.body, subject.facts, subject.sizes)
     if subject.memory or found is None:
         return None
@@ -120,7 +120,7 @@ def by_length(test: i.Expr, index: str) -> bool:
 
 
 def moving(subject: Subject) -> Roles | None:
-    found = None if subject.known is not None else move_of(subject)  # models have no such calls
+    found = None if subject.model is not None else move_of(subject)  # models have no such calls
     return None if found is None else {"moved": tuple(each.index for each in found[0].loops)}
 
 
@@ -152,7 +152,7 @@ def lowest(body: i.Block) -> list[i.Loop]:
 
 
 def other(subject: Subject) -> Roles:
-    again = subject.known is not None and subject.memory  # loops share the memory of a list
+    again = subject.model is not None and subject.memory  # loops share the memory of a list
     return {"outer": () if again else outermost(subject.body)}
 
 
@@ -219,7 +219,7 @@ def reduction(subject: Subject) -> Roles | None:
     found = summed(subject)
     if found is None:
         return None
-    if subject.known is not None:  # sums of models are exact in every order
+    if subject.model is not None:  # sums of models are exact in every order
         swept = tuple(each.index for each in walk(found.sweep) if isinstance(each, i.Loop))
         return {**found.roles, "summed": swept} if dependences.operations(found.sweep) else None
     by_order = reductions.reduction(found.indices, found.body) is None

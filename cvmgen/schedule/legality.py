@@ -55,7 +55,7 @@ def unsound(subject: Subject) -> Iterator[str]:
     if fault := type_fault(body, subject.elements):
         yield fault
     locals_ = Locals.of(body)
-    vectors = replace(locals_, exact=subject.known is not None)
+    vectors = replace(locals_, exact=subject.model is not None)
     for loop in (each for each in walk(body) if isinstance(each, i.Loop)):
         if loop.vector and any(isinstance(each, SCALAR) for each in walk(loop.body)):
             yield f"the loop {loop.index} has more in it than vectors do, by which it goes"

@@ -71,12 +71,10 @@ MEASURES: Mapping[str, Measure] = {
 def enough(subject: Subject, loop: i.Loop, test: tuple[str, int]) -> i.Compare:
     """The test that a loop does enough to be worth it; between numbers where that is known."""
     measure, least = test
-    if subject.known is None:
-        much = product(MEASURES[measure](subject, loop))
-    elif measure in subject.known:
-        much = i.Const(subject.known[measure])
-    else:
-        much = simplify(product(MEASURES[measure](subject, loop)))
+    much = product(MEASURES[measure](subject, loop))
+    if subject.model is not None:
+        known = subject.model.measures.get(measure)
+        much = simplify(much) if known is None else i.Const(known)
     return i.Compare(">=", much, i.Const(least))
 
 

@@ -44,6 +44,17 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
+class InModel:
+    """What is known of a nest of a model, where all extents are constant and accumulators hold
+    every partial sum: how much there is to do, before any action; the machine types of tensors'
+    elements; and what a tile would make of it."""
+
+    measures: Mapping[str, int]
+    types: Mapping[str, str]
+    blocks: Blocks | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """A nest for one choice of element types, as far as its schedule has come."""
 
@@ -61,10 +72,7 @@ class Subject:
     outside: Outside
     tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
     kept: tuple[Kept, ...] = ()  # arrays for what is kept of the entries of a list
-    # What follows is of models, where all extents are constant: measures that are known before any
-    # action, and what a tile would make of the nest. Sums hold every partial sum of their terms.
-    known: Mapping[str, int] | None = None
-    blocks: Blocks | None = None
+    model: InModel | None = None
 
     @classmethod
     def of(
@@ -104,8 +112,9 @@ class Subject:
     @property
     def elements(self) -> Mapping[str, str]:
         """The machine types of the elements of tensors, and of arrays that outlive an entry."""
-        kept = {each.array: each.type for each in self.kept}
-        return {name: element_type(dtype) for name, dtype in self.dtypes.items()} | kept
+        own = {each.array: each.type for each in self.kept}
+        own |= {} if self.model is None else self.model.types
+        return {name: element_type(dtype) for name, dtype in self.dtypes.items()} | own
 
     def is_like(self, other: Subject) -> bool:
         """Whether the nests are the same, whatever schedules call their loops."""

@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import decided, enough
-from cvmgen.schedule.subject import Blocks, Subject
+from cvmgen.schedule.subject import Blocks, InModel, Subject
 
 
 def tile(subject: Subject, use: Use) -> Subject:
@@ -20,8 +20,8 @@ def tile(subject: Subject, use: Use) -> Subject:
     Legal for a sum of products of two inputs, with all its rows and columns.
     """
     names = set(use.loops(subject, 0))
-    if subject.blocks is not None:
-        return by_blocks(subject, subject.blocks, use)
+    if subject.model is not None and subject.model.blocks is not None:
+        return by_blocks(subject, subject.model, subject.model.blocks, use)
     found = find_contraction(subject.body, subject.facts, subject.sizes)
     if found is None:
         use.refuse(f"only a sum of products of two inputs has tiles ({subject.place})")
@@ -40,14 +40,15 @@ def complete(use: Use, names: Collection[str], lines: Collection[str]) -> None:
         use.refuse("a tile has all rows and all columns", "name both roles: tile rows, columns")
 
 
-def by_blocks(subject: Subject, blocks: Blocks, use: Use) -> Subject:
+def by_blocks(subject: Subject, model: InModel, blocks: Blocks, use: Use) -> Subject:
     """The nest by the blocks of totals that memory was laid out for."""
     roles = blocks.roles
     complete(use, set(use.loops(subject, 0)), {*roles["rows"], *roles["columns"]})
     test = worth(subject, use)
     if test is not None and decided(test) is False:
         return subject
-    return replace(subject.with_body(blocks.body), blocks=None).with_roles(blocks.made)
+    done = replace(subject, body=blocks.body, model=replace(model, blocks=None))
+    return done.with_roles(blocks.made)
 
 
 def worth(subject: Subject, use: Use) -> i.Compare | None:

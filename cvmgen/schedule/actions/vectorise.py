@@ -27,7 +27,7 @@ def vectorise(subject: Subject, use: Use) -> Subject:
     """
     names = set(use.loops(subject, 0))
     given = use.vector_bytes(1)
-    locals_ = Locals.of(subject.body, exact=subject.known is not None)
+    locals_ = Locals.of(subject.body, exact=subject.model is not None)
 
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
