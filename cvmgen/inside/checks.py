@@ -21,7 +21,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.lower.translate import Translator, entry, translate
+from cvmgen.lower.expressions import Expressions, entry
+from cvmgen.lower.translate import translate
 from cvmgen.rules import NOT_THERE
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
@@ -151,7 +152,7 @@ class Checks:
         items = {id(item.span): item for item in f.all_items(self.operator.items)}
         item = items.get(id(statement.span))
         shown = () if item is None else f.host_expressions(item)
-        terms = Translator(self.operator).terms(shown)
+        terms = Expressions(self.operator).terms(shown)
         return i.Require(test, NOT_THERE, terms, statement.span)
 
     def branches(self, statement: i.Cases, at: Knowledge) -> Iterator[i.Stmt]:

@@ -14,8 +14,8 @@ from cvmgen.inside.knowledge import Knowledge, is_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.visit import children
+from cvmgen.lower.expressions import entry
 from cvmgen.lower.selections import length_name
-from cvmgen.lower.translate import entry
 from cvmgen.source import Span, SpecError
 
 if TYPE_CHECKING:
