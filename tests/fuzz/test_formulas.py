@@ -27,18 +27,22 @@ from cvmgen.errors import Faults, RefusedError
 from cvmgen.reference import FormulaError, Reference
 from cvmgen.reference.failures import Budget, WorkLimit
 from cvmgen.schedule.book import packaged
-from cvmgen.source import Source, SpecErrors
+from cvmgen.source import Source, Span, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, Conformance
 from tests.emit import on_cpu
 from tests.fuzz import EFFORT, seeds
-from tests.fuzz.formulas import DEFINITIONS, Drawn, Invented, draw, invent, shrunk
+from tests.fuzz.formula_calls import Drawn, draw
+from tests.fuzz.formula_trees import Invented, Node, shrunk
+from tests.fuzz.formulas import DEFINITIONS, invent
 
 OPSET = "invented"
 STEPS = 20_000  # points of ranges that a call may visit in the reference
 GROUP = 12 if EFFORT == 1 else 40  # formulas that are compiled together
 ON_GRID = 4  # of so many formulas one runs as CUDA on the CPU too
+BROKEN = ("stands for two things", "nothing binds it", "no local there", "no array there")
+"""What is refused in these words is a nest that an action of ours left broken."""
 
 
 @dataclass
@@ -82,7 +86,11 @@ def checked(one: Invented, found: Findings) -> list[tuple[str, Operator]]:
     try:
         (operator,) = check_files([SpecFile(Source("f.cvm", DEFINITIONS + one.text), OPSET)])
         probe_alone(operator)
-        if driver.schedule_effects(operator, packaged()).faults:
+        if refusals := driver.schedule_effects(operator, packaged()).faults:
+            for each in refusals:
+                if any(words in str(each) for words in BROKEN):
+                    found.add(one.name, f"check: {each}")
+            found.counts["refused by schedules"] += 1
             return []
     except SpecErrors:
         return []
@@ -209,3 +217,28 @@ def test_invented_formulas(tmp_path: Path) -> None:
         assert not found.wrong, report(found, formulas, tmp_path)
         assert found.counts["accepted"] > GROUP / 2, "too many formulas are refused to say much"
         assert found.counts["calls"] > GROUP * 3 / 2, "too many calls are refused to say much"
+
+
+SAME = """operator same {
+  "Invented."
+  input X : int8[N]
+  output Y : int8[N]
+  Y[i] = X[i]
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("why", "ours"),
+    [("the name t stands for two things", True), ("the loop i is not counted", False)],
+)
+def test_nests_that_actions_break_are_findings(
+    why: str, ours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = SpecError(Span(Source("s.sched", "unroll k"), 0, 6), f"behind this {why}")
+    effects = driver.Effects({}, (refusal,))
+    monkeypatch.setattr(driver, "schedule_effects", lambda *_: effects)
+    found = Findings()
+    assert checked(Invented("same", Node("", SAME), (), (), (), False, False), found) == []
+    assert bool(found.wrong) == ours
+    assert found.counts["refused by schedules"] == 1
