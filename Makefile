@@ -20,7 +20,8 @@
 
 VENV ?= .venv
 PYTHON ?= python3
-PYTEST_FLAGS ?= --numprocesses=auto --maxprocesses=8
+# What the tests of a file share is made once, in the process that runs them.
+PYTEST_FLAGS ?= --numprocesses=auto --maxprocesses=8 --dist=loadfile
 BENCH_FLAGS ?=
 FUZZ ?= 50
 FUZZ_SEED ?= $(shell date +%s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -20,7 +21,7 @@ from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
-from tests.targets import LANGUAGES, TARGETS, load_target, missing_gpu
+from tests.targets import LANGUAGES, TARGETS, load_target, missing_gpu, quickly
 
 # Nothing is tested by the clock: a machine may be busy.
 settings.register_profile(
@@ -30,6 +31,15 @@ settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRA = ROOT / "tests" / "data" / "extra"
+
+
+def pytest_configure() -> None:
+    gc.disable()  # while tests are collected, of which few objects go again
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()  # nor is what is there now looked through for what may go
 
 
 def pytest_sessionstart() -> None:
@@ -71,9 +81,12 @@ def extra_generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def libraries(generated: Path, extra_generated: Path) -> dict[str, Operators]:
     """All operators on each target: `libraries["c"].cvm.conv2d`."""
     if "c" in TARGETS:
-        for folder in (generated, extra_generated):
-            compiled(folder)  # all of them at once: tests call them all
-    return Libraries((target, load_all(target, generated, extra_generated)) for target in TARGETS)
+        compiled(generated)  # all of them at once: tests call them all
+    folders = (generated, extra_generated)
+    return Libraries(
+        (target, load_all(target, *folders, libraries=[None, quickly(extra_generated, target)]))
+        for target in TARGETS
+    )
 
 
 class Libraries(dict[str, Operators]):

@@ -13,6 +13,7 @@ from cvmgen.api import Operators
 from cvmgen.api.driver import open_device
 from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library, write_changed
+from cvmgen.cli.texts import remembered_texts
 from cvmgen.errors import CvmgenError
 from cvmgen.spec.formula import Operator
 from tests.emit import on_cpu
@@ -40,13 +41,13 @@ def load_target(target: str, folder: Path, library: Path | None = None) -> Opera
 
 def load_own(operators: Sequence[Operator], folder: Path) -> dict[str, Operators]:
     """Operators of a test's own, on each target."""
-    write_changed(folder, driver.generate(operators, LANGUAGES))
+    write_changed(folder, driver.generate(operators, LANGUAGES, remembered_texts))
     return {target: load_target(target, folder, quickly(folder, target)) for target in TARGETS}
 
 
 def quickly(folder: Path, target: str) -> Path | None:
     """A library that is not optimised, which would take longer than calls of it do; None where
-    the product makes it."""
+    the product makes it. The operators of spec/ alone are tested as users have them."""
     if target == "c":
         return compile_library(library_sources(folder), name="tried", flags=("-O0",))
     return on_cpu.library(folder, ("-O0",)) if target == "cuda-cpu" else None

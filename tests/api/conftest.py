@@ -49,6 +49,7 @@ def copying(backend: Any, generated: Path) -> Operators:
 def state(library: Path) -> Iterator[State]:
     """What the driver sees; nothing that a test asks of it stays."""
     gc.collect()
+    gc.freeze()  # what is there already is not looked through again: that takes long
     found = fake_state(library)
     allocations = found.allocations
     yield found

@@ -18,7 +18,7 @@ from cvmgen.api.library import TARGETS as KNOWN
 from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library
 from cvmgen.errors import BuildError, CvmgenError
-from tests.targets import TARGETS, missing_gpu
+from tests.targets import TARGETS, missing_gpu, quickly
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,7 +90,7 @@ def test_a_library_that_is_none(generated: Path, tmp_path: Path) -> None:
 
 
 def test_a_library_of_other_operators(generated: Path, extra_generated: Path) -> None:
-    library = compile_library(library_sources(extra_generated), name="cvmgen")
+    library = quickly(extra_generated, "c")
     operators = cvmgen.load("c", folder=generated, library=library)
     with pytest.raises(CvmgenError, match="cvm_abs"):
         operators.cvm.abs(np.array([-3], np.int8))

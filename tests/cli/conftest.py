@@ -1,4 +1,4 @@
-"""A small spec to build, a cache apart from the user's, and the command as a function."""
+"""A small spec to build with a cache apart from the user's, and the command as a function."""
 
 from __future__ import annotations
 
@@ -48,8 +48,10 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "cache"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """For what has a small spec of its own; the user's knows the project's operators, which take
+    long to try and to compile."""
     monkeypatch.setenv("CVMGEN_CACHE", str(shared_cache))
     return shared_cache
 
@@ -61,7 +63,7 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> Path:
+def spec(tmp_path: Path, cache: Path) -> Path:
     """A spec folder of two operators of the opset `toy`."""
     folder = tmp_path / "spec"
     (folder / "toy").mkdir(parents=True)

@@ -70,11 +70,6 @@ def test_the_operators_are_those_of_the_specs(cvmgen: Command) -> None:
     assert outcome.code == 0, "README.md is stale; `make readme` brings it up to date"
 
 
-@pytest.fixture(autouse=True)
-def cache() -> None:
-    """The user's own cache: it has the project's library, and compiling that takes time."""
-
-
 @pytest.fixture(scope="module")
 def library() -> Path:
     try:

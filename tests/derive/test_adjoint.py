@@ -7,14 +7,15 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from math import prod
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cvmgen import driver
 from cvmgen.api import Operators
+from cvmgen.api.library import library_sources
 from cvmgen.build import compile_cuda, cuda_compiler
 from cvmgen.derive import adjoint
 from cvmgen.dtypes import CVM, DTYPES
@@ -72,6 +73,7 @@ DIVIDING = (
     "systemml.avg_pool_backward.dout",
 )
 MULTIPLE = 5040  # of what the divisors are, the numbers up to 10: all quotients are exact
+AdjointCall = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 CALLS = 25
 ATTEMPTS = 12 * CALLS
 STEPS = 20_000
@@ -133,8 +135,13 @@ def test_the_adjoint_is_what_people_wrote(name: str, written: str) -> None:
         assert found == expected, attributes
 
 
-def calls(name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+@cache
+def calls(name: str) -> tuple[AdjointCall, ...]:
     """Inputs and attributes that an operator accepts, and the inputs of its adjoint."""
+    return tuple(drawn_calls(name))
+
+
+def drawn_calls(name: str) -> Iterator[AdjointCall]:
     operator, wrt = taken_apart(name)
     sampler, random = Sampler(operator), Random(name)
     wanted = [each.name for each in derived(name).inputs]
@@ -226,10 +233,14 @@ def dot(left: list[Any], right: list[Any]) -> Fraction:
 
 
 @pytest.fixture(scope="module")
-def targets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Operators]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("adjoints")
+
+
+@pytest.fixture(scope="module")
+def targets(folder: Path) -> dict[str, Operators]:
     """All adjoints on every target that runs here; the others are written at least."""
-    adjoints = [derived(name) for name in SUPPORTED]
-    return load_own(adjoints, tmp_path_factory.mktemp("adjoints"))
+    return load_own([derived(name) for name in SUPPORTED], folder)
 
 
 @pytest.mark.parametrize("name", SUPPORTED)
@@ -251,11 +262,6 @@ def test_targets_agree_with_the_reference(targets: dict[str, Operators], name: s
             assert result.ravel().tolist() == wanted, f"{target}: {kept}"
 
 
-@pytest.fixture(scope="module")
-def cuda_files() -> dict[str, str]:
-    return dict(driver.generate([derived(name) for name in SUPPORTED], ("cuda",)))
-
-
 # Most of what compilers can find in them is found on the CPU above.
 COMPILED = [
     pytest.param(name, marks=pytest.mark.slow if at % 4 else ())
@@ -264,13 +270,15 @@ COMPILED = [
 
 
 @pytest.mark.parametrize("name", COMPILED)
-def test_kernels_compile_for_cuda(cuda_files: dict[str, str], name: str) -> None:
+def test_kernels_compile_for_cuda(targets: dict[str, Operators], folder: Path, name: str) -> None:
     try:
         cuda_compiler()
     except BuildError as error:
         pytest.skip(str(error))
-    includes = {path.removeprefix("cuda/"): text for path, text in cuda_files.items()}
-    source = cuda_files[f"cuda/{derived(name).opset}/{derived(name).name}.cu"]
+    assert targets
+    sources = library_sources(folder, "cuda")
+    includes = {path: text for path, text in sources.items() if path.endswith(".h")}
+    source = sources[f"{derived(name).opset}/{derived(name).name}.cu"]
     assert compile_cuda(source, architecture="sm_90", includes=includes)
 
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.emit.on_cpu import OnCpu
+from tests.emit.on_cpu import OnCpu, library
 
 
 @pytest.fixture(scope="session")
 def loaded_on_cpu(generated: Path, extra_generated: Path) -> OnCpu:
-    return OnCpu((generated, extra_generated))
+    return OnCpu(
+        {generated: library(generated), extra_generated: library(extra_generated, ("-O0",))}
+    )
 
 
 @pytest.fixture

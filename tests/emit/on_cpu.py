@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cvmgen.api import Operator, Operators, Opset
@@ -13,14 +13,14 @@ from cvmgen.build import compile_library
 
 
 class OnCpu:
-    """The operators of generated folders; `backends` by opset."""
+    """The operators of generated folders, each with its library; `backends` by opset."""
 
-    def __init__(self, folders: Sequence[Path], flags: Sequence[str] = ()) -> None:
+    def __init__(self, libraries: Mapping[Path, Path]) -> None:
         self.backends: dict[str, CudaCpuBackend] = {}
         opsets: dict[str, dict[str, Operator]] = {}
-        for folder in folders:
+        for folder, path in libraries.items():
             manifest = read_manifest(folder)
-            backend = CudaCpuBackend(library(folder, flags), manifest, folder)
+            backend = CudaCpuBackend(path, manifest, folder)
             for info in manifest.operators:
                 self.backends[info.opset] = backend
                 opsets.setdefault(info.opset, {})[info.name] = Operator(info, backend)
@@ -48,6 +48,11 @@ class OnCpu:
         """Pieces of memory that were not released."""
         states = {backend.path: backend.state for backend in self.backends.values()}
         return sum(state.allocations for state in states.values())
+
+
+def quickly(folder: Path, flags: Sequence[str] = ("-O0",)) -> OnCpu:
+    """The operators of a folder, not optimised, which would take longer than calls of them do."""
+    return OnCpu({folder: library(folder, flags)})
 
 
 def library(folder: Path, flags: Sequence[str] = (), sanitizers: Sequence[str] = ()) -> Path:

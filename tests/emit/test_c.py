@@ -28,6 +28,7 @@ from tests.emit.nests import made_by_nests
 from tests.emit.processes import ROOT, python
 from tests.emit.raw import Raw
 from tests.emit.texts import digest
+from tests.targets import quickly
 
 HERE = Path(__file__).resolve().parent
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
@@ -52,7 +53,9 @@ TYPES = "elements must be bool, int8, int16, int32, int64, float32 or float64"
 
 
 def test_a_program_in_c(generated: Path, tmp_path: Path) -> None:
-    assert printed_by(HERE / "use_from_c.c", generated, tmp_path) == PRINTED.format(types=TYPES)
+    library = compiled(generated)
+    expected = PRINTED.format(types=TYPES)
+    assert printed_by(HERE / "use_from_c.c", generated, library, tmp_path) == expected
 
 
 WORDS_PRINTED = """\
@@ -68,7 +71,9 @@ padding | word 4 | a tuple of integers, "valid", "same" or "full" is needed
 
 
 def test_words_in_c(extra_generated: Path, tmp_path: Path) -> None:
-    assert printed_by(HERE / "words_from_c.c", extra_generated, tmp_path) == WORDS_PRINTED
+    library = quickly(extra_generated, "c")
+    assert library is not None
+    assert printed_by(HERE / "words_from_c.c", extra_generated, library, tmp_path) == WORDS_PRINTED
 
 
 BOUND_PRINTED = """\
@@ -81,12 +86,12 @@ BOUND_PRINTED = """\
 
 
 def test_a_bound_call_in_c(generated: Path, tmp_path: Path) -> None:
-    assert printed_by(HERE / "bind_from_c.c", generated, tmp_path) == BOUND_PRINTED
+    library = compiled(generated)
+    assert printed_by(HERE / "bind_from_c.c", generated, library, tmp_path) == BOUND_PRINTED
 
 
-def printed_by(source: Path, folder: Path, build_folder: Path) -> str:
+def printed_by(source: Path, folder: Path, library: Path, build_folder: Path) -> str:
     """What a C program prints that is linked with the operators of a generated folder."""
-    library = compiled(folder)
     program = build_folder / "program"
     build = (*c_compiler().command, "-std=c11", *WARNINGS, "-I", folder / "c")
     link = (source, library, f"-Wl,-rpath,{library.parent}", "-o", program)
@@ -170,15 +175,27 @@ def answer(operators: Operators, drawn: Call) -> Any:
     return [(one.dtype, one.shape, one.tobytes()) for one in results]
 
 
-def test_threads_change_nothing(folders: tuple[Path, ...], plain: list[Path]) -> None:
-    def digests(libraries: Sequence[Path], **environment: str) -> Any:
-        pairs = [each for pair in zip(folders, libraries, strict=True) for each in pair]
-        return json.loads(python("-m", "tests.emit.digests", *pairs, **environment))
+def digests(
+    folders: Sequence[Path], libraries: Sequence[Path | None], **environment: str
+) -> dict[str, str]:
+    """Of the results of large calls, from a process of its own."""
+    pairs = [str(each) for pair in zip(folders, libraries, strict=True) for each in pair]
+    found: dict[str, str] = json.loads(python("-m", "tests.emit.digests", *pairs, **environment))
+    return found
 
-    expected = digests(plain)
+
+def test_threads_change_nothing(folders: tuple[Path, ...]) -> None:
+    generated, extra = folders
+    libraries = (compiled(generated), quickly(extra, "c"))
+    expected = digests(folders, libraries, OMP_NUM_THREADS="1")
     assert set(expected) == set(LARGE_CALLS)
-    for threads in ("1", "2", "5"):
-        assert digests(built(folders), OMP_NUM_THREADS=threads) == expected, f"{threads} threads"
+    for threads in ("2", "5"):
+        assert digests(folders, libraries, OMP_NUM_THREADS=threads) == expected, threads
+
+
+@pytest.mark.slow  # the reference says what is right, of the same text
+def test_optimisation_changes_nothing(folders: tuple[Path, ...], plain: list[Path]) -> None:
+    assert digests(folders, built(folders)) == digests(folders, plain)
 
 
 def test_sanitizers_have_nothing_to_report(generated: Path) -> None:
@@ -262,7 +279,7 @@ def test_lines_fit_a_page(folders: tuple[Path, ...], formulas: dict[str, f.Opera
 
 
 def test_the_same_text_in_every_process(extra_generated: Path, tmp_path: Path) -> None:
-    """Of all that the language has; this process has a seed of its own, another one each time.
+    """Of what the language has; this process has a seed of its own, another one each time.
     (`cvmgen build --check` asks the same of generated/.)"""
     made = json.loads(python("-m", "tests.emit.texts", folder=tmp_path, PYTHONHASHSEED="4711"))
     texts = {name: (extra_generated / name).read_text(encoding="utf-8") for name in made}

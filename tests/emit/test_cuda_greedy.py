@@ -17,7 +17,7 @@ from cvmgen.source import Source
 from cvmgen.spec import formula as f
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import Call, Conformance
-from tests.emit.on_cpu import OnCpu
+from tests.emit.on_cpu import OnCpu, quickly
 
 NEAR = "abs(X[b, p] - X[b, q]) < distance"
 FAR = "abs(X[b, p] - X[b, q]) >= distance"
@@ -146,7 +146,7 @@ def selections(
 ) -> Selections:
     folder = tmp_path_factory.mktemp("selections")
     write_changed(folder, driver.generate(operators, ("cuda",)))
-    on_cpu = OnCpu((folder,), flags=("-O0",))
+    on_cpu = quickly(folder)
     on_cpu.backends["selections"].state.always_votes = request.param == "votes"
     references = Conformance({each.full_name: Reference(each) for each in operators}, {})
     return Selections(references, on_cpu)

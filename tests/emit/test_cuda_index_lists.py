@@ -13,13 +13,13 @@ from cvmgen.reference import Reference
 from cvmgen.reference.operator import stored
 from tests.conformance.calls import Conformance
 from tests.conformance.index_lists import call, formed
-from tests.emit.on_cpu import OnCpu
+from tests.emit.on_cpu import quickly
 
 
 def test_forms(tmp_path: Path) -> None:
     operators = formed()
     write_changed(tmp_path, driver.generate(operators, ("cuda",)))
-    on_cpu = OnCpu((tmp_path,), flags=("-O0",))
+    on_cpu = quickly(tmp_path)
     references = Conformance({each.full_name: Reference(each) for each in operators}, {})
     for number, operator in enumerate(on_cpu.operators):
         random = Random(number)

@@ -16,13 +16,13 @@ from tests.conformance import test_typed_invented, typed_invented
 from tests.conformance.calls import Conformance
 from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
 from tests.conformance.test_invented import WRONG_ONCE, call, checked
-from tests.emit.on_cpu import OnCpu
+from tests.emit.on_cpu import quickly
 
 
 def agree(folder: Path, bodies: list[str], calls: int, space: Space) -> None:
     operators = checked(bodies, space)
     write_changed(folder, driver.generate(operators, ("cuda",)))
-    on_cpu = OnCpu((folder,), flags=("-O0",))
+    on_cpu = quickly(folder)
     references = Conformance({each.full_name: Reference(each) for each in operators}, {})
     for each, operator in zip(operators, on_cpu.operators, strict=True):
         random = Random(each.text)
@@ -51,7 +51,7 @@ def test_invented_kernels_of_all_types(tmp_path: Path, shape: typed_invented.Sha
     inventor = typed_invented.TypedInventor(Random(1), shape)
     operators = test_typed_invented.checked(inventor, 25)
     write_changed(tmp_path, driver.generate(operators, ("cuda",)))
-    on_cpu = OnCpu((tmp_path,), flags=("-O0",))
+    on_cpu = quickly(tmp_path)
     references = {each.full_name: Reference(each) for each in operators}
     conformance = Conformance(references, {"cuda-cpu": on_cpu.operators})
     for each in operators:

@@ -21,7 +21,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import bits
 from tests.emit.cuda_texts import operators
-from tests.emit.on_cpu import OnCpu
+from tests.emit.on_cpu import OnCpu, quickly
 
 SPEC = """
 operator valid_sums {
@@ -70,7 +70,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
     """The operators of this file on the CPU."""
     folder = tmp_path_factory.mktemp("windows")
     write_changed(folder, driver.generate(tuple(OWN.values()), ("cuda",)))
-    return OnCpu((folder,), flags=("-O1",))
+    return quickly(folder, ("-O1",))
 
 
 # ---------------------------------------------------------------- calls

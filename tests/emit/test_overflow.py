@@ -12,7 +12,6 @@ import pytest
 
 from cvmgen.api import Operators
 from cvmgen.api.cuda_cpu_backend import Order
-from cvmgen.api.library import compiled
 from cvmgen.build import c_compiler
 from cvmgen.errors import OperatorError
 from tests.conformance.calls import Array, Call, Conformance
@@ -20,6 +19,7 @@ from tests.emit import overflows
 from tests.emit.cuda_texts import compile_with
 from tests.emit.on_cpu import OnCpu
 from tests.emit.processes import python
+from tests.targets import quickly
 
 # Blocks and threads of a grid, and the order in which they run.
 GRIDS: list[tuple[int, int, Order]] = [
@@ -100,7 +100,7 @@ def test_the_first_element_is_named(
 
 @pytest.mark.parametrize("threads", ["1", "2", "5"])
 def test_threads_name_the_first_one(extra_generated: Path, threads: str) -> None:
-    arguments = ("tests.emit.overflows", extra_generated, compiled(extra_generated))
+    arguments = ("tests.emit.overflows", extra_generated, quickly(extra_generated, "c"))
     assert json.loads(python("-m", *arguments, OMP_NUM_THREADS=threads)) == EXPECTED
 
 

@@ -17,7 +17,7 @@ from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.schedules import parse_schedules
 from tests.conformance.calls import Call, Conformance
-from tests.emit.on_cpu import OnCpu
+from tests.emit.on_cpu import quickly
 from tests.fuzz import seeds
 from tests.fuzz.scheduled_operators import OPERATORS, text_of
 
@@ -54,7 +54,7 @@ def test_mappings(tmp_path: Path, seed: int) -> None:
     operators = check_files([SpecFile(source, "z")])
     book = checked(parse_schedules(Source("z.sched", text)))
     write_changed(tmp_path, driver.generate(operators, ("cuda",), schedules=book))
-    on_cpu = OnCpu((tmp_path,), flags=("-O0",))
+    on_cpu = quickly(tmp_path)
     references = {each.full_name: Reference(each) for each in operators}
     conformance = Conformance(references, {"cuda-cpu": on_cpu.operators})
     for name in names:
