@@ -1,4 +1,4 @@
-"""Run compilers, as many as there are to be at once, and collect what they say."""
+"""Run compilers and other programs, as many as there are to be at once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cvmgen.errors import BuildError
 
@@ -29,24 +30,9 @@ def run(command: Sequence[str], *, folder: Path | None = None) -> tuple[int, str
     Messages come in English with plain quotes, whatever the user's language, since they are
     parsed. Raises BuildError when the program cannot be started.
     """
-    environment = {**os.environ, "LC_ALL": "C"}
+    where = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+    started = _start(command, {"LC_ALL": "C"}, cwd=folder, **where)
     try:
-        started = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            # Compilers start others, which end with them only as a group.
-            process_group=None if sys.platform == "win32" else 0,
-        )
-    except OSError as error:
-        raise BuildError(f"cannot run {command[0]}: {error.strerror or error}") from error
-    _running.add(started)
-    try:
-        if _ended:
-            _end(started)
         output, _ = started.communicate()
     except BaseException:
         _end(started)
@@ -59,6 +45,41 @@ def run(command: Sequence[str], *, folder: Path | None = None) -> tuple[int, str
     if stopped:
         raise BuildError(f"{command[0]} was interrupted")
     return started.returncode, output.decode(errors="replace")
+
+
+@contextlib.contextmanager
+def beside(command: Sequence[str], **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that reads from a pipe and writes to another one; it ends with the block."""
+    started = _start(command, environment, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        yield started
+    finally:
+        _end(started)
+        _running.discard(started)
+        _stopped.discard(started)
+        with contextlib.suppress(OSError):  # what it did not read
+            started.communicate()
+
+
+def _start(
+    command: Sequence[str], environment: Mapping[str, str], **options: Any
+) -> subprocess.Popen[bytes]:
+    """A program whose output is read here; BuildError if it cannot be started."""
+    try:
+        started = subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            # Compilers start others, which end with them only as a group.
+            process_group=None if sys.platform == "win32" else 0,
+            **options,
+        )
+    except OSError as error:
+        raise BuildError(f"cannot run {command[0]}: {error.strerror or error}") from error
+    _running.add(started)
+    if _ended:
+        _end(started)
+    return started
 
 
 def end_all() -> None:

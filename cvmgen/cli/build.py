@@ -249,30 +249,51 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
     progress.step("starting")
     # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
     from cvmgen import driver
-    from cvmgen.cli.specs import apply_all, find_operators, of_folder, read_operators, untested
+    from cvmgen.cli.ahead import made_ahead
+    from cvmgen.cli.specs import (
+        apply_all,
+        checked_operators,
+        find_operators,
+        of_folder,
+        probe_all,
+        untested,
+    )
     from cvmgen.cli.texts import remembered_texts
     from cvmgen.schedule.book import read_schedules
 
-    operators = read_operators(request.spec, progress, faults)
+    operators = checked_operators(request.spec, progress, faults)
     schedules = read_schedules(request.spec)
     progress.step("generating")
-    made = count(1)
+    targets = () if request.names else request.targets  # of all operators few texts are missing
+    ahead = made_ahead(operators, targets, schedules, progress, afresh=afresh)
+    operators = probe_all(operators, progress, faults, ahead)
+    places = {name: each.places for name, each in ahead.items() if each.places is not None}
+    numbers = count(1)
 
     def make(operator: Operator, targets: Sequence[str], schedules: Schedules | None) -> Texts:
-        progress.step(f"generating {operator.full_name}, {next(made)} of {len(operators)}")
-        how = driver.operator_texts if afresh else remembered_texts
-        return how(operator, targets, schedules)
+        progress.step(f"generating {operator.full_name}, {next(numbers)} of {len(operators)}")
+        made = ahead.get(operator.full_name)
+        if made is not None and made.texts is not None:
+            return made.texts
+        return driver.operator_texts(operator, targets, schedules)
+
+    def remembered(
+        operator: Operator, targets: Sequence[str], schedules: Schedules | None
+    ) -> Texts:
+        return remembered_texts(operator, targets, schedules, make)
+
+    how = make if afresh else remembered
 
     if not request.names:
-        files = driver.generate(operators, request.targets, make, schedules, faults)
-        warnings = untested(operators, progress, faults)
+        files = driver.generate(operators, request.targets, how, schedules, faults)
+        warnings = untested(operators, progress, faults, places)
         if "c" in request.targets and has_own_schedules(request.spec):
             warnings += of_folder(apply_all(operators, schedules, progress, faults), request.spec)
         return Generated(files, entries_in(files), (), warnings)
     chosen = {each.full_name for each in find_operators(operators, request.names)}
     before = read_entries(request.folder)
     members = [each for each in operators if each.full_name in chosen | before.keys()]
-    files = driver.generate(members, request.targets, make, schedules, faults)
+    files = driver.generate(members, request.targets, how, schedules, faults)
     entries = entries_in(files)
     stale = []
     for operator in members:
@@ -288,7 +309,7 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
         entries[name] = before[name]
     files[MANIFEST] = driver.manifest_text(list(entries.values()))
     own = [each for each in members if each.full_name in chosen]
-    warnings = untested(own, progress, faults)
+    warnings = untested(own, progress, faults, places)
     return Generated(files, entries, stale, warnings)
 
 

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 
-from cvmgen.build.cache import content_key, get_or_build
+from cvmgen.build.cache import content_key, get_or_build, is_stored
 from cvmgen.build.files import digest_of
 from cvmgen.build.progress import Progress, shown
 from cvmgen.cli.exits import UsageError
@@ -28,6 +29,8 @@ OPSET = "cvm"
 PROBING = ("spec", "reference", "ir", "lower", "inside")
 SCHEDULING = ("spec", "ir", "lower", "inside", "schedule", "emit")
 PROVING = ("spec", "ir", "lower", "inside")
+SOUND, PLACES = ".sound", "-places.txt"
+"""What the cache knows of operators."""
 
 
 def read_operators(
@@ -36,8 +39,13 @@ def read_operators(
     """The checked and probed operators of a spec folder; raises SpecErrors. With `faults`, without
     those on which we fail."""
     faults = Strict() if faults is None else faults
+    return probe_all(checked_operators(folder, progress, faults), progress, faults)
+
+
+def checked_operators(folder: Path, progress: Progress, faults: Faults) -> tuple[Operator, ...]:
+    """The checked operators of a spec folder, not tried yet; raises SpecErrors."""
     progress.step("checking the formulas")
-    return probe_all(check_files(spec_files(folder), faults), progress, faults)
+    return check_files(spec_files(folder), faults)
 
 
 def read_operator(
@@ -65,19 +73,17 @@ def spec_files(folder: Path) -> tuple[SpecFile, ...]:
 
 
 def probe_all(
-    operators: Iterable[Operator], progress: Progress, faults: Faults
+    operators: Iterable[Operator], progress: Progress, faults: Faults, sound: Collection[str] = ()
 ) -> tuple[Operator, ...]:
-    """The operators, tried on small calls: sound ones are not tried again. Raises SpecErrors with
-    what these show; those on which we fail are left out."""
+    """The operators, tried on small calls: those that are known to be sound are not tried again.
+    Raises SpecErrors with what these show; those on which we fail are left out."""
     errors: list[SpecError] = []
     tried: list[Operator] = []
     for operator in operators:
         progress.step(f"trying {operator.full_name} on small calls")
         with faults.apart(operator.full_name, operator.span.place):
             try:
-                # Spans take no part in a node's repr: only the meaning counts.
-                key = content_key({"operator": repr(operator)}, compiler=code_digest(PROBING))
-                get_or_build(key, ".sound", partial(_probe, operator))
+                get_or_build(_trial(operator), SOUND, partial(_probe, operator, sound))
             except SpecErrors as found:
                 errors.extend(found.errors)
             tried.append(operator)
@@ -86,9 +92,20 @@ def probe_all(
     return tuple(tried)
 
 
-def _probe(operator: Operator, path: Path) -> None:
-    probe_alone(operator)
+def _probe(operator: Operator, sound: Collection[str], path: Path) -> None:
+    if operator.full_name not in sound:
+        probe_alone(operator)
     path.write_text(operator.full_name)
+
+
+def is_tried(operator: Operator) -> bool:
+    """Whether it most likely is known to be sound."""
+    return is_stored(_trial(operator), SOUND)
+
+
+def _trial(operator: Operator) -> str:
+    # Spans take no part in a node's repr: only the meaning counts.
+    return content_key({"operator": repr(operator)}, compiler=code_digest(PROBING))
 
 
 def probe_alone(operator: Operator) -> None:
@@ -132,27 +149,41 @@ def apply_all(
 
 
 def untested(
-    operators: Iterable[Operator], progress: Progress, faults: Faults
+    operators: Iterable[Operator],
+    progress: Progress,
+    faults: Faults,
+    known: Mapping[str, int] = MappingProxyType({}),
 ) -> list[SpecWarning]:
-    """The places of formulas that are not proved to stay inside of what they read."""
+    """The places of formulas that are not proved to stay inside of what they read; of some
+    operators it is `known` how many these are."""
     from cvmgen import driver
 
     found: list[SpecWarning] = []
     for operator in operators:
         progress.step(f"proving {operator.full_name}")
-        key = content_key({"operator": repr(operator)}, compiler=code_digest(PROVING))
         with faults.apart(operator.full_name, operator.span.place):
-            path = get_or_build(key, "-places.txt", partial(_prove, operator))
+            path = get_or_build(_proof(operator), PLACES, partial(_prove, operator, known))
             if path.read_text(encoding="utf-8") != "0":
                 found += driver.warnings_of(operator)
     return sorted(set(found), key=lambda each: (each.span.source.name, each.span.start))
 
 
-def _prove(operator: Operator, path: Path) -> None:
+def _prove(operator: Operator, known: Mapping[str, int], path: Path) -> None:
     """How many places there are: where they stand may change while the formula does not."""
     from cvmgen import driver
 
-    path.write_text(str(len(driver.warnings_of(operator))), encoding="utf-8")
+    count = known.get(operator.full_name)
+    count = len(driver.warnings_of(operator)) if count is None else count
+    path.write_text(str(count), encoding="utf-8")
+
+
+def is_proved(operator: Operator) -> bool:
+    """Whether it most likely is known how many places there are."""
+    return is_stored(_proof(operator), PLACES)
+
+
+def _proof(operator: Operator) -> str:
+    return content_key({"operator": repr(operator)}, compiler=code_digest(PROVING))
 
 
 def _apply(operator: Operator, schedules: Schedules, path: Path) -> None:

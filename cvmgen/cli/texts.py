@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from cvmgen.build.cache import content_key, get_or_build
+from cvmgen.build.cache import content_key, get_or_build, is_stored
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
 from cvmgen.emit.interface import places
@@ -16,27 +16,40 @@ from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
 
+Make = Callable[[Operator, Sequence[str], Schedules | None], Texts]
+TEXTS = "-texts.json"
+
 
 def remembered_texts(
-    operator: Operator, targets: Sequence[str], schedules: Schedules | None = None
+    operator: Operator,
+    targets: Sequence[str],
+    schedules: Schedules | None = None,
+    make: Make = operator_texts,
 ) -> Texts:
     """`driver.operator_texts`, from the cache where the operator and the schedules were the same,
     wherever in its file it stood."""
     schedules = packaged() if schedules is None else schedules
+
+    def write(path: Path) -> None:
+        path.write_text(json.dumps(asdict(make(operator, targets, schedules))), encoding="utf-8")
+
+    path = get_or_build(_key(operator, targets, schedules), TEXTS, write)
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return Texts(found["files"], found["entry"] | places(operator))
+
+
+def are_remembered(operator: Operator, targets: Sequence[str], schedules: Schedules) -> bool:
+    """Whether they most likely are in the cache."""
+    return is_stored(_key(operator, targets, schedules), TEXTS)
+
+
+def _key(operator: Operator, targets: Sequence[str], schedules: Schedules) -> str:
     parts = {
         "meaning": repr(operator),
         "places": quoted_places(operator),
         "schedules": "\n".join(map(schedules.meaning_for, targets)),
     }
-    key = content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *targets))
-
-    def make(path: Path) -> None:
-        path.write_text(
-            json.dumps(asdict(operator_texts(operator, targets, schedules))), encoding="utf-8"
-        )
-
-    found = json.loads(get_or_build(key, "-texts.json", make).read_text(encoding="utf-8"))
-    return Texts(found["files"], found["entry"] | places(operator))
+    return content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *targets))
 
 
 def quoted_places(operator: Operator) -> str:

@@ -1,0 +1,97 @@
+"""Processes that help this one with what takes long in Python: several items at once.
+
+They start afresh, so a request names what to call by where it is defined. What fails in them, or
+cannot be sent, is nobody's loss: who asked does it again and finds out why.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from subprocess import Popen
+from typing import Any, BinaryIO, TypeVar
+
+from cvmgen.build.process import beside, workers
+from cvmgen.errors import BuildError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+FEW = 6
+"""For fewer items it takes longer to start helpers than to do without."""
+_ROOT = str(Path(__file__).resolve().parents[2])
+# Without -P a file of the current folder could stand for one of Python's.
+_COMMAND = (sys.executable, "-P", "-c", "from cvmgen.build.helpers import serve; serve()")
+
+
+def helped(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result | None]:
+    """`work` of each item, in their order, by as many processes as compilers may run at once; None
+    for what is left to the caller, which is all of few items."""
+    count = min(workers(), len(items))
+    with ExitStack() as stack:
+        helpers = _started(count, stack) if count > 1 and len(items) >= FEW else []
+        if not helpers:
+            yield from (None for _ in items)
+            return
+        from concurrent.futures import ThreadPoolExecutor  # slow import
+
+        idle: SimpleQueue[Popen[bytes]] = SimpleQueue()
+        for helper in helpers:
+            idle.put(helper)
+
+        def ask(item: Item) -> Result | None:
+            helper, answer = idle.get(), None
+            with suppress(Exception):
+                answer = _asked(helper, (work, item))
+            idle.put(helper)
+            return answer
+
+        pool = ThreadPoolExecutor(count)
+        # It waits for nobody: who waits for an answer does no longer when the helpers have ended.
+        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+        yield from pool.map(ask, items)
+
+
+def _started(count: int, stack: ExitStack) -> list[Popen[bytes]]:
+    """So many helpers, which end with the block; none where no other Python can be started."""
+    path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
+    with suppress(BuildError):
+        return [stack.enter_context(beside(_COMMAND, PYTHONPATH=path)) for _ in range(count)]
+    return []
+
+
+def serve() -> None:
+    """In a helper: answer what is asked on stdin until nobody asks."""
+    asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what is printed is no answer
+    while (request := _received(asked)) is not None:
+        answer = b""
+        with suppress(Exception):
+            work, item = pickle.loads(request)
+            answer = pickle.dumps(work(item))
+        _send(answers, answer)
+
+
+def _asked(helper: Popen[bytes], request: Any) -> Any:
+    """What a helper answers; None if it failed."""
+    assert helper.stdin is not None
+    assert helper.stdout is not None
+    _send(helper.stdin, pickle.dumps(request))
+    answer = _received(helper.stdout)
+    return pickle.loads(answer) if answer else None
+
+
+def _send(stream: BinaryIO | Any, content: bytes) -> None:
+    stream.write(len(content).to_bytes(8, "little") + content)
+    stream.flush()
+
+
+def _received(stream: BinaryIO | Any) -> bytes | None:
+    """The next message; None at the end."""
+    head = stream.read(8)
+    return stream.read(int.from_bytes(head, "little")) if len(head) == 8 else None

@@ -1,0 +1,86 @@
+"""What a build asks of its operators, made by several processes at once where it is not remembered.
+
+The build itself goes on one operator after the other and finds it here, so that what it says and
+writes does not depend on who made it; what nobody could make ahead it makes itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cvmgen import driver
+from cvmgen.build.helpers import helped
+from cvmgen.build.progress import Progress
+from cvmgen.cli.specs import is_proved, is_tried, probe_alone
+from cvmgen.cli.texts import are_remembered
+from cvmgen.driver import Texts
+from cvmgen.schedule.book import Schedules
+from cvmgen.spec.formula import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An operator, and what is asked of it."""
+
+    operator: Operator
+    targets: Sequence[str]
+    schedules: Schedules
+    tried: bool  # on small calls
+    texts: bool
+    proved: bool  # where it reads outside
+
+    @property
+    def anything(self) -> bool:
+        return self.tried or self.texts or self.proved
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What became of an operator that is sound; None: it was not asked for."""
+
+    texts: Texts | None
+    places: int | None  # that are not proved
+
+
+def made_ahead(
+    operators: Sequence[Operator],
+    targets: Sequence[str],
+    schedules: Schedules,
+    progress: Progress,
+    *,
+    afresh: bool,
+) -> Mapping[str, Made]:
+    """By full name what could be made of the operators, their texts if there are targets;
+    `afresh`: whether they are remembered or not."""
+    all_asked = (
+        Asked(
+            operator,
+            targets,
+            schedules,
+            tried=not is_tried(operator),
+            texts=bool(targets) and (afresh or not are_remembered(operator, targets, schedules)),
+            proved=not is_proved(operator),
+        )
+        for operator in operators
+    )
+    asked = [each for each in all_asked if each.anything]
+    found = {}
+    for number, (each, made) in enumerate(zip(asked, helped(make, asked), strict=True), 1):
+        if made is not None:
+            found[each.operator.full_name] = made
+            progress.step(f"generating {each.operator.full_name}, {number} of {len(asked)}")
+    return found
+
+
+def make(asked: Asked) -> Made:
+    """What is asked, in whatever process; raises what is wrong with the operator."""
+    operator = asked.operator
+    if asked.tried:
+        probe_alone(operator)
+    texts = places = None
+    if asked.texts:
+        texts = driver.operator_texts(operator, asked.targets, asked.schedules)
+    if asked.proved:
+        places = len(driver.warnings_of(operator))
+    return Made(texts, places)

@@ -1,0 +1,71 @@
+"""Processes that help: answers in their order, and nothing lost where one fails."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cvmgen.build import helpers, process
+from cvmgen.build.helpers import helped
+
+ROWS: list[tuple[Callable[..., Any], list[Any], list[Any], str]] = [
+    (math.sqrt, [9, 4, 1, 16], [3.0, 2.0, 1.0, 4.0], "answers in the order of the items"),
+    (math.sqrt, [9, -1, 1, 16], [3.0, None, 1.0, 4.0], "one fails"),
+    (len, [[1], 7, "abc", ()], [1, None, 3, 0], "answers that are nothing else than false"),
+    (print, ["a", "b", "c"], [None, None, None], "what is printed is no answer"),
+    (len, [[1], [lambda: 0], "abc"], [1, None, 3], "what cannot be sent"),
+    (lambda item: item, [1, 2, 3], [None, None, None], "what cannot be named"),
+    (os._exit, [0, 0, 0], [None, None, None], "they end"),
+]
+
+
+@pytest.fixture(autouse=True)
+def two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CVMGEN_JOBS", "2")
+    monkeypatch.setattr(helpers, "FEW", 2)
+
+
+@pytest.mark.parametrize(("work", "items", "answers", "why"), ROWS, ids=[row[-1] for row in ROWS])
+def test_answers(work: Callable[..., Any], items: list[Any], answers: list[Any], why: str) -> None:
+    assert list(helped(work, items)) == answers, why
+
+
+def test_one_process_alone_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CVMGEN_JOBS", "1")
+    assert list(helped(math.sqrt, [9, 4, 1])) == [None, None, None]
+
+
+def test_few_items_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helpers, "FEW", 4)
+    assert list(helped(math.sqrt, [9, 4, 1])) == [None, None, None]
+
+
+def test_where_no_python_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helpers, "_COMMAND", ("",))
+    assert list(helped(math.sqrt, [9, 4, 1])) == [None, None, None]
+
+
+def test_files_of_the_current_folder_are_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pickle.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    assert list(helped(math.sqrt, [9, 4])) == [3.0, 2.0]
+
+
+def test_who_asks_no_more_ends_them() -> None:
+    answers = helped(time.sleep, [0, 60, 60, 60])
+    began = time.monotonic()
+    assert next(answers) is None
+    asked = tuple(process._running)
+    assert len(asked) == 2
+    answers.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - began < 30
+    assert all(each.poll() is not None for each in asked)
+    assert not process._running
