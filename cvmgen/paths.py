@@ -44,6 +44,11 @@ def templates_folder() -> Path:
     return _data("templates")
 
 
+def runtime_folder() -> Path:
+    """The folder of the C and CUDA files that generated code needs as they are."""
+    return _PACKAGE / "runtime"
+
+
 def generated_folder() -> Path:
     """The folder of the committed kernels; one that can be written only in a checkout."""
     return _data("generated")

@@ -20,7 +20,13 @@ from pathlib import Path
 from cvmgen.build.files import LISTING, digest_of
 from cvmgen.build.ownership import own_folder
 from cvmgen.errors import CacheError
-from cvmgen.paths import cache_folder, schedules_folder, spec_folder, templates_folder
+from cvmgen.paths import (
+    cache_folder,
+    runtime_folder,
+    schedules_folder,
+    spec_folder,
+    templates_folder,
+)
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARIES = ("jinja2", "lark", "sympy")
@@ -85,7 +91,7 @@ def files_digest(folder: Path, names: Iterable[str]) -> str:
 def generator_digest() -> str:
     """Of everything that a generated text depends on besides the formulas."""
     templates = templates_folder()
-    found = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.lark")]
+    found = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.lark"), *runtime_folder().rglob("*.*")]
     parts = [digest_of(PACKAGE, sorted(found)), digest_of(templates, sorted(templates.rglob("*")))]
     parts += [version(name) for name in LIBRARIES]
     parts += [f"{sys.implementation.name} {sys.version_info[:3]}"]

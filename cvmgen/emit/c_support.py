@@ -12,7 +12,7 @@ from cvmgen.emit.c_like import comment, indent
 from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
 from cvmgen.emit.power_tables import power_tables
-from cvmgen.emit.render import render
+from cvmgen.emit.render import render, support_file
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.types import MOST_ROWS
@@ -85,7 +85,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
             for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)
         ),
     }
-    return {name: render(f"c/{name}.j2", **values) for name in (*HEADERS, *KERNEL_FILES)}
+    return {name: support_file(f"c/{name}", **values) for name in (*HEADERS, *KERNEL_FILES)}
 
 
 def dtype_bytes() -> str:

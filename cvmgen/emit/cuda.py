@@ -24,7 +24,7 @@ from cvmgen.emit.cuda_greedy import mask_extents, mask_text
 from cvmgen.emit.cuda_mappings import Mapping, Task
 from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.prepare import Prepare
-from cvmgen.emit.render import render
+from cvmgen.emit.render import render, support_file
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
@@ -110,7 +110,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
     own = (*HEADERS, STREAM, *(f"cpu/{name}" for name in CPU_FILES))
     return {
         **{name: shared[name] for name in c_support.HEADERS},
-        **{name: render(f"cuda/{name}.j2", **values) for name in own},
+        **{name: support_file(f"cuda/{name}", **values) for name in own},
     }
 
 

@@ -53,6 +53,7 @@ def test_a_checkout_uses_its_own_folders() -> None:
     assert paths.checkout() == ROOT
     assert paths.spec_folder() == ROOT / "spec"
     assert paths.templates_folder() == ROOT / "templates"
+    assert paths.runtime_folder() == ROOT / "cvmgen/runtime"
     assert paths.generated_folder() == ROOT / "generated"
 
 
@@ -83,8 +84,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ASK = """
 from cvmgen import paths
 print(paths.__file__)
-for folder in (paths.spec_folder(), paths.templates_folder(), paths.generated_folder()):
-    print(folder)
+for folder in ("spec", "templates", "generated", "runtime"):
+    print(getattr(paths, f"{folder}_folder")())
 assert paths.checkout() is None
 """
 
@@ -105,9 +106,13 @@ def test_a_wheel_brings_its_folders(site: Path, tmp_path: Path) -> None:
     )
     module, *folders = done.stdout.split()
     assert Path(module) == site / "cvmgen/paths.py"
-    for name, folder in zip(("spec", "templates", "generated"), folders, strict=True):
-        assert Path(folder) == site / "cvmgen/_data" / name
-        wanted = {path.relative_to(ROOT / name) for path in (ROOT / name).rglob("*") if good(path)}
+    for name, folder in zip(("spec", "templates", "generated", "runtime"), folders, strict=True):
+        own = ROOT / name if name != "runtime" else ROOT / "cvmgen/runtime"
+        assert Path(folder) == site / "cvmgen" / (
+            "runtime" if own.parent != ROOT else f"_data/{name}"
+        )
+        wanted = {path.relative_to(own) for path in own.rglob("*") if good(path)}
+        assert wanted
         found = {path.relative_to(folder) for path in Path(folder).rglob("*") if path.is_file()}
         assert found == wanted
 

@@ -1,0 +1,336 @@
+/* What generated kernels call, on the host and in CUDA. */
+#ifndef CVMGEN_KERNEL_H
+#define CVMGEN_KERNEL_H
+#include "cvmgen.h"
+#ifndef __CUDACC_RTC__
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#endif
+
+#ifdef __CUDACC__
+#define CVMGEN_FUNCTION static inline __host__ __device__
+#else
+#define CVMGEN_FUNCTION static inline
+#endif
+
+/* Before a loop whose iterations share no memory: where its pointers are locals and not parameters,
+   compilers do not see that they are restrict. clang tests before the loop whether they overlap,
+   which takes no time to speak of; its own pragma would make vectors where it knows better. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define CVMGEN_APART _Pragma("GCC ivdep")
+#else
+#define CVMGEN_APART
+#endif
+
+/* ---------------------------------------------------------------- scalars */
+
+CVMGEN_FUNCTION int32_t cvmgen_min_i32(int32_t a, int32_t b) { return a < b ? a : b; }
+CVMGEN_FUNCTION int32_t cvmgen_max_i32(int32_t a, int32_t b) { return a > b ? a : b; }
+CVMGEN_FUNCTION int64_t cvmgen_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+CVMGEN_FUNCTION int64_t cvmgen_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+CVMGEN_FUNCTION int32_t cvmgen_abs_i32(int32_t a) { return a < 0 ? -a : a; }
+CVMGEN_FUNCTION int64_t cvmgen_abs_i64(int64_t a) { return a < 0 ? -a : a; }
+#if defined(__SIZEOF_INT128__) || defined(__CUDACC_RTC_INT128__)
+CVMGEN_FUNCTION __int128 cvmgen_min_i128(__int128 a, __int128 b) { return a < b ? a : b; }
+CVMGEN_FUNCTION __int128 cvmgen_max_i128(__int128 a, __int128 b) { return a > b ? a : b; }
+CVMGEN_FUNCTION __int128 cvmgen_abs_i128(__int128 a) { return a < 0 ? -a : a; }
+/* Integers beyond int64 become its nearest end. */
+CVMGEN_FUNCTION int64_t cvmgen_saturate(__int128 value) {
+    if (value > INT64_MAX) return INT64_MAX;
+    return value < INT64_MIN ? INT64_MIN : (int64_t)value;
+}
+CVMGEN_FUNCTION __int128 cvmgen_trunc_div_i128(__int128 a, __int128 b) { return b == 0 ? 0 : a / b; }
+CVMGEN_FUNCTION __int128 cvmgen_floor_div_i128(__int128 a, __int128 b) {
+    if (b == 0) return 0;
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+CVMGEN_FUNCTION __int128 cvmgen_floor_mod_i128(__int128 a, __int128 b) {
+    if (b == 0) return 0;
+    return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+}
+CVMGEN_FUNCTION __int128 cvmgen_ceildiv_i128(__int128 a, __int128 b) {
+    if (b == 0) return 0;
+    return a / b + (a % b != 0 && (a < 0) == (b < 0));
+}
+#endif
+
+/* Quotients rounded toward zero, down and up, and the remainder of the second; 0 for a divisor of 0.
+   A quotient beyond int64 becomes its end. */
+CVMGEN_FUNCTION int64_t cvmgen_trunc_div(int64_t a, int64_t b) {
+    if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
+    return b == 0 ? 0 : a / b;
+}
+CVMGEN_FUNCTION int64_t cvmgen_floor_div(int64_t a, int64_t b) {
+    if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
+    if (b == 0) return 0;
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+CVMGEN_FUNCTION int64_t cvmgen_floor_mod(int64_t a, int64_t b) {
+    if (b == 0 || b == -1) return 0; /* a % -1 traps where a / -1 overflows */
+    return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+}
+CVMGEN_FUNCTION int64_t cvmgen_ceildiv(int64_t a, int64_t b) {
+    if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
+    if (b == 0) return 0;
+    return a / b + (a % b != 0 && (a < 0) == (b < 0));
+}
+
+/* floor(log2(n)) and ceil(log2(n)) for n >= 1; 0 below. */
+CVMGEN_FUNCTION int32_t cvmgen_floor_log2(int64_t n) {
+    if (n < 1) return 0;
+#ifdef __CUDA_ARCH__
+    return 63 - __clzll(n);
+#else
+    return 63 - __builtin_clzll((unsigned long long)n);
+#endif
+}
+CVMGEN_FUNCTION int32_t cvmgen_ceil_log2(int64_t n) {
+    return n <= 1 ? 0 : cvmgen_floor_log2(n - 1) + 1;
+}
+/* By squares; modulo 2^64, or 2^128. */
+CVMGEN_FUNCTION int64_t cvmgen_power(int64_t base, int64_t exponent) {
+    uint64_t result = 1, square = (uint64_t)base;
+    for (; exponent > 0; exponent >>= 1, square *= square)
+        if (exponent & 1) result *= square;
+    return (int64_t)result;
+}
+#if defined(__SIZEOF_INT128__) || defined(__CUDACC_RTC_INT128__)
+CVMGEN_FUNCTION __int128 cvmgen_power_i128(__int128 base, int64_t exponent) {
+    unsigned __int128 result = 1, square = (unsigned __int128)base;
+    for (; exponent > 0; exponent >>= 1, square *= square)
+        if (exponent & 1) result *= square;
+    return (__int128)result;
+}
+CVMGEN_FUNCTION int32_t cvmgen_floor_log2_i128(__int128 n) {
+    if (n >> 64 != 0) return 64 + cvmgen_floor_log2((int64_t)(n >> 64));
+    return n > INT64_MAX ? 63 : cvmgen_floor_log2((int64_t)n);
+}
+CVMGEN_FUNCTION int32_t cvmgen_ceil_log2_i128(__int128 n) {
+    return n <= 1 ? 0 : cvmgen_floor_log2_i128(n - 1) + 1;
+}
+#endif
+
+/* ---------------------------------------------------------------- real numbers
+
+   Arithmetic of 64 bits by IEEE 754, each operation rounded on its own and in the order in which
+   it is written: no contraction to fused operations, no reassociation. */
+
+#if defined(__FAST_MATH__) || (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)
+#error "compile without -ffast-math, and for a machine whose doubles have 64 bits in registers"
+#endif
+#ifdef __CUDA_ARCH__
+#define CVMGEN_INFINITY __longlong_as_double(0x7ff0000000000000)
+#define CVMGEN_NAN __longlong_as_double(0x7ff8000000000000)
+#else
+#define CVMGEN_INFINITY ((double)INFINITY)
+#define CVMGEN_NAN ((double)NAN)
+#endif
+
+/* a - b: with constants that come to 0 for a, gcc takes it for -b where b is made of an integer, and
+   of 0 that is -0. */
+CVMGEN_FUNCTION double cvmgen_minus(double a, double b) { return a - b; }
+CVMGEN_FUNCTION bool cvmgen_isnan(double a) { return a != a; }
+/* IEEE 754-2019 minimum and maximum: NaN where one is NaN, and -0 below +0. */
+CVMGEN_FUNCTION double cvmgen_min_f64(double a, double b) {
+    if (a == b) return copysign(1.0, a) < 0 ? a : b;
+    return a < b || a != a ? a : b;
+}
+CVMGEN_FUNCTION double cvmgen_max_f64(double a, double b) {
+    if (a == b) return copysign(1.0, a) < 0 ? b : a;
+    return a > b || a != a ? a : b;
+}
+CVMGEN_FUNCTION double cvmgen_abs_f64(double a) { return fabs(a); }
+CVMGEN_FUNCTION double cvmgen_floor_f64(double a) { return floor(a); }
+CVMGEN_FUNCTION double cvmgen_ceil_f64(double a) { return ceil(a); }
+CVMGEN_FUNCTION double cvmgen_trunc_f64(double a) { return trunc(a); }
+CVMGEN_FUNCTION double cvmgen_sqrt_f64(double a) { return sqrt(a); }
+/* Toward zero; 0 of NaN, and the nearest end of int64 beyond it. */
+CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {
+    if (a != a) return 0;
+    if (a >= 9223372036854775808.0) return INT64_MAX;
+    return a <= -9223372036854775808.0 ? INT64_MIN : (int64_t)a;
+}
+/* What is stored of a real number: rounded to nearest even, NaN in its one form. */
+#ifdef __CUDA_ARCH__
+/* The choice is one of bits: a GPU gives NaN that it computes or converts a form of its own, as
+   0x7fffffff, and a choice of numbers may be made before the conversion. */
+CVMGEN_FUNCTION float cvmgen_stored_f32(double a) {
+    return __int_as_float(a != a ? 0x7fc00000 : __float_as_int((float)a));
+}
+CVMGEN_FUNCTION double cvmgen_stored_f64(double a) {
+    return __longlong_as_double(a != a ? 0x7ff8000000000000 : __double_as_longlong(a));
+}
+#else
+CVMGEN_FUNCTION float cvmgen_stored_f32(double a) { return a != a ? (float)CVMGEN_NAN : (float)a; }
+CVMGEN_FUNCTION double cvmgen_stored_f64(double a) { return a != a ? CVMGEN_NAN : a; }
+#endif
+
+/* ---------------------------------------------------------------- lists */
+
+/* Whether a value is an entry of a selected list. */
+CVMGEN_FUNCTION bool cvmgen_among(int64_t value, const int64_t *entries, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        if (entries[i] == value) return true;
+    return false;
+}
+CVMGEN_FUNCTION bool cvmgen_among_ascending(int64_t value, const int64_t *entries, int64_t count) {
+    int64_t low = 0;
+    while (low < count) {
+        const int64_t middle = low + (count - low) / 2;
+        if (entries[middle] == value) return true;
+        if (entries[middle] < value)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return false;
+}
+
+CVMGEN_FUNCTION int64_t cvmgen_size(const cvmgen_list *list) {
+    int64_t size = 1;
+    for (int64_t i = 0; i < list->length; ++i) size *= list->at[i];
+    return size;
+}
+CVMGEN_FUNCTION int64_t cvmgen_last(const cvmgen_list *list) { return list->at[list->length - 1]; }
+
+/* The number of rows of a box: all dimensions but the last. */
+CVMGEN_FUNCTION int64_t cvmgen_rows(const cvmgen_list *box) {
+    int64_t rows = 1;
+    for (int64_t i = 0; i + 1 < box->length; ++i) rows *= box->at[i];
+    return rows;
+}
+CVMGEN_FUNCTION int64_t cvmgen_flatten_index(const cvmgen_list *index, const cvmgen_list *extents) {
+    int64_t position = 0;
+    for (int64_t i = 0; i < extents->length; ++i) position = position * extents->at[i] + index->at[i];
+    return position;
+}
+CVMGEN_FUNCTION cvmgen_list cvmgen_unflatten(int64_t position, const cvmgen_list *extents) {
+    cvmgen_list index;
+    index.length = extents->length;
+    index.at[0] = 0;  /* a list without entries is not read, but compilers warn of it */
+    for (int64_t i = extents->length - 1; i >= 0; --i) {
+        index.at[i] = position % extents->at[i];
+        position /= extents->at[i];
+    }
+    return index;
+}
+CVMGEN_FUNCTION cvmgen_list cvmgen_zeros(int64_t length) {
+    cvmgen_list list;
+    list.length = length;
+    for (int64_t i = 0; i < length; ++i) list.at[i] = 0;
+    return list;
+}
+CVMGEN_FUNCTION cvmgen_list cvmgen_ones(int64_t length) {
+    cvmgen_list list;
+    list.length = length;
+    for (int64_t i = 0; i < length; ++i) list.at[i] = 1;
+    return list;
+}
+CVMGEN_FUNCTION int64_t cvmgen_dot(const cvmgen_list *index, const cvmgen_list *steps) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < index->length; ++i) sum += index->at[i] * steps->at[i];
+    return sum;
+}
+/* The offset at which row `row` of a box begins, walking by `steps`. */
+CVMGEN_FUNCTION int64_t cvmgen_walk_offset(int64_t row, const cvmgen_list *box,
+                                           const cvmgen_list *steps) {
+    int64_t offset = 0;
+    for (int64_t i = box->length - 2; i > 0; --i) {
+        offset += row % box->at[i] * steps->at[i];
+        row /= box->at[i];
+    }
+    return offset + row * steps->at[0]; /* of a single row, row is 0 */
+}
+
+/* ---------------------------------------------------------------- sorting */
+
+/* What a list is sorted by: its entry r by the `width` numbers from at[r * width] on, the first of
+   them before the others. */
+typedef struct cvmgen_keys {
+    const int64_t *at;
+    int64_t width;
+} cvmgen_keys;
+
+/* Whether the keys of entry `a` are at most those of entry `b`. */
+CVMGEN_FUNCTION bool cvmgen_in_order(cvmgen_keys keys, int64_t a, int64_t b) {
+    if (keys.width == 1) return keys.at[a] <= keys.at[b];
+    for (int64_t k = 0; k < keys.width; ++k) {
+        const int64_t one = keys.at[a * keys.width + k], other = keys.at[b * keys.width + k];
+        if (one != other) return one < other;
+    }
+    return true;
+}
+/* The first `count` entries of what order[a..middle) and order[b..end) merge to; both are sorted,
+   and of equal keys those of the former come first. */
+CVMGEN_FUNCTION void cvmgen_merge_runs(const int64_t *order, int64_t a, int64_t middle, int64_t b,
+                                       int64_t end, cvmgen_keys keys, int64_t *merged,
+                                       int64_t count) {
+    for (int64_t at = 0; at < count; ++at)
+        if (b == end || (a < middle && cvmgen_in_order(keys, order[a], order[b])))
+            merged[at] = order[a++];
+        else
+            merged[at] = order[b++];
+}
+/* Sort the numbers low..high-1 by the keys of these entries, into these places of `order` or, as
+   each round of merging goes from one to the other, of `other`; returns which. That depends on
+   `size` alone, which is at least high - low: parts of one size end in the same array. */
+CVMGEN_FUNCTION int64_t *cvmgen_sort_part(cvmgen_keys keys, int64_t low, int64_t high, int64_t size,
+                                          int64_t *order, int64_t *other) {
+    const int64_t shortest = 16; /* runs that insertion makes faster than merging does */
+    for (int64_t i = low; i < high; ++i) {
+        const int64_t start = i - (i - low) % shortest;
+        int64_t at = i;
+        for (; at > start && !cvmgen_in_order(keys, order[at - 1], i); --at)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (int64_t run = shortest; run < size; run *= 2) {
+        int64_t *const merged = other;
+        for (int64_t at = low; at < high; at += 2 * run) {
+            const int64_t middle = cvmgen_min_i64(at + run, high);
+            const int64_t end = cvmgen_min_i64(middle + run, high);
+            if (middle == end || cvmgen_in_order(keys, order[middle - 1], order[middle]))
+                for (int64_t i = at; i < end; ++i) merged[i] = order[i];
+            else
+                cvmgen_merge_runs(order, at, middle, middle, end, keys, merged + at, end - at);
+        }
+        other = order;
+        order = merged;
+    }
+    return order;
+}
+/* A list that has no name, as one that has an address until the end of the statement. */
+typedef struct cvmgen_boxed { cvmgen_list list[1]; } cvmgen_boxed;
+CVMGEN_FUNCTION cvmgen_boxed cvmgen_box(cvmgen_list list) {
+    cvmgen_boxed boxed;
+    boxed.list[0] = list;
+    return boxed;
+}
+CVMGEN_FUNCTION cvmgen_list cvmgen_part(cvmgen_list list, int64_t low, int64_t high) {
+    cvmgen_list part;
+    part.length = high - low;
+    for (int64_t i = low; i < high; ++i) part.at[i - low] = list.at[i];
+    return part;
+}
+CVMGEN_FUNCTION bool cvmgen_contains(const cvmgen_list *list, int64_t value) {
+    for (int64_t i = 0; i < list->length; ++i)
+        if (list->at[i] == value) return true;
+    return false;
+}
+CVMGEN_FUNCTION cvmgen_list cvmgen_difference(cvmgen_list set, cvmgen_list other) {
+    cvmgen_list result;
+    result.length = 0;
+    for (int64_t i = 0; i < set.length; ++i)
+        if (!cvmgen_contains(&other, set.at[i])) result.at[result.length++] = set.at[i];
+    return result;
+}
+/* Add a value to a set, which is an ascending list and has room for it. */
+CVMGEN_FUNCTION void cvmgen_include(cvmgen_list *set, int64_t value) {
+    int64_t at = set->length;
+    if (cvmgen_contains(set, value)) return;
+    for (; at > 0 && set->at[at - 1] > value; --at) set->at[at] = set->at[at - 1];
+    set->at[at] = value;
+    ++set->length;
+}
+#endif
