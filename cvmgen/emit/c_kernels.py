@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cvmgen.emit.c_like import CPrinter, identifier
-from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import changed, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
@@ -32,14 +31,8 @@ class KernelPrinter(CPrinter):
         return f"{identifier(name)} != NULL" if name in self.optional else f"has_{name}"
 
     def loop(self, loop: i.Loop) -> list[str]:
-        if loop.parallel:
-            return self.shared(loop)
         lines = super().loop(loop)
         return ["CVMGEN_APART", *lines] if self.in_threads and self.apart(loop) else lines
-
-    def shared(self, loop: i.Loop) -> list[str]:
-        """The statements by which threads share a loop."""
-        raise InternalError("emit: a loop in threads is not for this place")
 
     def apart(self, loop: i.Loop) -> bool:
         """Whether a loop for vector instructions stores what it makes of elements of tensors."""

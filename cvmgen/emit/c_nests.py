@@ -9,7 +9,7 @@ from cvmgen.dtypes import DType
 from cvmgen.emit import interface
 from cvmgen.emit.c_entries import entry_parameters, entry_types
 from cvmgen.emit.c_like import identifier, indent
-from cvmgen.emit.c_parts import OVERFLOW, Frame, PartPrinter, without_parts
+from cvmgen.emit.c_parts import Frame, FunctionPrinter, kernel_functions
 from cvmgen.emit.c_text import signature, type_tests, versions, wrapped
 from cvmgen.emit.c_tiles import Parameter, TilePrinter
 from cvmgen.emit.c_types import TypeChoice
@@ -19,6 +19,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.kernels import Kernel, Kernels
+from cvmgen.schedule.outline import OVERFLOW
 from cvmgen.typing import choices
 
 
@@ -82,10 +83,11 @@ class NestEmitter:
             self.nest_fields,
             self.unpack,
         )
-        printer = PartPrinter(self.program, body, frame)
-        lines = [*self.unread(nest, body), *printer.lines()]
-        head = [*versions(without_parts(body)), *signature(f"static void {name}(", parameters)]
-        return "\n\n".join([*printer.functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
+        functions, left = kernel_functions(self.program, body, frame)
+        printer = FunctionPrinter(self.program, left, frame, None)
+        lines = [*self.unread(nest, body), *printer.kernel(left)]
+        head = [*versions(left), *signature(f"static void {name}(", parameters)]
+        return "\n\n".join([*functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
 
     def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
         """Statements that name what a nest reads for other element types only, lists of which it

@@ -9,19 +9,15 @@ from cvmgen.emit.c_like import indent
 from cvmgen.emit.c_text import signature
 from cvmgen.emit.wrap import WIDTH, wrap_c
 
-OWN = ("context", "call", "low", "high", "at")
-"""What a part has besides the names of its loops; `at` counts the iterations of several loops."""
-
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """What a part reads of the function around its loops: the type, up to the name, of the member
-    that holds it and of the local that is made of that, if one is; and the value that is given."""
+    that holds it and of the local that is made of that, if one is."""
 
     name: str
     type: str
     local: str
-    value: str
 
 
 def part_name(function: str) -> str:
@@ -63,13 +59,3 @@ def local_lines(member: Member, call: str) -> list[str]:
     head, value = f"    {member.local}{member.name} =", f"{call}->{member.name};"
     single = f"{head} {value}"
     return [single] if len(single) <= WIDTH else [head, f"        {value}"]
-
-
-def places(at: str, counts: Sequence[str]) -> list[str]:
-    """The places of loops in each other at a place among the iterations of all of them; `counts`
-    are how often all but the outermost one run."""
-    found: list[str] = []
-    for count in reversed(counts):
-        found.insert(0, f"{at} % {count}")
-        at = f"{at} / {count}"
-    return [at, *found]

@@ -596,6 +596,35 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class Capture:
+    """What an outlined function has from the one that calls it.
+
+    `kind`: the `plan` of the call, a `tensor`, a `list`, an `array`, a `value`, or the place of an
+    accumulator, the `total` of all parts; `type` is that of values and of elements of arrays. The
+    place may be that of a `copy`.
+    """
+
+    name: str
+    kind: str
+    type: str = ""
+    constant: bool = False
+    copy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Threads share `count` iterations, if that is `worth` it: each makes stretches of them by the
+    function `part`, which has the `captures` in a structure called `call`."""
+
+    part: str
+    call: str
+    count: Expr
+    worth: Expr | None
+    captures: tuple[Capture, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class PackLoop:
     """Run `body` for each multi-index of a box, the last dimension fastest."""
 
@@ -709,6 +738,7 @@ Stmt = (
     | Barrier
     | Invoke
     | Launch
+    | Fork
     | If
     | Require
     | TakeInput

@@ -103,6 +103,9 @@ def statement_lines(statement: i.Stmt) -> list[str]:
         case i.Launch(function=function, count=count, kernel=kernel, arguments=arguments):
             given = "".join(f", {text(each)}" for each in arguments)
             return [f"{function.function} {kernel}: {text(count)}{given}"]
+        case i.Fork(part=part, count=count, captures=captures):
+            given = ", ".join(each.name or "overflow" for each in captures)
+            return [f"fork {part}: {text(count)} with {given}"]
         case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
             at = "" if slots is None else f" at {text(slots)}"
             return indented(f"for {pack}... < {text(extents)}{at}:", body)

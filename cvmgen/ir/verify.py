@@ -172,7 +172,7 @@ class Verifier:
             case i.Loop(index=index, low=low, high=high, body=body):
                 self.expressions((low, high), scope)
                 self.inner(body, scope, changing, index)
-            case i.Return() | i.Barrier() | i.Invoke() | i.Launch():
+            case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Fork():
                 self.fail(f"{type(statement).__name__}, which mappings to threads make")
             case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
                 self.expressions((extents, slots), scope)

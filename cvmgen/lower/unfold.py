@@ -179,6 +179,7 @@ class Unfold:
                 | i.Invoke()
                 | i.Launch()
                 | i.Tile()
+                | i.Fork()
             ):
                 self.out.append(statement)
             case i.Loop(low=low, high=high, body=body):

@@ -231,9 +231,8 @@ class Files:
             return nest_of(kernel, self.storage, names)
         nest = nest_of(kernel, self.storage, names)
         blocks = Tiled.of(kernel, tile, self.storage).blocks(names, Names(taken))
-        outside = replace(nest.outside, tensors=nest.outside.tensors | {tile.panels})
-        assert nest.model is not None
-        model = InModel(tile.product.measures(kernel), nest.model.types, blocks)
+        outside = replace(nest.outside, tensors={**nest.outside.tensors, tile.panels: "i8"})
+        model = InModel(tile.product.measures(kernel), blocks)
         return replace(nest, outside=outside, model=model)
 
     def pointed(self, tensor: str, written: Collection[str]) -> str:

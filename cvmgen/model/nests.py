@@ -62,6 +62,7 @@ def nest_of(kernel: Kernel, storage: Storage, names: Names) -> Subject:
     body = known_types(kernel.operator, {}, body, storage.elements).body
     # Loops that a kernel does not call its own use the memory of a list again and again.
     again = not loops and isinstance(body[0], i.Loop)
+    memory = {name: storage.elements[name].type for name in kernel.read | kernel.written}
     return Subject(
         body=body,
         dtypes={},
@@ -74,8 +75,8 @@ def nest_of(kernel: Kernel, storage: Storage, names: Names) -> Subject:
         place=kernel.place,
         roles={},
         sizes={},
-        outside=Outside(frozenset(), kernel.read | kernel.written),
-        model=InModel(measured(kernel), {n: each.type for n, each in storage.elements.items()}),
+        outside=Outside(frozenset(), memory),
+        model=InModel(measured(kernel)),
     )
 
 

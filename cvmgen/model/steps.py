@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
+from cvmgen.algebra import simplify
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
-from cvmgen.emit.c_parts import Frame, PartPrinter, without_parts
+from cvmgen.emit.c_parts import Frame, FunctionPrinter, kernel_functions
 from cvmgen.emit.c_shares import call_name
 from cvmgen.emit.c_text import signature, versions, wrapped_list
 from cvmgen.emit.wrap import wrap_c
@@ -15,7 +15,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.known.known_types import Elements
-from cvmgen.schedule.measures import parallel
+from cvmgen.schedule.outline import Part
 from cvmgen.spec.formula import Operator
 
 
@@ -41,23 +41,19 @@ def step_text(
     """The function of a step, behind those of its parts: `tensors` are its parameters with what
     they point to, and `front` are statements that no part has."""
     frame = Frame(name, "", tuple(comments), "restrict", tensors, lambda _: [], lambda _: [])
-    printer = StepPrinter(i.Program(operator, (), ()), (*front, *body), frame)
-    lines = [*printer.tables(body), *printer.block(front), *printer.block(body)]
-    if not alone_in_parts(body):
-        lines = [*map(comment, comments), *lines]
-    parameters = [f"{kind} *restrict {identifier(each)}" for each, kind in tensors.items()]
-    head = [*step_versions(without_parts(body)), *head_lines(f"static void {name}(", parameters)]
-    whole = "\n".join([*head, *wrap_c(indent(lines)), "}"])
-    return "\n\n".join([*printer.functions, whole])
-
-
-def alone_in_parts(body: i.Block) -> bool:
-    """Whether all that a step does is done by the parts of one loop."""
-    match body:
-        case (i.Loop(parallel=count),):
-            return count > 0
+    program = i.Program(operator, (), ())
+    functions, left = kernel_functions(program, body, frame, StepPrinter)
+    printer = StepPrinter(program, (*front, *left), frame, None)
+    lines = [*printer.tables(left), *printer.block(front), *printer.block(left)]
+    match left:
+        case (i.Fork(),):  # which says it itself
+            pass
         case _:
-            return False
+            lines = [*map(comment, comments), *lines]
+    parameters = [f"{kind} *restrict {identifier(each)}" for each, kind in tensors.items()]
+    head = [*step_versions(left), *head_lines(f"static void {name}(", parameters)]
+    whole = "\n".join([*head, *wrap_c(indent(lines)), "}"])
+    return "\n\n".join([*functions, whole])
 
 
 def step_versions(body: i.Block) -> list[str]:
@@ -65,7 +61,7 @@ def step_versions(body: i.Block) -> list[str]:
     return ["STEP"] if versions(body) else []
 
 
-class StepPrinter(PartPrinter):
+class StepPrinter(FunctionPrinter):
     """Statements of a step. A model's threads are its own, and its processor is chosen by compilers
     for whole functions."""
 
@@ -99,8 +95,8 @@ class StepPrinter(PartPrinter):
         return name if place.offset == i.Const(0) else f"{name} + {self.expr(place.offset, 9)}"
 
     def tables(self, body: i.Block) -> list[str]:
-        """Where the runs of tiles begin, but for those in parts."""
-        tiles = (each for each in walk(without_parts(body)) if isinstance(each, i.Tile))
+        """Where the runs of tiles begin."""
+        tiles = (each for each in walk(body) if isinstance(each, i.Tile))
         return [line for each in tiles for line in table(each)]
 
     def tile(self, tile: i.Tile) -> list[str]:
@@ -129,30 +125,20 @@ class StepPrinter(PartPrinter):
     def versions(self, body: i.Block) -> list[str]:
         return step_versions(body)
 
-    def part(self, loop: i.Loop) -> list[str]:
-        return [*self.tables(loop.body), *super().part(loop)]
+    def part(self, part: Part) -> list[str]:
+        return [*self.tables(part.body), *super().part(part)]
 
-    def given_to(self, part: str, call: str, values: Sequence[str]) -> list[str]:
-        return wrapped_list(f"const {call_name(part)} {call} = {{", list(values), "};", 92)
+    def given_to(self, fork: i.Fork, values: Sequence[str]) -> list[str]:
+        return wrapped_list(f"const {call_name(fork.part)} {fork.call} = {{", [*values], "};", 92)
 
-    def share(self, loop: i.Loop, part: str, call: str) -> list[str]:
-        count = " * ".join(self.count(each, 10) for each in parallel(loop))
-        known = prod(map(known_count, parallel(loop)))
-        match loop.worth:
+    def share(self, fork: i.Fork) -> list[str]:
+        count = self.expr(simplify(fork.count))
+        match fork.worth:
             case i.Compare(left=i.Const(value=int(much)), right=i.Const(value=int(least))):
                 parts = str(max(2, much // least))
             case _:
-                parts = str(known) if known else count
-        return [f"share({known or count}, {parts}, {part}, &{call});"]
-
-
-def known_count(loop: i.Loop) -> int:
-    """How many iterations a loop has; 0 where that is not known."""
-    match loop.low, loop.high:
-        case i.Const(value=int(low)), i.Const(value=int(high)):
-            return -(-(high - low) // loop.step)
-        case _:
-            return 0
+                parts = count
+        return [f"share({count}, {parts}, {fork.part}, &{fork.call});"]
 
 
 def table(tile: i.Tile) -> list[str]:

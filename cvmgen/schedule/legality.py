@@ -49,8 +49,7 @@ def faults(subject: Subject) -> Iterator[str]:
 def unsound(subject: Subject) -> Iterator[str]:
     """What in a typed nest does not hold together, and the marks of loops that are not true."""
     body = subject.body
-    arrays = {each.array for each in subject.kept}
-    if fault := kernel_fault(body, subject.outside.names, subject.outside.tensors | arrays):
+    if fault := kernel_fault(body, subject.outside.names, subject.elements):
         yield fault
     if fault := type_fault(body, subject.elements):
         yield fault

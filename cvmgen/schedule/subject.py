@@ -23,10 +23,11 @@ Roles = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What a nest reads that is not its own: values of the host, and memory."""
+    """What a nest reads that is not its own: values of the host, and memory with the machine types
+    of its elements."""
 
     names: frozenset[str]
-    tensors: frozenset[str]
+    tensors: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,10 @@ class Blocks:
 @dataclass(frozen=True, slots=True)
 class InModel:
     """What is known of a nest of a model, where all extents are constant and accumulators hold
-    every partial sum: how much there is to do, before any action; the machine types of tensors'
-    elements; and what a tile would make of it."""
+    every partial sum: how much there is to do, before any action, and what a tile would make of
+    it."""
 
     measures: Mapping[str, int]
-    types: Mapping[str, str]
     blocks: Blocks | None = None
 
 
@@ -95,7 +95,10 @@ class Subject:
         place, points = nest.span.location, tuple(extents(body))
         outside = Outside(
             (names_in(body) | names_in((points, shape, tuple(sizes.values())))) - assigned(body),
-            frozenset((*dtypes, *(each.name for each in program.scratch))),
+            {
+                **{name: element_type(dtype) for name, dtype in dtypes.items()},
+                **dict.fromkeys((each.name for each in program.scratch), "i64"),
+            },
         )
         body = integer_extremes(body, dtypes)
         return cls(
@@ -112,9 +115,7 @@ class Subject:
     @property
     def elements(self) -> Mapping[str, str]:
         """The machine types of the elements of tensors, and of arrays that outlive an entry."""
-        own = {each.array: each.type for each in self.kept}
-        own |= {} if self.model is None else self.model.types
-        return {name: element_type(dtype) for name, dtype in self.dtypes.items()} | own
+        return {**self.outside.tensors, **{each.array: each.type for each in self.kept}}
 
     def is_like(self, other: Subject) -> bool:
         """Whether the nests are the same, whatever schedules call their loops."""

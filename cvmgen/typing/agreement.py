@@ -92,10 +92,10 @@ class Agreement:
             case i.Store(target=i.Load(tensor=tensor, offset=offset), value=value):
                 self.index(offset)
                 self.stores(tensor, value)
-            case i.Loop(index=index, low=low, high=high, body=body):
+            case i.Loop(index=index, type=kind, low=low, high=high, body=body):
                 for each in (low, high) if low is not None else ():
                     self.index(each)
-                self.types[index] = "i64"
+                self.types[index] = kind
                 self.block(body)
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 self.truth(condition)

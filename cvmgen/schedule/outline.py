@@ -1,0 +1,261 @@
+"""Outlining: the loops that threads share become functions, and calls that say what these capture.
+
+A part makes a stretch of the iterations, counted over all loops that run in parallel. It has from
+the kernel around it what its statements use, and nothing else: tensors, arrays and locals. An
+accumulator that the loops carry is the part's own; at its end it is combined into that of the
+kernel, one part at a time, which `combined` allows in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from cvmgen.analysis.dependences import combined
+from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import entry_at, extent, product, unravel
+from cvmgen.ir.rewrite import with_blocks
+from cvmgen.ir.uses import assigned, names_in, read_tensors, stored_tensors
+from cvmgen.ir.visit import fresh, replaced, walk
+from cvmgen.schedule.measures import parallel
+
+OVERFLOW = ""  # among the names of tensors: where the least place is noted
+OWN = ("context", "call", "low", "high", "at")
+"""What a part has besides the names of its loops; `at` counts the iterations of several loops."""
+# What leaves every value as it is; of maxima and minima, the end of the type.
+NEUTRAL: Mapping[str, int | bool] = {"+": 0, "*": 1, "|": 0, "and": True, "or": False}
+Local = i.Let | i.Array | i.Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """An accumulator of a part's own, and the operation that combines it into the kernel's."""
+
+    name: str
+    type: str
+    op: str
+
+    @property
+    def start(self) -> i.Const:
+        if self.op in NEUTRAL:
+            return i.Const(NEUTRAL[self.op])
+        end = 1 << (int(self.type[1:]) - 1)
+        return i.Const(-end if self.op == "max" else end - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The function for a stretch of the iterations of loops in threads.
+
+    `own` are its names for OWN. It begins with `totals` and `counts`; `loop` runs through the
+    stretch, each iteration behind `indices`.
+    """
+
+    name: str
+    own: Mapping[str, str]
+    captures: tuple[i.Capture, ...]
+    totals: tuple[Total, ...]
+    counts: tuple[i.Let, ...]
+    indices: tuple[i.Let, ...]
+    loop: i.Loop
+
+    @property
+    def body(self) -> i.Block:
+        """Its statements up to where totals are combined."""
+        span = self.loop.span
+        starts = tuple(i.Let(each.name, each.type, each.start, span) for each in self.totals)
+        loop = replace(self.loop, body=(*self.indices, *self.loop.body))
+        return (*starts, *self.counts, loop)
+
+
+@dataclass(slots=True)
+class Outliner:
+    """Outlines the loops of a kernel; `parts` are the functions for them so far, those inside of
+    others first.
+
+    tensors: the names of what the kernel is given; reads_plan: whether statements read values of
+    the call besides
+    """
+
+    kernel: str
+    body: i.Block
+    tensors: Sequence[str]
+    taken: set[str]
+    reads_plan: Callable[[i.Block], bool]
+    parts: list[Part] = field(default_factory=list)
+    names: Mapping[str, str] = field(init=False)
+    types: Mapping[str, str] = field(init=False)
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        self.taken |= {*names_in(self.body), *assigned(self.body), *self.tensors}
+        self.taken |= {each.name for each in walk(self.body) if isinstance(each, i.Array)}
+        self.names = {each: fresh(each, self.taken) for each in OWN}
+        self.types = {each.name: each.type for each in walk(self.body) if isinstance(each, i.Let)}
+
+    def outlined(self) -> i.Block:
+        """The kernel's statements, with forks where threads share loops."""
+        return self.block(self.body, {})
+
+    def block(self, body: i.Block, around: Mapping[str, Local]) -> i.Block:
+        """Statements, where the locals `around` are there."""
+        scope = dict(around)
+        done: list[i.Stmt] = []
+        for each in body:
+            match each:
+                case i.Loop(parallel=count) if count > 0:
+                    done.append(self.fork(each, scope))
+                case i.Loop(index=index):
+                    within = {**scope, index: each}
+                    done.append(with_blocks(each, partial(self.block, around=within)))
+                case _:
+                    done.append(with_blocks(each, partial(self.block, around=scope)))
+            if isinstance(each, (i.Let, i.Array)):
+                scope[each.name] = each
+        return tuple(done)
+
+    def fork(self, loop: i.Loop, scope: Mapping[str, Local]) -> i.Fork:
+        self.count += 1
+        part = f"{self.kernel}_part{f'_{self.count}' if self.count > 1 else ''}"
+        call = self.names["call"] if self.count == 1 else fresh("call", self.taken)
+        made = self.part(loop, part, scope)
+        self.parts.append(made)
+        number = product([factor for each in parallel(loop) for factor in factors(trips(each))])
+        shared = self.added_elsewhere(loop)
+        captures = tuple(
+            replace(each, copy=fresh(f"{each.name}_in_threads", self.taken))
+            if each.kind == "total" and each.name in shared
+            else each
+            for each in made.captures
+        )
+        return i.Fork(part, call, number, loop.worth, captures, loop.span)
+
+    def added_elsewhere(self, loop: i.Loop) -> set[str]:
+        """The locals that other statements add to as well. They would be in memory there, too, if
+        their places were known to others: parts get the place of a copy."""
+        rest = replaced(self.body, lambda each: replace(loop, body=()) if each is loop else each)
+        return {each.name for each in walk(rest) if isinstance(each, i.Accumulate | i.Assign)}
+
+    def part(self, loop: i.Loop, name: str, scope: Mapping[str, Local]) -> Part:
+        operations = combined(loop, self.types) or {}
+        totals = tuple(Total(each, self.types[each], op) for each, op in sorted(operations.items()))
+        loops = parallel(loop)
+        low, high, at = (self.names[each] for each in ("low", "high", "at"))
+        counts: tuple[i.Let, ...] = ()
+        indices: tuple[i.Let, ...] = ()
+        run = replace(loop, low=i.Var(low), high=i.Var(high), parallel=0, worth=None)
+        if len(loops) > 1 or loop.low != i.ZERO or loop.step != 1:
+            counts, indices = self.unravelled(loops, i.Var(at))
+            run = replace(run, index=at, step=1)
+        inner = {**scope, **{each.index: each for each in loops}}
+        run = replace(run, body=self.block(loops[-1].body, inner))
+        part = Part(name, self.names, (), totals, counts, indices, run)
+        return replace(part, captures=tuple(self.captures(part, loop, scope)))
+
+    def unravelled(
+        self, loops: Sequence[i.Loop], at: i.Expr
+    ) -> tuple[tuple[i.Let, ...], tuple[i.Let, ...]]:
+        """How often inner loops run, where that is no value yet; and the indices at a place among
+        the iterations of all loops, as far as they are read."""
+        counts: list[i.Let] = []
+        numbers: list[i.Expr] = [i.ONE]
+        for loop in loops[1:]:
+            numbers.append(trips(loop))
+            if loop.step != 1:
+                name = fresh(f"{loop.index}s", self.taken)
+                counts.append(i.Let(name, "i64", numbers[-1], loop.span))
+                numbers[-1] = i.Var(name)
+        read = names_in(loops[0])
+        indices = [
+            i.Let(loop.index, "i64", index_at(loop, place), loop.span)
+            for loop, place in zip(loops, unravel(at, numbers), strict=True)
+            if loop.index in read
+        ]
+        return tuple(counts), tuple(indices)
+
+    # -------------------------------------------------------- captures
+
+    def captures(self, part: Part, loop: i.Loop, scope: Mapping[str, Local]) -> Iterable[i.Capture]:
+        """What a part has from around it: the plan, tensors in their order, then locals."""
+        body, totals = part.body, {each.name for each in part.totals}
+        used = used_names(body)
+        if self.reads_plan(body) or any(each.kind == "plan" for each in captured(body)):
+            yield i.Capture("plan", "plan")
+        for tensor in self.tensors:
+            if tensor in used:
+                yield i.Capture(tensor, "tensor")
+        written, made = stored_tensors(body), made_in(body) - totals
+        for name, where in scope.items():
+            if name in used and name not in made:
+                yield captured_local(name, where, written, totals)
+
+
+def captured_local(name: str, where: Local, written: frozenset[str], totals: set[str]) -> i.Capture:
+    """A local of the kernel, of which a part makes its own, or into which it combines one."""
+    match where:
+        case i.Loop():
+            return i.Capture(name, "value", "i64")
+        case i.Array(type=kind):
+            return i.Capture(name, "array", kind, constant=name not in written)
+        case i.Let(type="list"):
+            return i.Capture(name, "list")
+        case i.Let(type=kind):
+            return i.Capture(name, "total" if name in totals else "value", kind)
+
+
+def captured(body: i.Block) -> Iterable[i.Capture]:
+    """What the forks among statements capture."""
+    return (each for each in walk(body) if isinstance(each, i.Capture))
+
+
+def used_names(body: i.Block) -> set[str]:
+    """The names of locals, tensors and arrays that statements use."""
+    found = {*names_in(body), *read_tensors(body), *(each.name for each in captured(body))}
+    for each in walk(body):
+        match each:
+            case i.Given(name=name) | i.Accumulate(name=name) | i.Assign(name=name):
+                found.add(name)
+            case i.Overflow():
+                found.add(OVERFLOW)
+            case _:
+                pass
+    return found
+
+
+def made_in(body: i.Block) -> set[str]:
+    """The locals that statements make."""
+    found = set()
+    for each in walk(body):
+        match each:
+            case i.Let(name=name) | i.Array(name=name) | i.Loop(index=name):
+                found.add(name)
+            case _:
+                pass
+    return found
+
+
+def trips(loop: i.Loop) -> i.Expr:
+    """How many iterations a loop has."""
+    if loop.low is None:
+        return i.Call("len", (loop.high,))
+    if loop.step == 1:
+        return extent(loop)
+    return i.Call("ceildiv", (extent(loop), i.Const(loop.step)))
+
+
+def index_at(loop: i.Loop, place: i.Expr) -> i.Expr:
+    """The index of a loop at a place among its iterations."""
+    if loop.low is None:
+        return entry_at(loop.high, place)
+    value = place if loop.step == 1 else i.Binary("*", place, i.Const(loop.step))
+    return value if loop.low == i.ZERO else i.Binary("+", loop.low, value)
+
+
+def factors(expr: i.Expr) -> list[i.Expr]:
+    """The factors of a product, in their order."""
+    match expr:
+        case i.Binary(op="*", left=left, right=right):
+            return [*factors(left), *factors(right)]
+        case _:
+            return [expr]
