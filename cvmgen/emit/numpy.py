@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from cvmgen import arrays, indices, vectors
 from cvmgen.emit import python
+from cvmgen.emit.needed import needed, reads
 from cvmgen.emit.numpy_calls import ArrayCalls
 from cvmgen.emit.numpy_loops import LoopPrinter
 from cvmgen.emit.numpy_nests import NestPrinter, mentions
@@ -60,6 +61,13 @@ class NumpyEmitter(PythonEmitter):
         self.calls = ArrayCalls(self)
         self.ranges = host_ranges(program)
         self.inner = [self.body(nest) for nest in program.nests]
+        self.unpacked = [
+            self.members(nest, lines)
+            for nest, (_, lines) in zip(program.nests, self.inner, strict=True)
+        ]
+        read = {each.size for each in program.scratch}.union(*self.unpacked)
+        self.fields = [name for name in self.fields if name in read]
+        self.used = needed(program.prepare, {*self.fields, *reads(self.prologues)})
 
     def also_read(self) -> frozenset[str]:
         """The extents of the memory of lists."""
@@ -106,6 +114,15 @@ class NumpyEmitter(PythonEmitter):
 
     def function(self, number: int, nest: i.Nest, inner: list[str]) -> str:
         """The function of a nest, after the members of the plan that it reads."""
+        lines = [comment(self.program.quoted(nest))]
+        if self.unpacked[number]:
+            lines += unpacked([identifier(name) for name in self.unpacked[number]])
+        listed = ", ".join(identifier(tensor) for tensor in self.tensors(nest))
+        body = wrap_python(indent([*lines, *inner]))
+        return "\n".join([f"def {self.nest_name(number)}(plan, {listed}):", *body])
+
+    def members(self, nest: i.Nest, inner: list[str]) -> list[str]:
+        """The members of the plan that a nest reads."""
         tensors = self.tensors(nest)
         shown = "\n".join(inner)
         names = names_in(nest.body) | names_in(nest.prologue)
@@ -115,15 +132,7 @@ class NumpyEmitter(PythonEmitter):
                 names |= names_in(each.shape)
         if nest.each is not None:
             names |= names_in(nest.each[2])
-        needed = [
-            name for name in self.fields if name in names and mentions(shown, identifier(name))
-        ]
-        lines = [comment(self.program.quoted(nest))]
-        if needed:
-            lines += unpacked([identifier(name) for name in needed])
-        listed = ", ".join(identifier(tensor) for tensor in tensors)
-        body = wrap_python(indent([*lines, *inner]))
-        return "\n".join([f"def {self.nest_name(number)}(plan, {listed}):", *body])
+        return [name for name in self.fields if name in names and mentions(shown, identifier(name))]
 
     def array_nest(self, nest: i.Nest, width: Width) -> list[str]:
         integer = {"checked": "integer"}.get(width.name, f"np.{width.name}")

@@ -101,8 +101,8 @@ class PythonEmitter:
         )
         names = [name for name in fields if name in read and not self.local(name)]
         self.fields = [*names, *self.variadic_shapes()]
-        prologues = tuple(each for nest in program.nests for each in nest.prologue)
-        self.used = needed(program.prepare, {*self.fields, *reads(prologues)})
+        self.prologues = tuple(each for nest in program.nests for each in nest.prologue)
+        self.used = needed(program.prepare, {*self.fields, *reads(self.prologues)})
         self.words = {  # the word that may stand for the numbers of an attribute
             each.name: identifier(each.word_name)
             for each in self.operator.attributes

@@ -54,7 +54,6 @@ def _prepare(X, a_min, a_max):
         support.terms([("a_min", a_min), ("a_max", a_max)]),
     )
     return SimpleNamespace(
-        n=n,
         a_min=a_min,
         a_max=a_max,
         Y_shape=Y_shape,

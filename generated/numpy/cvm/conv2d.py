@@ -99,8 +99,6 @@ def _prepare(X, W, B, padding, stride, dilation, groups):
     )
     return SimpleNamespace(
         N=N,
-        XH=XH,
-        XW=XW,
         OC=OC,
         IC=IC,
         KH=KH,

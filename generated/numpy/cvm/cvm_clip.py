@@ -44,7 +44,6 @@ def _prepare(X, precision):
         support.terms([("precision", precision)]),
     )
     return SimpleNamespace(
-        n=n,
         alpha=alpha,
         Y_shape=Y_shape,
         Y_precision=Y_precision,

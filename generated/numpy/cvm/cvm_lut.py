@@ -41,7 +41,6 @@ def _prepare(indices, table):
         support.terms([("p(table)", table.precision)]),
     )
     return SimpleNamespace(
-        m=m,
         n=n,
         Y_shape=Y_shape,
         Y_precision=Y_precision,

@@ -37,7 +37,6 @@ def _prepare(X):
         support.terms([]),
     )
     return SimpleNamespace(
-        n=n,
         Y_shape=Y_shape,
         Y_precision=Y_precision,
     )

@@ -50,7 +50,6 @@ def _prepare(X, precision, shift_bit):
         support.terms([("precision", precision)]),
     )
     return SimpleNamespace(
-        n=n,
         shift_bit=shift_bit,
         alpha=alpha,
         Y_shape=Y_shape,

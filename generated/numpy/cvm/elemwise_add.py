@@ -39,7 +39,6 @@ def _prepare(A, B):
         support.terms([("p(A)", A.precision), ("p(B)", B.precision)]),
     )
     return SimpleNamespace(
-        n=n,
         Y_shape=Y_shape,
         Y_precision=Y_precision,
     )

@@ -87,8 +87,6 @@ def _prepare(X, pool_size, padding, strides, ceil_mode):
     return SimpleNamespace(
         N=N,
         C=C,
-        H=H,
-        W=W,
         PSH=PSH,
         PSW=PSW,
         PH=PH,

@@ -35,7 +35,6 @@ def _prepare(X):
         support.terms([("p(X)", X.precision)]),
     )
     return SimpleNamespace(
-        n=n,
         Y_shape=Y_shape,
         Y_precision=Y_precision,
     )

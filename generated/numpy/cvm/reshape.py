@@ -48,7 +48,6 @@ def _prepare(X, target_shape):
         support.terms([("p(X)", X.precision)]),
     )
     return SimpleNamespace(
-        n=n,
         target_shape=target_shape,
         Y_shape=Y_shape,
         Y_precision=Y_precision,

@@ -35,7 +35,6 @@ def _prepare(X):
     Z_shape = n
     support.check_output_shape(OPERATOR, "Z", Z_shape)
     return SimpleNamespace(
-        n=n,
         Z_shape=Z_shape,
     )
 
