@@ -236,6 +236,8 @@ class ReductionPrinter(ArrayPrinter):
             self.emit(f"{found} = vectors.{function}({found}, {element}{where})")
             self.given = given
         self.front, self.spans, self.margin = outer
+        if self.has_reals:
+            neutral = {"max": "-typed.INFINITY", "min": "typed.INFINITY"}.get(fold.op, neutral)
         return f"vectors.done({found}, {neutral})"
 
     def here(self) -> Front:
@@ -284,7 +286,8 @@ class ReductionPrinter(ArrayPrinter):
         """A range with ends of its own at each place of the box: all of them start together."""
         first = self.new(f"{index}_low")
         end = self.new(f"{index}_high")
-        self.emit(f"{first}, {end} = {self.index(low)}, {self.index(high)}")
+        self.emit(f"{first} = {self.index(low)}")
+        self.emit(f"{end} = {self.index(high)}")
         step = self.new("step")
         self.emit(f"for {step} in range(arrays.longest({first}, {end})):")
         self.margin += 1

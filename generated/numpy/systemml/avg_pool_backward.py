@@ -147,14 +147,12 @@ def _nest_dx(plan, dout, dx):
     dout = arrays.elements(dout, np.int64)
     n, c, i, j = arrays.axes(N, C, H, W)
     total = None
-    p_low, p_high = (
-        np.maximum(0, vectors.ceildiv(i + PH - R + 1, SH)), np.minimum(YH, (i + PH) // SH + 1)
-    )
+    p_low = np.maximum(0, vectors.ceildiv(i + PH - R + 1, SH))
+    p_high = np.minimum(YH, (i + PH) // SH + 1)
     for step in range(arrays.longest(p_low, p_high)):
         p = p_low + step
-        q_low, q_high = (
-            np.maximum(0, vectors.ceildiv(j + PW - S + 1, SW)), np.minimum(YW, (j + PW) // SW + 1)
-        )
+        q_low = np.maximum(0, vectors.ceildiv(j + PW - S + 1, SW))
+        q_high = np.minimum(YW, (j + PW) // SW + 1)
         for step_2 in range(arrays.longest(q_low, q_high)):
             q = q_low + step_2
             total = vectors.add(total,

@@ -154,7 +154,7 @@ def _nest_y(plan, x, y):
                 arrays.read(x, n, (c * H + (p * SH - PH + r)) * W + (q * SW - PW + s)),
                 (0 <= p * SH - PH + r) & (p * SH - PH + r < H) & (0 <= q * SW - PW + s) & (q * SW
                 - PW + s < W))
-    arrays.store(y, vectors.done(largest, support.BELOW_ALL), n, (c * YH + p) * YW + q)
+    arrays.store(y, vectors.done(largest, -typed.INFINITY), n, (c * YH + p) * YW + q)
 
 
 def infer(shapes, precisions, *, input_shape=None, pool_size=None, stride=None, padding=None):
