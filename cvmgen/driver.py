@@ -20,6 +20,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
 from cvmgen.lower.ahead import reductions_ahead, reductions_ahead_in_threads
+from cvmgen.lower.array_nests import whole_arrays
 from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.eager import eager_loads
@@ -60,10 +61,11 @@ STATEMENTS: Passes = (
     ("ahead", reductions_ahead),
 )
 SHELTER: Passes = (("shelter", shelter),)
-# For numpy: reductions and multi-indices as they are.
+# For numpy: reductions and multi-indices as they are, until all is known of the host's part.
 WHOLE_ARRAYS: Passes = (
     *STATEMENTS[:3],
     ("shelter", partial(shelter, bodies=True)),
+    ("arrays", whole_arrays),
 )
 OFFSETS: Passes = (
     ("offsets", find_offsets),

@@ -13,8 +13,8 @@ from typing import Any
 from cvmgen.api.calls import Call, Described, Inferred
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.api.sources import source_text
-from cvmgen.emit.python_names import identifier
 from cvmgen.errors import CvmgenError, OperatorError
+from cvmgen.ir.python_names import identifier
 
 
 class PythonBackend:

@@ -31,6 +31,7 @@ ABOUT: Mapping[str, str] = {
     "flatten": "a box that every access walks whole is one flat loop",
     "host_values": "what nests need of lists is computed once a call",
     "shelter": "what the host computes for nests reads no entry that may not be in its list",
+    "arrays": "nests become operations on whole arrays, or loops where these do not express them",
     "walks": "a box of open rank becomes rows and a strided run",
     "unfold_all": "comprehensions become loops that fill lists",
     "compaction": "lists that only tell which rows an output begins with are not kept",

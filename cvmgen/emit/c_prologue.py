@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cvmgen.emit.c_like import identifier
-from cvmgen.emit.plan import host_types
 from cvmgen.emit.prepare import Prepare
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import host_types
 from cvmgen.ir.uses import changed, names_in
 from cvmgen.ir.visit import walk
 

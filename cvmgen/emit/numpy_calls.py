@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cvmgen.emit.python_calls import Calls
-from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import indent
 from cvmgen.emit.python_text import literal
+from cvmgen.ir.python_names import identifier
 
 if TYPE_CHECKING:
     from cvmgen.emit.numpy import NumpyEmitter

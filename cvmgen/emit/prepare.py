@@ -13,9 +13,10 @@ from cvmgen.emit.c_words import number_or_zero, take_word, word_text
 from cvmgen.emit.host_printer import HostPrinter
 from cvmgen.emit.needed import needed, reads
 from cvmgen.emit.places import Places
-from cvmgen.emit.plan import host_types, plan_fields
+from cvmgen.emit.plan import plan_fields
 from cvmgen.escape import in_c_format
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import host_types
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import walk

@@ -14,7 +14,6 @@ from cvmgen.emit.needed import needed, reads
 from cvmgen.emit.plan import plan_fields
 from cvmgen.emit.python_calls import Calls
 from cvmgen.emit.python_inputs import InputChecks
-from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import PythonPrinter, indent
 from cvmgen.emit.python_text import (
     attribute_text,
@@ -29,6 +28,7 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_python
 from cvmgen.escape import in_docstring
 from cvmgen.ir import nodes as i
+from cvmgen.ir.python_names import identifier
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.lower.unfold import unfold_bindings
@@ -84,25 +84,23 @@ def emit_header(opset: str, operators: Iterable[Operator]) -> str:
 class PythonEmitter:
     """Assembles the module of one operator."""
 
-    def __init__(self, program: i.Program) -> None:
+    def __init__(self, program: i.Program, printer: PythonPrinter | None = None) -> None:
         self.program = program
         self.operator = program.operator
-        self.printer = PythonPrinter(program)
+        self.printer = printer or PythonPrinter(program)
         self.types = interface.typed_operands(self.operator)
         self.precise = self.operator.precise_outputs
         self.calls = Calls(self)
         bodies = tuple(without_slots(nest.body) for nest in program.nests)
         read = names_in(bodies) | names_in(tuple(nest.prologue for nest in program.nests))
-        read |= given_in(bodies) | {each.size for each in program.scratch} | self.also_read()
+        read |= given_in(bodies) | {each.size for each in program.scratch}
         # Here an optional attribute tells by its own value whether it was given.
         values = {f"has_{each.name}": each.name for each in self.operator.attributes}
-        fields = dict.fromkeys(
-            values.get(each.name, each.name) for each in plan_fields(program, self.also_read())
-        )
+        fields = dict.fromkeys(values.get(each.name, each.name) for each in plan_fields(program))
         names = [name for name in fields if name in read and not self.local(name)]
         self.fields = [*names, *self.variadic_shapes()]
-        self.prologues = tuple(each for nest in program.nests for each in nest.prologue)
-        self.used = needed(program.prepare, {*self.fields, *reads(self.prologues)})
+        prologues = tuple(each for nest in program.nests for each in nest.prologue)
+        self.used = needed(program.prepare, {*self.fields, *reads(prologues)})
         self.words = {  # the word that may stand for the numbers of an attribute
             each.name: identifier(each.word_name)
             for each in self.operator.attributes
@@ -110,9 +108,9 @@ class PythonEmitter:
         }
         self.line = ""
 
-    def also_read(self) -> frozenset[str]:
-        """Names of the host that nests read without saying so."""
-        return frozenset()
+    def opening(self, body: tuple[i.Stmt, ...]) -> int:
+        """How many statements a nest begins with, in front of the loop over several tensors."""
+        return 0
 
     def variadic_shapes(self) -> list[str]:
         """The shapes of variadic inputs, where a nest reads them."""
@@ -380,15 +378,16 @@ class PythonEmitter:
         tensors = ", ".join(identifier(tensor) for tensor in self.tensors(nest))
         body = unfold_bindings(nest.body)
         lines = [comment(self.program.quoted(nest))]
-        names = names_in(without_slots(body)) | names_in(nest.prologue) | given_in(body)
-        if nest.each is not None:
-            names |= names_in(nest.each[2])
+        names = names_in(without_slots(body)) - assigned(body)
+        names |= names_in(nest.prologue) | given_in(body)
         needed = [name for name in self.fields if name in names]
         if needed:
             lines += unpacked([identifier(name) for name in needed])
         lines += self.whole_packs(body)
+        opening = self.opening(body)
+        lines += self.printer.block(body[:opening])
         self.printer.reals = self.operator.has_reals
-        inner = self.printer.block(body)
+        inner = self.printer.block(body[opening:])
         self.printer.reals = False
         if nest.each is not None:
             index, tensor, _ = nest.each

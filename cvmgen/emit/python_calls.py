@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cvmgen.analysis.moved import moved_inputs
 from cvmgen.dtypes import CVM
 from cvmgen.emit import interface
-from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_printer import indent
 from cvmgen.emit.python_text import literal, literals
 from cvmgen.ir import nodes as i
+from cvmgen.ir.python_names import identifier
 
 if TYPE_CHECKING:
     from cvmgen.emit.python import PythonEmitter
@@ -167,7 +168,7 @@ class Calls:
         return [f"{name}.check_values()"]
 
     def results(self) -> list[str]:
-        moved = interface.moved_inputs(self.program)
+        moved = moved_inputs(self.program)
         default = "support.INT32"
         if moved:
             arrays = []

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from cvmgen.dtypes import DTYPES
-from cvmgen.emit.python_names import identifier
 from cvmgen.emit.python_text import literal
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.ir.python_names import identifier
+from cvmgen.ir.uses import ROUNDED, may_be_real
 from cvmgen.ir.visit import walk
 from cvmgen.lower.walks import strided, whole_pack
 
@@ -44,8 +45,6 @@ REAL_CALLS = {
     "float32": "to_float32",
     "power": "number_power",
 }
-# Those that say by themselves that a real number or a condition is meant.
-ROUNDED = frozenset(REAL_CALLS) - {"max", "min", "power"} | {"real"}
 REALS = {
     "inf": ("typed.INFINITY", 12),
     "-inf": ("-typed.INFINITY", 11),
@@ -57,12 +56,6 @@ PRIMARY, UNARY = 12, 11
 
 def indent(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" if line else "" for line in lines]
-
-
-def may_be_real(node: object) -> bool:
-    """Whether a part of an expression can be a real number, or makes one an integer."""
-    called = isinstance(node, i.Call) and node.function in ROUNDED
-    return called or isinstance(node, (i.Load, i.Access, i.Real, i.Limit))
 
 
 class PythonPrinter:
@@ -90,11 +83,11 @@ class PythonPrinter:
 
     # -------------------------------------------------------- expressions
 
-    def index(self, expr: i.Expr) -> str:
+    def index(self, expr: i.Expr, least: int = 0) -> str:
         """A place or an end of a range: an integer; what it compares or rounds may be real."""
         outer = self.reals
         self.reals = outer and any(map(may_be_real, walk(expr)))
-        text = self.expr(expr)
+        text = self.expr(expr, least)
         self.reals = outer
         return text
 
@@ -170,7 +163,7 @@ class PythonPrinter:
                 return f"{identifier(tensor)}{one}.precision", PRIMARY
             case i.Convert(operand=operand):
                 return self.leveled(operand)
-            case i.Bind() | i.Access() | i.Entries() | i.Member() | i.Address():
+            case i.Bind() | i.Access() | i.Entries() | i.Member() | i.Address() | i.ArrayExpr():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case _:
                 assert_never(expr)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.spec.formula import Attribute
 
 
 def outputs(prepare: i.Block, case: int | None) -> list[i.SetOutput]:
@@ -43,3 +45,48 @@ def insert(prepare: i.Block, added: dict[int | None, list[i.Stmt]]) -> i.Block:
 def shape_name(output: str) -> str:
     """The host variable that holds the extents of an output."""
     return f"{output}_shape"
+
+
+def host_types(program: i.Program) -> dict[str, str]:
+    """Every name that the host binds, with its C type."""
+    types: dict[str, str] = {}
+
+    def visit(statements: Iterable[i.Stmt]) -> None:
+        for statement in statements:
+            match statement:
+                case i.TakeInput(input=item):
+                    for extent in item.extents:
+                        if extent.new and not item.variadic:
+                            types[extent.new] = "cvmgen_list" if extent.pack else "int64_t"
+                    if item.count:
+                        types[item.count] = "int64_t"
+                case i.TakeAttribute(attribute=attribute):
+                    types.update(attribute_types(attribute))
+                case i.Let(name=name, type=kind):
+                    types[name] = {"list": "cvmgen_list", "bool": "bool"}.get(kind, "int64_t")
+                case i.SetOutput(tensor=tensor, precision=precision):
+                    types[f"{tensor}_shape"] = "cvmgen_list"
+                    if precision is not None:
+                        types[f"{tensor}_precision"] = "int64_t"
+                case i.Cases(branches=branches):
+                    for _, body in branches:
+                        visit(body)
+                case _:
+                    pass
+
+    visit(program.prepare)
+    for nest in program.nests:
+        if nest.each is not None:
+            types[nest.each[0]] = "int64_t"
+        visit(nest.prologue)
+    return types
+
+
+def attribute_types(attribute: Attribute) -> dict[str, str]:
+    scalar = "bool" if attribute.kind == "bool" else "int64_t"
+    whole = attribute.is_list or attribute.components
+    own, *others = attribute.bound_names
+    types = {**dict.fromkeys(others, scalar), own: "cvmgen_list" if whole else scalar}
+    if attribute.optional:
+        types[f"has_{attribute.name}"] = "bool"
+    return types

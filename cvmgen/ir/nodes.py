@@ -264,6 +264,11 @@ class Convert:
     operand: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayExpr:
+    """A value of whole arrays, by the pass `arrays`; `ir/arrays.py` has its kinds."""
+
+
 Expr = (
     Const
     | Real
@@ -292,6 +297,7 @@ Expr = (
     | Member
     | Address
     | Convert
+    | ArrayExpr
 )
 
 ZERO: Expr = Const(0)
@@ -713,6 +719,13 @@ class Cases:
     span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayStmt:
+    """A statement on whole arrays, by the pass `arrays`; `ir/arrays.py` has its kinds."""
+
+    span: Span = field(compare=False, repr=False, kw_only=True)
+
+
 Stmt = (
     Let
     | Array
@@ -746,6 +759,7 @@ Stmt = (
     | SetOutput
     | Merge
     | Cases
+    | ArrayStmt
 )
 Block = tuple[Stmt, ...]
 
@@ -808,6 +822,7 @@ class Program:
     prepare: tuple[Stmt, ...]
     nests: tuple[Nest, ...]
     scratch: tuple[Scratch, ...] = ()
+    moved: tuple[str, ...] | None = None  # inputs that are only moved; None: nests show it
 
     def scratch_of(self, tensor: str) -> tuple[Scratch, ...]:
         """The memory that belongs to a selected list; empty for an output."""

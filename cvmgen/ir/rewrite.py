@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from cvmgen.errors import InternalError
+from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
@@ -17,9 +18,9 @@ Tree = TypeVar("Tree")
 def blocks(statement: i.Stmt) -> tuple[i.Block, ...]:
     """The blocks right in a statement of a nest."""
     match statement:
-        case i.Loop(body=body) | i.PackLoop(body=body):
+        case i.Loop(body=body) | i.PackLoop(body=body) | a.Blocks(body=body):
             return (body,)
-        case i.If(then=then, otherwise=otherwise):
+        case i.If(then=then, otherwise=otherwise) | a.Choose(then=then, otherwise=otherwise):
             return (then, otherwise)
         case _:
             return ()
@@ -28,9 +29,9 @@ def blocks(statement: i.Stmt) -> tuple[i.Block, ...]:
 def with_blocks(statement: i.Stmt, change: Callable[[i.Block], i.Block]) -> i.Stmt:
     """A statement of a nest with what `change` makes of the blocks right in it."""
     match statement:
-        case i.Loop(body=body) | i.PackLoop(body=body):
+        case i.Loop(body=body) | i.PackLoop(body=body) | a.Blocks(body=body):
             return replace(statement, body=change(body))
-        case i.If(then=then, otherwise=otherwise):
+        case i.If(then=then, otherwise=otherwise) | a.Choose(then=then, otherwise=otherwise):
             return replace(statement, then=change(then), otherwise=change(otherwise))
         case _:
             return statement

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from dataclasses import fields
+from typing import Any, assert_never
 
 from cvmgen.ir import nodes as i
 
@@ -14,6 +15,7 @@ OPERATORS = {
     "difference": "-",
     "union": "|",
 }
+BLOCKS = ("body", "then", "otherwise")
 
 
 def program_text(program: i.Program) -> str:
@@ -129,6 +131,9 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             for number, (condition, body) in enumerate(branches):
                 lines += indented(f"case {number}: {text(condition)}", body)
             return lines
+        case i.ArrayStmt():
+            inner = (each for name in BLOCKS for each in getattr(statement, name, ()))
+            return indented(array_text(statement), tuple(inner))
         case _:
             assert_never(statement)
 
@@ -194,7 +199,8 @@ def closed(expr: i.Expr) -> str:
             return f"(let {name} = {text(value)} in {text(body)})"
         case i.Access(tensor=tensor, which=which, index=index):
             slots = ", ".join(text(value) + "..." * pack for value, pack in index)
-            return f"{tensor}{'' if which is None else f'[{text(which)}]'}[{slots}]"
+            one = "" if which is None else f"[{text(which)}]"
+            return f"{tensor}{one}[{slots}]" if index else f"{tensor}{one}"
         case i.Load(tensor=tensor, which=which, offset=offset):
             return f"{tensor}{'' if which is None else f'[{text(which)}]'}@[{text(offset)}]"
         case i.Dot(pack=pack, steps=steps):
@@ -211,8 +217,30 @@ def closed(expr: i.Expr) -> str:
             return f"{type_name}({text(operand)})"
         case i.Binary() | i.Compare() | i.Logic() | i.Not() | i.Select():
             return f"({text(expr)})"
+        case i.ArrayExpr():
+            return array_text(expr)
         case _:
             assert_never(expr)
+
+
+def array_text(node: i.ArrayExpr | i.ArrayStmt) -> str:
+    """What a node of whole arrays is, and what it is made of besides statements."""
+    names = [each.name for each in fields(node) if each.name not in ("span", *BLOCKS)]
+    parts = (getattr(node, name) for name in names)
+    shown = (part_text(each) for each in parts if each not in (None, "", ()))
+    return f"{type(node).__name__.lower()}({', '.join(shown)})"
+
+
+def part_text(part: Any) -> str:
+    match part:
+        case str() | int():
+            return str(part)
+        case (value, bool() as pack):
+            return text(value) + "..." * pack
+        case tuple():
+            return f"[{', '.join(map(part_text, part))}]"
+        case _:
+            return text(part)
 
 
 def over_text(over: tuple[i.Over | i.OverPack, ...], condition: i.Expr | None) -> str:

@@ -179,3 +179,13 @@ def gathered(node: Any) -> Uses:
         frozenset(stored),
         nodes,
     )
+
+
+# Functions that say by themselves that a real number or a condition is meant.
+ROUNDED = frozenset(("floor", "ceil", "trunc", "sqrt", "isnan", "int", "float32", "real"))
+
+
+def may_be_real(node: object) -> bool:
+    """Whether a part of an expression can be a real number, or makes one an integer."""
+    called = isinstance(node, i.Call) and node.function in ROUNDED
+    return called or isinstance(node, (i.Load, i.Access, i.Real, i.Limit))

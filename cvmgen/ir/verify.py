@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import NoReturn, assert_never
+from typing import Any, NoReturn, assert_never
 
 from cvmgen.errors import InternalError
+from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import statement_lines, text
 from cvmgen.ir.uses import names_in, read_tensors, stored_tensors
-from cvmgen.ir.visit import walk
+from cvmgen.ir.visit import children, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +188,26 @@ class Verifier:
                     self.cases[number] = self.inner(body, scope, changing)
             case i.Require() | i.TakeInput() | i.TakeAttribute() | i.SetOutput():
                 self.host(statement, scope)
+            case i.ArrayStmt():
+                self.arrays(statement, scope, changing)
             case _:
                 assert_never(statement)
+
+    def arrays(self, statement: i.ArrayStmt, scope: set[str], changing: set[str]) -> None:
+        """Check what is made of whole arrays."""
+        match statement:
+            case a.Blocks(names=names, computed=computed, kept=kept, body=body):
+                self.expressions((*computed, *kept), scope)
+                self.inner(body, scope, changing | set(names), *names)
+            case a.Choose(name=name, condition=condition, then=then, otherwise=otherwise):
+                self.expr(condition, scope)
+                for block in (then, otherwise):
+                    if name not in self.inner(block, scope, changing):
+                        self.fail(f"a choice that does not make '{name}'")
+                scope.add(name)
+            case _:
+                self.below(statement, scope)
+                scope.update(statement.names if isinstance(statement, a.Axes) else ())
 
     def host(
         self, statement: i.Require | i.TakeInput | i.TakeAttribute | i.SetOutput, scope: set[str]
@@ -231,6 +250,8 @@ class Verifier:
             case i.Var(name=name) | i.Dot(pack=name):
                 if name not in scope:
                     self.fail(f"the name '{name}', which nothing binds")
+            case i.Access(tensor=tensor, index=()):  # all of it, which may be stored to
+                self.tensor(tensor, self.inputs | self.scratch | self.written, "there")
             case i.Access(tensor=tensor) | i.Load(tensor=tensor):
                 self.tensor(tensor, self.inputs | self.scratch, "an input")
             case i.PrecisionOf(tensor=tensor):
@@ -300,8 +321,18 @@ class Verifier:
                 self.expressions((place, guard), scope)
             case i.Gather() | i.Fold() | i.Bind():
                 self.expr(expr, scope)
+            case i.ArrayExpr():
+                self.below(expr, scope)
             case _:
                 assert_never(expr)
+
+    def below(self, node: Any, scope: set[str]) -> None:
+        """Check the expressions right below a node."""
+        for each in children(node):
+            if isinstance(each, tuple):
+                self.below(each, scope)
+            elif isinstance(each, i.Expr):
+                self.expr(each, scope)
 
     def tensor(self, name: str, known: set[str], what: str) -> None:
         if name not in known:

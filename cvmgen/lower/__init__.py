@@ -29,9 +29,10 @@ pass is for where it is not for all targets:
 - types (`types.py`, `typed_statements.py`): C, CUDA: machine types, once for each storage type,
   while emitting; `settled.py` takes out what they decide
 
-numpy is printed from `parts` and `lift` alone: indices become axes (`indices.py`), divided ones
-digits of a place, accesses views (`arrays.py`), reductions operations on arrays, lists masks;
-what is made element by element is a chain of operations in spare arrays, block by block
-(`emit/numpy_chains.py`). `lower/idioms.py` finds maxima, clips and shifts, `lower/widths.py` the
-integers that hold a whole nest.
+- arrays (`array_nests.py`): numpy: nests become operations on whole arrays (`ir/arrays.py`), or
+  loops over Python's numbers where these do not express them. Indices become axes, element
+  accesses views (`array_values.py`), reductions operations along axes, contractions, or terms one
+  by one (`array_reductions.py`), lists what a mask leaves (`array_lists.py`); what is made element
+  by element is a chain of operations in spare arrays, block by block (`array_chains.py`).
+  `idioms.py` finds maxima, clips and shifts before, `widths.py` the integers that hold a nest
 """

@@ -180,6 +180,7 @@ class Unfold:
                 | i.Launch()
                 | i.Tile()
                 | i.Fork()
+                | i.ArrayStmt()
             ):
                 self.out.append(statement)
             case i.Loop(low=low, high=high, body=body):
@@ -231,7 +232,7 @@ class Unfold:
         match expr:
             case i.Const() | i.Real() | i.Limit() | i.Word() | i.Var() | i.Given() | i.Dot():
                 return expr
-            case i.Member() | i.Address():
+            case i.Member() | i.Address() | i.ArrayExpr():
                 return expr
             case i.Binary(op="union") if self.everything:
                 return self.union(expr)

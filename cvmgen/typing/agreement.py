@@ -175,7 +175,7 @@ class Agreement:
                 return "list"
             case i.Member() | i.Address():  # of what the host gives; where an element lies
                 return HOST
-            case i.Limit() | i.Access() | i.Bind():
+            case i.Limit() | i.Access() | i.Bind() | i.ArrayExpr():
                 raise DisagreementError(f"{type(expr).__name__} is left: {text(expr)}")
             case _:
                 assert_never(expr)

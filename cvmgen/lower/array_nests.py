@@ -1,0 +1,175 @@
+"""The pass `arrays`: nests as operations on whole arrays, for numpy.
+
+Free indices become axes; what is left stays a loop of Python. A nest that arrays do not express,
+such as one that makes sets of elements, becomes loops over Python's own integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from cvmgen.analysis.moved import moved_inputs
+from cvmgen.ir import arrays as a
+from cvmgen.ir import nodes as i
+from cvmgen.ir.host import host_types
+from cvmgen.ir.rewrite import with_blocks
+from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.visit import walk
+from cvmgen.lower.array_scope import NotAnArray, OneByOne, Scope, tensor_itself
+from cvmgen.lower.array_statements import Statements, perfect_nest
+from cvmgen.lower.guards import place_guards
+from cvmgen.lower.idioms import with_idioms
+from cvmgen.lower.unfold import unfold_bindings, unfold_nests
+from cvmgen.lower.widths import Width, host_ranges, nest_width
+from cvmgen.typing.ranges import Range
+
+
+def whole_arrays(program: i.Program) -> i.Program:
+    """Every nest as whole arrays, or as loops where they do not express it."""
+    ranges = host_ranges(program)
+    nests = tuple(
+        replace(nest, body=of_arrays(program, nest, ranges) or of_loops(program, nest))
+        for nest in program.nests
+    )
+    return replace(program, nests=nests, moved=moved_inputs(program))
+
+
+# ---------------------------------------------------------------- one nest
+
+
+Ranges = Mapping[str, Range | None]
+
+
+def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | None:
+    """What a nest is as operations on arrays; None where they do not express it.
+
+    Indices on each of whose values something depends are found on the way, and tried again as
+    loops of Python.
+    """
+    simple = with_idioms(program, nest, ranges)
+    width = nest_width(program, simple, ranges)
+    single: frozenset[str] = frozenset()
+    while True:
+        scope = Scope(program, simple, width.name, single)
+        try:
+            Statements(scope).block(simple.body)
+        except OneByOne as found:
+            if found.names <= single:  # loops that depend on each other
+                return None
+            single |= found.names
+        except NotAnArray:
+            return None
+        else:
+            return finished(scope, width)
+
+
+def of_loops(program: i.Program, nest: i.Nest) -> i.Block:
+    """A nest as loops over Python's numbers."""
+    alone = place_guards(unfold_nests(replace(program, nests=(nest,))))
+    inputs = [item.name for item in program.operator.inputs]
+    used = [name for name in tensors_of(program, nest) if name in inputs]
+    body = unfold_bindings(alone.nests[0].body)
+    return (*begun(program, nest, Width("object"), used), *numbers(program, nest, used), *body)
+
+
+def finished(scope: Scope, width: Width) -> i.Block:
+    """The statements of a nest behind what they begin with, by blocks if all elements are alike."""
+    program, nest = scope.program, scope.nest
+    body = without_dead_axes(tuple(scope.statements))
+    tensors = tensors_of(program, nest)
+    inputs = {item.name for item in program.operator.inputs}
+    computed = [name for name in tensors if name in inputs & scope.computed]
+    front = begun(program, nest, width, computed)
+    if not elementwise(scope):
+        return (*front, *numbers(program, nest, computed, scope.integer), *body)
+    walked = [name for name in tensors if name in scope.walked]
+    blocks = blocked(scope, walked, computed, body)
+    others = [name for name in computed if name not in walked]
+    return (*front, *numbers(program, nest, others, scope.integer), blocks)
+
+
+def blocked(scope: Scope, walked: list[str], computed: list[str], body: i.Block) -> a.Blocks:
+    """What a nest does to each block of elements of the tensors that it goes through."""
+    elements = [name for name in walked if name in computed]
+    kept = [name for name in walked if name not in computed]
+    return a.Blocks(
+        (*elements, *kept),
+        tuple(map(tensor_itself, elements)),
+        tuple(map(tensor_itself, kept)),
+        scope.integer if elements else None,
+        0,
+        body,
+        span=scope.nest.span,
+    )
+
+
+def elementwise(scope: Scope) -> bool:
+    """Whether a nest does the same to each element, whatever its place."""
+    nest = scope.nest
+    alone = len(nest.body) == 1 and bool(perfect_nest(nest.body[0]).loops) and not scope.single
+    others = any(isinstance(each, (i.Given, i.Fold)) for each in walk(nest.body))
+    apart = not scope.walked & scope.looked_up and nest.each is None
+    return alone and apart and not scope.partial and not others
+
+
+# ---------------------------------------------------------------- tensors
+
+
+def tensors_of(program: i.Program, nest: i.Nest) -> list[str]:
+    """The tensors of a nest; sorting needs no memory here."""
+    read = {each.tensor for each in walk(nest.body) if isinstance(each, i.Access)}
+    read |= {each.name for each in walk(nest.body) if isinstance(each, i.Given)}
+    read |= {nest.tensor} if nest.each is None else {nest.tensor, nest.each[1]}
+    inputs = [item.name for item in program.operator.inputs]
+    lists = [each.name for each in program.scratch if each.owner != nest.tensor]
+    own = [each.name for each in program.scratch_of(nest.tensor)]
+    names = [name for name in (*inputs, *lists, *program.operator.output_names) if name in read]
+    return [name for name in (*names, *own) if not name.endswith("_spare")]
+
+
+def begun(program: i.Program, nest: i.Nest, width: Width, computed: list[str]) -> i.Block:
+    """The memory of lists in its shape, and the type of the integers that a nest computes with."""
+    shapes = {each.name: each.shape for each in program.scratch}
+    values: list[i.Expr] = [*map(tensor_itself, computed)]
+    read = names_in(nest.body) - assigned(nest.body) - assigned(nest.prologue)
+    read -= set() if nest.each is None else {nest.each[0]}
+    values += [i.Var(name) for name in host_types(program) if name in read]
+    checked = tuple(values) if width.bits is not None else ()
+    return (
+        *(
+            a.Shape(tensor_itself(name), shapes[name], span=nest.span)
+            for name in tensors_of(program, nest)
+            if name in shapes
+        ),
+        a.Integers(width.name, width.bits or 0, checked, span=nest.span),
+    )
+
+
+def numbers(
+    program: i.Program, nest: i.Nest, tensors: list[str], integer: a.Integer | None = None
+) -> i.Block:
+    """Tensors in the type to compute with."""
+    several = {item.name: item.variadic for item in program.operator.inputs}
+    return tuple(
+        a.Elements(tensor_itself(name), integer, several[name], span=nest.span) for name in tensors
+    )
+
+
+# ---------------------------------------------------------------- dead axes
+
+
+def without_dead_axes(
+    body: i.Block, behind: frozenset[str] = frozenset(), *, inner: bool = False
+) -> i.Block:
+    """Statements without axes that nothing behind them reads, unless a block has nothing else."""
+    kept: list[i.Stmt] = []
+    used = behind
+    for at, each in reversed(tuple(enumerate(body))):
+        needed = not isinstance(each, a.Axes) or used & set(each.names)
+        if needed or (inner and at == 0 and not kept):
+            inside = partial(without_dead_axes, behind=used, inner=True)
+            kept.append(with_blocks(each, inside))
+            used |= names_in(kept[-1])
+    return tuple(reversed(kept))

@@ -1,0 +1,309 @@
+"""Reductions as array operations: along axes, as matrix products, or term by term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cvmgen.ir import arrays as a
+from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjunction, conjuncts
+from cvmgen.ir.loops import distance
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
+from cvmgen.lower.array_scope import (
+    ARRAY,
+    HOST,
+    INDEX,
+    NotAnArray,
+    OneByOne,
+    Scope,
+    seen,
+    tensor_itself,
+)
+from cvmgen.lower.array_values import Values, inlined
+from cvmgen.lower.unfold import ACCUMULATORS
+
+# Functions that combine a term with what was found before, and what no term at all gives.
+RUNNING: dict[str, tuple[str, i.Expr]] = {
+    "sum": ("vectors.add", i.ZERO),
+    "prod": ("vectors.times", i.ONE),
+    "max": ("vectors.larger", i.Call("lowest", ())),
+    "min": ("vectors.smaller", i.Call("highest", ())),
+    "any": ("vectors.either", i.Const(False)),
+    "all": ("vectors.both", i.Const(True)),
+    "count": ("vectors.counted", i.ZERO),
+}
+OF_NUMBERS = ("sum", "prod", "max", "min")
+Over = i.Over | i.OverPack
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What a reduction combines, where its condition holds."""
+
+    element: i.Expr
+    condition: tuple[i.Expr, ...]
+    fill: i.Expr | None = None  # the access takes it beyond its tensor instead of the condition
+
+
+class Reductions:
+    """Makes the reductions of a nest."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.values = Values(scope, self.reduction)
+
+    def reduction(self, fold: i.Fold) -> i.Expr:
+        """What a reduction is, after the statements that make it."""
+        term = self.term(fold)
+        made = (self.along_axes if self.by_axes(fold) else self.term_by_term)(fold, term)
+        return self.typed(made) if fold.op == "count" else made
+
+    def typed(self, value: i.Expr) -> i.Expr:
+        """An integer in the type of elements, where this may be Python's own."""
+        scope = self.scope
+        return i.Call("vectors.values", (value, scope.integer)) if scope.checked else value
+
+    # -------------------------------------------------------- which way
+
+    def by_axes(self, fold: i.Fold) -> bool:
+        """Whether the reduced indices become axes of an array with all terms, or of a view."""
+        for each in fold.over:
+            ends = (each.high, each.low) if isinstance(each, i.Over) else (each.extents,)
+            if any(end is None or self.scope.kind(end) != HOST for end in ends):
+                return False
+        if self.factors(fold):
+            return True
+        accesses = [each for each in walk(fold) if isinstance(each, i.Access)]
+        if self.windows(fold, accesses) or any(
+            isinstance(each, i.Fold) and self.scope.kind(each) != HOST
+            for each in walk(fold.element)
+        ):
+            return False
+        free = {axis.name for axis in self.scope.free}
+        small = all(free <= names_in(each) for each in accesses)
+        return isinstance(fold.element, i.Access) or small
+
+    def windows(self, fold: i.Fold, accesses: list[i.Access]) -> bool:
+        """Whether a reduced index makes a place together with another index."""
+        reduced = set(map(name_of, fold.over))
+        others = reduced | {name for name, kind in self.scope.kinds.items() if kind != HOST}
+        for access in accesses:
+            for slot, spread in access.index:
+                names = names_in(slot) & others
+                if names & reduced and len(names) > 1 and not spread:
+                    return True
+        return False
+
+    def factors(self, fold: i.Fold) -> tuple[i.Expr, i.Expr] | None:
+        """The factors of a sum of products of integers that read elements, both of them."""
+        element = inlined(fold.element)
+        scope = self.scope
+        if fold.op != "sum" or scope.operator.has_reals or scope.integer.name == "object":
+            return None
+        match element:
+            case i.Binary(op="*", left=left, right=right) if has_access(left) and has_access(right):
+                return left, right
+            case _:
+                return None
+
+    # -------------------------------------------------------- terms
+
+    def term(self, fold: i.Fold) -> Term:
+        """The term, without the part of the condition that its access sees to by itself."""
+        element = inlined(fold.element)
+        tests: tuple[i.Expr, ...] = ()
+        if fold.condition is not None:
+            tests = tuple(conjuncts(inlined(fold.condition)))
+        if tests and isinstance(element, i.Access) and self.values.asks_inside(element, tests):
+            fill = fill_of(fold.op, element.tensor)
+            if fill is not None:
+                return Term(element, (), fill)
+        return Term(element, tests)
+
+    def test(self, tests: list[i.Expr]) -> i.Expr:
+        return self.values.value(conjunction(tests))
+
+    def element(self, term: Term, op: str) -> i.Expr:
+        if term.fill is not None:
+            assert isinstance(term.element, i.Access)
+            return self.values.access(term.element, term.fill)
+        made = self.values.value(term.element)
+        return self.typed(made) if op in OF_NUMBERS else made
+
+    # -------------------------------------------------------- axes
+
+    def along_axes(self, fold: i.Fold, term: Term) -> i.Expr:
+        scope = self.scope
+        axes, counts, shown = self.reduced_axes(fold.over)
+        factors = self.factors(fold)
+        with scope.bound(dict.fromkeys(map(name_of, fold.over), INDEX)):
+            scope.shown |= shown
+            scope.box += counts
+            if factors is None:
+                element = self.element(term, fold.op)
+                only = self.test(list(term.condition)) if term.condition else None
+                made = a.Reduce(fold.op, (element,), axes, only)
+            else:
+                left, right = map(self.values.value, factors)
+                if term.condition:
+                    held = self.test(list(term.condition))
+                    left = i.Call("vectors.where", (held, left, i.ZERO))
+                made = a.Reduce("dot", (left, right), axes, None)
+            del scope.box[len(scope.box) - len(counts) :]
+        return made
+
+    def reduced_axes(
+        self, over: tuple[Over, ...]
+    ) -> tuple[a.Index, list[i.Expr], dict[str, i.Expr]]:
+        """Declares reduced indices as axes: as arguments of a reduction, how many each is, and
+        what the indices are."""
+        scope = self.scope
+        names: list[str] = []
+        extents: list[i.Expr] = []
+        counts: list[i.Expr] = []
+        later: list[i.Stmt] = []
+        axes: list[tuple[i.Expr, bool]] = []
+        shown: dict[str, i.Expr] = {}
+        inside = total(scope.box)
+        for each in over:
+            axis = scope.new(name_of(each))
+            names.append(axis)
+            whole = axis
+            match each:
+                case i.Over(index=index, low=low, high=high):
+                    assert low is not None
+                    extents.append(self.values.place(distance(low, high)))
+                    if low != i.ZERO:
+                        whole = scope.new(index)
+                        first = i.Binary("+", self.values.value(low), i.Var(axis))
+                        later.append(i.Let(whole, "int", first, scope.span))
+                    counts.append(i.ONE)
+                case i.OverPack(pack=pack, extents=box, slots=slots):
+                    extents.append(self.values.place(box))
+                    if slots is not None:
+                        whole = scope.new(pack)
+                        placed = self.placed(pack, slots, axis, pack in scope.kinds)
+                        later.append(i.Let(whole, "list", placed, scope.span))
+                    counts.append(i.Call("len", (i.Var(axis),)))
+            axes.append((i.Var(axis), isinstance(each, i.OverPack)))
+            shown[name_of(each)] = i.Var(whole)
+        scope.emit(a.Axes(tuple(names), tuple(extents), inside, span=scope.span))
+        for statement in later:
+            scope.emit(statement)
+        return tuple(axes), counts, shown
+
+    def placed(self, pack: str, slots: i.Expr, part: str, known: bool) -> i.Expr:
+        """A multi-index with a part of it at some slots; the rest is what is `known` around."""
+        outer = (self.scope.shown.get(pack, i.Var(pack)),) if known else ()
+        return i.Call("arrays.placed", (self.values.value(slots), i.Var(part), *outer))
+
+    # -------------------------------------------------------- term by term
+
+    def term_by_term(self, fold: i.Fold, term: Term) -> i.Expr:
+        """Loops over the reduced indices in their order, each term a whole array."""
+        scope = self.scope
+        outer, depth, given = (scope.front, dict(scope.spans)), len(scope.around), scope.given
+        found = scope.new(ACCUMULATORS[fold.op][0])
+        scope.front = scope.here()
+        scope.let(found, a.Nothing())
+        function, neutral = RUNNING[fold.op]
+        with scope.bound({}):
+            tests = list(term.condition)
+            for number, each in enumerate(fold.over):
+                tests += self.open_loop(each, number)
+            known = [each for each in tests if scope.kind(each) == HOST]
+            rest = [each for each in tests if scope.kind(each) != HOST]
+            if known:
+                test = self.test(known)
+                scope.open(lambda body: i.If(test, body, (), scope.span))
+                scope.given |= frozenset().union(*map(seen, known))
+            where = (self.test(rest),) if rest else ()
+            element = self.element(term, fold.op)
+            step = i.Call(function, (i.Var(found), element, *where))
+            scope.emit(i.Assign(found, step, scope.span))
+        scope.close(depth)
+        scope.given = given
+        scope.front, scope.spans = outer
+        return i.Call("vectors.done", (i.Var(found), neutral))
+
+    def open_loop(self, over: Over, number: int) -> list[i.Expr]:
+        """Opens a loop over a reduced index; the conditions that this leaves."""
+        if isinstance(over, i.OverPack):
+            self.open_pack(over)
+            return []
+        scope, low, high = self.scope, over.low, over.high
+        local = scope.new(over.index)
+        if low is not None and not scope.kind(low) == scope.kind(high) == HOST:
+            return self.open_ragged(local, over.index, low, high)
+        if low is None and scope.kind(high) != HOST:
+            names = scope.axes_in(high)
+            raise OneByOne(names) if names else NotAnArray("a list that depends on elements")
+        first = None if low is None else self.values.place(low)
+        end = self.values.place(high)
+        if first is not None:
+            scope.spans[over.index] = i.Call("arrays.span", (first, end, i.Const(number)))
+        scope.open(lambda body: i.Loop(local, first, end, body, 0, scope.span))
+        scope.bind(over.index, HOST, i.Var(local))
+        return []
+
+    def open_pack(self, over: i.OverPack) -> None:
+        scope, pack = self.scope, over.pack
+        local = scope.new(pack)
+        extents = self.values.place(over.extents)
+        scope.open(lambda body: i.PackLoop(local, extents, None, body, scope.span))
+        if over.slots is None:
+            scope.kinds[pack] = HOST
+        else:
+            known = scope.kinds.get(pack) == INDEX
+            whole = scope.new(pack)
+            local = scope.let(whole, self.placed(pack, over.slots, local, known)).name
+        scope.shown[pack] = i.Var(local)
+
+    def open_ragged(self, local: str, index: str, low: i.Expr, high: i.Expr) -> list[i.Expr]:
+        """A range with ends of its own at each place of the box: all of them start together."""
+        scope = self.scope
+        first, end = scope.new(f"{index}_low"), scope.new(f"{index}_high")
+        ends = (
+            scope.let(first, self.values.place(low)),
+            scope.let(end, self.values.place(high)),
+        )
+        step = scope.new("step")
+        trips = i.Call("arrays.longest", ends)
+        scope.open(lambda body: i.Loop(step, i.ZERO, trips, body, 0, scope.span))
+        whole = scope.let(local, i.Binary("+", i.Var(first), i.Var(step)))
+        scope.bind(index, scope.kind(low), whole)
+        scope.bind(end, ARRAY, i.Var(end))
+        return [i.Compare("<", i.Var(index), i.Var(end))]
+
+
+def fill_of(op: str, tensor: str) -> i.Expr | None:
+    """What a reduction reads beyond a tensor, where its condition leaves just those places out."""
+    match op:
+        case "sum":
+            return i.ZERO
+        case "any" | "all":
+            return i.Const(op == "all")
+        case "max" | "min":
+            end = "lowest" if op == "max" else "highest"
+            return i.Call(f"vectors.{end}", (tensor_itself(tensor),))
+        case _:
+            return None
+
+
+def name_of(over: Over) -> str:
+    return over.index if isinstance(over, i.Over) else over.pack
+
+
+def total(counts: list[i.Expr]) -> i.Expr:
+    """A sum of numbers of axes, the known ones in one."""
+    known = sum(each.value for each in counts if isinstance(each, i.Const))
+    parts = [each for each in counts if not isinstance(each, i.Const)]
+    result, *others = [*parts, i.Const(known)] if known or not parts else parts
+    for each in others:
+        result = i.Binary("+", result, each)
+    return result
+
+
+def has_access(expr: i.Expr) -> bool:
+    return any(isinstance(each, i.Access) for each in walk(expr))

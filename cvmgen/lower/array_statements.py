@@ -1,0 +1,357 @@
+"""Statements of a nest as array operations: loops are the axes of a box, or loops of Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cvmgen.ir import arrays as a
+from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import distance
+from cvmgen.ir.uses import names_in
+from cvmgen.ir.visit import walk
+from cvmgen.lower.array_chains import UFUNCS, Chain
+from cvmgen.lower.array_lists import Lists, Selection, selection_of
+from cvmgen.lower.array_reductions import Reductions
+from cvmgen.lower.array_scope import (
+    ARRAY,
+    HOST,
+    INDEX,
+    Axis,
+    NotAnArray,
+    OneByOne,
+    Scope,
+    seen,
+    tensor_itself,
+)
+from cvmgen.lower.array_values import inlined
+
+AnyLoop = i.Loop | i.PackLoop
+
+
+@dataclass(frozen=True, slots=True)
+class PerfectNest:
+    """Perfectly nested loops, and what stands in the innermost one."""
+
+    loops: tuple[AnyLoop, ...]
+    body: i.Block
+
+
+def perfect_nest(statement: i.Stmt) -> PerfectNest:
+    loops: list[AnyLoop] = []
+    body: i.Block = (statement,)
+    while len(body) == 1 and isinstance(body[0], (i.Loop, i.PackLoop)):
+        loops.append(body[0])
+        body = body[0].body
+    return PerfectNest(tuple(loops), body)
+
+
+def name_of(loop: AnyLoop) -> str:
+    return loop.index if isinstance(loop, i.Loop) else loop.pack
+
+
+def ends(loop: AnyLoop) -> list[i.Expr]:
+    """What says how often a loop runs."""
+    if isinstance(loop, i.PackLoop):
+        return [each for each in (loop.extents, loop.slots) if each is not None]
+    return [each for each in (loop.low, loop.high) if each is not None]
+
+
+class Statements:
+    """Makes the statements of a nest."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.values = Reductions(scope).values
+        self.chain = Chain(scope, self.values)
+
+    def block(self, body: i.Block) -> None:
+        for each in body:
+            self.scope.span = each.span
+            self.one(each)
+
+    def one(self, statement: i.Stmt) -> None:
+        scope = self.scope
+        match statement:
+            case i.Loop() | i.PackLoop():
+                self.loops(statement)
+            case i.Let(name=name, value=value):
+                self.let(name, inlined(value))
+            case i.Store():
+                self.store(statement)
+            case i.Sort():
+                self.sort(statement)
+            case i.If() if not scope.free:
+                self.choice(statement)
+            case i.Accumulate(name=name, op="+", value=i.Const()) if not scope.free:
+                local = scope.shown.get(name, i.Var(name))
+                assert isinstance(local, i.Var)
+                scope.emit(replace(statement, name=local.name))
+            case _:
+                raise NotAnArray(type(statement).__name__)
+
+    def let(self, name: str, value: i.Expr) -> None:
+        """A local; one that no axis changes is a number of Python."""
+        scope = self.scope
+        kind, made = scope.kind(value), self.values.value(value)
+        local = scope.new(name)
+        if kind == ARRAY and not scope.axes_in(value) and not scope.depends(value):
+            kind, made = HOST, i.Call("item", (made,))
+        scope.bind(name, kind, scope.let(local, made))
+
+    def choice(self, statement: i.If) -> None:
+        scope, condition = self.scope, statement.condition
+        test = self.values.value(inlined(condition))
+        with scope.apart(seen(condition)) as then:
+            self.block(statement.then)
+        with scope.apart(seen(i.Not(condition))) as otherwise:
+            self.block(statement.otherwise)
+        scope.emit(i.If(test, tuple(then), tuple(otherwise), statement.span))
+
+    def sort(self, statement: i.Sort) -> None:
+        entries, keys, spare = statement.entries, statement.keys, statement.spare
+        first = entries.first
+        assert isinstance(first, i.Access) and isinstance(keys, i.Access)
+        assert isinstance(spare, i.Access)
+        if first.index[-1][0] != i.ZERO:
+            raise NotAnArray("a part of a list, sorted")
+        place, keys, spare = (
+            replace(each, index=self.values.slots(each.index)) for each in (first, keys, spare)
+        )
+        length = self.values.value(entries.length)
+        entries = replace(entries, first=place, length=length)
+        self.scope.emit(replace(statement, entries=entries, keys=keys, spare=spare))
+
+    # -------------------------------------------------------- loops
+
+    def loops(self, statement: AnyLoop) -> None:
+        nest = perfect_nest(statement)
+        if self.scope.free:
+            raise NotAnArray("a loop beside other statements")
+        if all(isinstance(each, (i.Let, i.Store)) for each in nest.body):
+            self.as_axes(nest)
+            return
+        selection = selection_of(statement)
+        if selection is not None:
+            self.select(selection)
+            return
+        depth = len(self.scope.around)
+        self.python_loop(statement)
+        self.block(statement.body)
+        self.scope.close(depth)
+
+    def as_axes(self, nest: PerfectNest) -> None:
+        """Loops as the axes of a box, and their statements for the whole box."""
+        scope = self.scope
+        depth = len(scope.around)
+        single = [loop for loop in nest.loops if self.alone(loop)]
+        boxed = [loop for loop in nest.loops if loop not in single]
+        names = frozenset(map(name_of, boxed))
+        for loop in single:
+            for end in ends(loop):
+                if names_in(end) & names:
+                    raise OneByOne(names_in(end) & names)
+        for loop in single:
+            self.python_loop(loop)
+        self.check_box(boxed)
+        with scope.bound(dict.fromkeys(names, INDEX)):
+            self.declare(boxed)
+            self.block(nest.body)
+            scope.free, scope.box = [], []
+        scope.close(depth)
+
+    def select(self, selection: Selection) -> None:
+        scope = self.scope
+        self.check_box([selection.loop])
+        with scope.bound({selection.loop.index: INDEX}):
+            self.declare([selection.loop])
+            Lists(scope, self.values, self.let).select(selection)
+            scope.free, scope.box = [], []
+
+    def alone(self, loop: AnyLoop) -> bool:
+        listed = isinstance(loop, i.Loop) and loop.low is None
+        return listed or name_of(loop) in self.scope.single
+
+    def python_loop(self, loop: AnyLoop) -> None:
+        """Opens a loop of Python's own."""
+        scope, values = self.scope, self.values
+        for end in ends(loop):
+            if names := scope.axes_in(end):
+                raise OneByOne(names)
+        name = name_of(loop)
+        local = scope.new(name)
+        match loop:
+            case i.PackLoop(extents=extents, slots=slots):
+                if slots is not None:
+                    raise NotAnArray("a part of a multi-index, one by one")
+                box = values.place(extents)
+                scope.open(lambda body: i.PackLoop(local, box, None, body, loop.span))
+            case i.Loop(low=low, high=high):
+                if low is None and scope.kind(high) != HOST:
+                    raise NotAnArray("a loop over a list that depends on elements")
+                first = None if low is None else values.place(low)
+                end = values.place(high)
+                scope.open(lambda body: i.Loop(local, first, end, body, 0, loop.span))
+        scope.bind(name, HOST, i.Var(local))
+
+    def check_box(self, loops: list[AnyLoop]) -> None:
+        """The ends of axes are the host's; an axis on which another depends stays a loop."""
+        names = frozenset(map(name_of, loops))
+        for loop in loops:
+            for end in ends(loop):
+                if names_in(end) & names:
+                    raise OneByOne(names_in(end) & names)
+                if self.scope.kind(end) != HOST and self.scope.depends(end):
+                    raise NotAnArray("a range that depends on elements")
+
+    def declare(self, loops: list[AnyLoop]) -> None:
+        """Makes the axes of a box."""
+        scope = self.scope
+        axes: list[str] = []
+        extents: list[i.Expr] = []
+        later: list[i.Stmt] = []
+        for loop in loops:
+            name = name_of(loop)
+            local = scope.new(name)
+            axes.append(local)
+            scope.shown[name] = i.Var(local)
+            if isinstance(loop, i.PackLoop):
+                extents.append(self.values.place(loop.extents))
+                later += self.pack_axes(loop, local)
+            else:
+                extents.append(self.axis(loop))
+                if loop.low is not None and loop.low != i.ZERO:
+                    moved = i.Binary("+", self.values.value(loop.low), i.Var(local))
+                    later.append(i.Let(local, "int", moved, scope.span))
+        if axes:
+            scope.emit(a.Axes(tuple(axes), tuple(extents), None, span=scope.span))
+        for statement in later:
+            scope.emit(statement)
+
+    def pack_axes(self, loop: i.PackLoop, local: str) -> list[i.Stmt]:
+        """The axes of a multi-index; where it has only some slots, the statement that says so."""
+        scope = self.scope
+        scope.box.append(i.Call("len", (i.Var(local),)))
+        if loop.slots is None:
+            scope.free.append(Axis(loop.pack, True, loop.extents))
+            return []
+        scope.free.append(Axis(loop.pack, True, i.ListOf(())))
+        whole = scope.new(loop.pack)
+        scope.shown[loop.pack] = i.Var(whole)
+        placed = i.Call("arrays.placed", (self.values.value(loop.slots), i.Var(local)))
+        return [i.Let(whole, "list", placed, scope.span)]
+
+    def axis(self, loop: i.Loop) -> i.Expr:
+        """The extent of an axis."""
+        scope, values = self.scope, self.values
+        assert loop.low is not None
+        extent = values.place(distance(loop.low, loop.high))
+        divisor = self.divisor(loop.index) if loop.low == i.ZERO else None
+        if divisor is not None:
+            extent = i.Call("arrays.Split", (extent, values.place(divisor)))
+        scope.box.append(i.Const(1 if divisor is None else 2))
+        walked = loop.high if loop.low == i.ZERO else i.ListOf(())
+        scope.free.append(Axis(loop.index, False, walked, split=divisor is not None))
+        return extent
+
+    def divisor(self, index: str) -> i.Expr | None:
+        """What reductions divide a free index by: quotient and remainder become two axes, as a
+        view with both in one axis would be a copy with all terms."""
+        for fold in walk(self.scope.nest.body):
+            if not isinstance(fold, i.Fold):
+                continue
+            bound = frozenset(
+                each.index if isinstance(each, i.Over) else each.pack for each in fold.over
+            )
+            for each in walk(fold):
+                match each:
+                    case i.Binary(op="floordiv" | "mod", left=i.Var(name=name), right=right) if (
+                        name == index
+                        and self.scope.kind(right) == HOST
+                        and not names_in(right) & bound
+                    ):
+                        return right
+                    case _:
+                        pass
+        return None
+
+    # -------------------------------------------------------- stores
+
+    def store(self, statement: i.Store) -> None:
+        scope, values, target = self.scope, self.values, statement.target
+        assert isinstance(target, i.Access)
+        value = inlined(statement.value)
+        if scope.whole(target):
+            scope.walked.add(target.tensor)
+            self.fill(target.tensor, value)
+            return
+        scope.partial = True
+        index = values.slots(target.index)
+        call = self.whole_call(value) if scope.covers(target) else None
+        if call is not None:
+            self.into(call, a.Read(tensor_itself(target.tensor), index))
+            return
+        made = values.moved(value) if isinstance(value, i.Access) else values.value(value)
+        scope.emit(i.Store(replace(target, index=index), made, statement.span))
+
+    def fill(self, tensor: str, value: i.Expr) -> None:
+        """A store for each place of the box, all of a tensor."""
+        scope, span = self.scope, self.scope.span
+        target = tensor_itself(tensor)
+        if isinstance(value, i.Access):
+            made = self.values.moved(value)
+            if isinstance(made, a.Read):
+                scope.emit(a.CopyAll(target, made, span=span))
+            else:
+                self.chain.assign(target, made)
+            return
+        typed = tensor not in scope.operator.precise_outputs
+        number = self.may_be_number(value)
+        if self.one_store() and self.chain.pointwise(value) and not typed and not number:
+            scope.partial = True  # it makes blocks by itself
+            self.chain.fill(value, tensor)
+            return
+        call = None if typed else self.whole_call(value)
+        if call is not None:
+            self.into(call, target)
+            return
+        made = self.values.value(value)
+        if scope.kind(value) == ARRAY and not scope.checked and not number:
+            self.chain.assign(target, made)
+        else:
+            scope.emit(a.StoreAll(target, made, span=span))
+
+    def one_store(self) -> bool:
+        """Whether the nest is one box with nothing in it but a store for each place."""
+        nest = self.scope.nest
+        alone = len(nest.body) == len(perfect_nest(nest.body[0]).body) == 1
+        return alone and bool(self.scope.free) and not self.scope.single and nest.each is None
+
+    def may_be_number(self, value: i.Expr) -> bool:
+        """Whether a choice by the call may give an integer of the host, which may be any."""
+        match value:
+            case i.Const(value=known):
+                return not -128 <= known < 128
+            case i.Select(then=then, otherwise=otherwise):
+                return self.may_be_number(then) or self.may_be_number(otherwise)
+            case _:
+                return self.scope.kind(value) == HOST
+
+    def into(self, call: i.Call, target: i.Expr) -> None:
+        self.scope.emit(a.Into(call, target, narrower=True, span=self.scope.span))
+
+    def whole_call(self, value: i.Expr) -> i.Call | None:
+        """A value that one ufunc makes of arrays last, as its call."""
+        scope, number = self.scope, self.values.number
+        if scope.kind(value) != ARRAY or scope.operator.has_reals or scope.checked:
+            return None
+        match value:
+            case i.Binary(op="-", left=i.Const(value=0), right=right):
+                return i.Call("np.negative", (self.values.value(right),))
+            case i.Binary(op="+" | "-" | "*" as op, left=left, right=right):
+                return i.Call(UFUNCS[op], (number(left), number(right)))
+            case i.Call(function="max" | "min" as name, arguments=(left, right)):
+                return i.Call(f"np.{name}imum", (number(left), number(right)))
+            case i.Call(function="abs", arguments=(operand,)):
+                return i.Call("np.abs", (number(operand),))
+            case _:
+                return None
