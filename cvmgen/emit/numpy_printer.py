@@ -116,6 +116,8 @@ class ArrayPrinter(PythonPrinter):
                 return [f"arrays.sort({self.run(entries)}, {rows})"]
             case i.Store(target=i.Access() as target, value=value):
                 where = f"{identifier(target.tensor)}, {self.expr(value)}"
+                if not target.index:
+                    return [f"arrays.store_all({where})"]
                 return [f"arrays.store({where}, {self.slots(target.index)})"]
             case _:
                 return super().statement(statement)
@@ -137,8 +139,6 @@ class ArrayPrinter(PythonPrinter):
                 return ["continue"]
             case a.Fill(target=target, value=value, op=op):
                 return [f"{self.expr(target)} {op}= {self.expr(value)}"]
-            case a.StoreAll(target=target, value=value):
-                return [f"arrays.store_all({self.expr(target)}, {self.expr(value)})"]
             case a.CopyAll(target=target, source=source):
                 places = f"{self.expr(source.array)}, {self.slots(source.index)}"
                 return [f"arrays.copy({self.expr(target)}, {places})"]

@@ -2,8 +2,9 @@
 
 An index is an axis: what reads it is an array with that axis, and operations by elements broadcast
 their operands. Those nodes of `ir/nodes.py` that have operands stand for operations by elements
-here; an `Access` without an index is a tensor itself. A `Call` may name a function of the modules
-that generated operators import, as `vectors.where`.
+here. An `Access` without an index is a tensor itself, and a `Store` there one to all of it, of
+integers of any size. A `Call` may name a function of the modules that generated operators import,
+as `vectors.where`.
 """
 
 from __future__ import annotations
@@ -133,16 +134,8 @@ class Fill(i.ArrayStmt):
 
 
 @dataclass(frozen=True, slots=True)
-class StoreAll(i.ArrayStmt):
-    """The same where the value may have another shape, or integers of any size."""
-
-    target: i.Access
-    value: i.Expr
-
-
-@dataclass(frozen=True, slots=True)
 class CopyAll(i.ArrayStmt):
-    """The same of elements that are moved; the axes of their slots are those of the target."""
+    """An array becomes elements that are moved; the axes of their slots are its own."""
 
     target: i.Access
     source: Read
@@ -185,4 +178,4 @@ class Elements(i.ArrayStmt):
 
 
 Head = Shape | Integers | Elements  # what a nest begins with
-ArrayStmt = Axes | Blocks | Choose | Continue | Fill | StoreAll | CopyAll | Into | Head
+ArrayStmt = Axes | Blocks | Choose | Continue | Fill | CopyAll | Into | Head

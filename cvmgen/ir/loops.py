@@ -8,6 +8,20 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh
 from cvmgen.source import Span
 
+Over = i.Over | i.OverPack
+
+
+def bound_name(binder: i.Loop | i.PackLoop | Over) -> str:
+    """The index or multi-index that a loop or a range binds."""
+    return binder.pack if isinstance(binder, (i.PackLoop, i.OverPack)) else binder.index
+
+
+def over_of(loop: i.Loop | i.PackLoop) -> Over:
+    """What a loop runs over."""
+    if isinstance(loop, i.PackLoop):
+        return i.OverPack(loop.pack, loop.extents, loop.slots)
+    return i.Over(loop.index, loop.low, loop.high)
+
 
 def extent(loop: i.Loop) -> i.Expr:
     """How many indices a loop goes through; of a loop over a list, the list."""

@@ -28,7 +28,6 @@ pass is for where it is not for all targets:
   cheapest first
 - types (`types.py`, `typed_statements.py`): C, CUDA: machine types, once for each storage type,
   while emitting; `settled.py` takes out what they decide
-
 - arrays (`array_nests.py`): numpy: nests become operations on whole arrays (`ir/arrays.py`), or
   loops over Python's numbers where these do not express them. Indices become axes, element
   accesses views (`array_values.py`), reductions operations along axes, contractions, or terms one

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
-from cvmgen.ir.loops import distance
+from cvmgen.ir.loops import Over, bound_name
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.array_scope import (
@@ -34,7 +34,6 @@ RUNNING: dict[str, tuple[str, i.Expr]] = {
     "count": ("vectors.counted", i.ZERO),
 }
 OF_NUMBERS = ("sum", "prod", "max", "min")
-Over = i.Over | i.OverPack
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class Reductions:
 
     def windows(self, fold: i.Fold, accesses: list[i.Access]) -> bool:
         """Whether a reduced index makes a place together with another index."""
-        reduced = set(map(name_of, fold.over))
+        reduced = set(map(bound_name, fold.over))
         others = reduced | {name for name, kind in self.scope.kinds.items() if kind != HOST}
         for access in accesses:
             for slot, spread in access.index:
@@ -134,69 +133,24 @@ class Reductions:
     # -------------------------------------------------------- axes
 
     def along_axes(self, fold: i.Fold, term: Term) -> i.Expr:
-        scope = self.scope
-        axes, counts, shown = self.reduced_axes(fold.over)
+        scope, values = self.scope, self.values
+        axes = values.axes(fold.over, total(scope.box))
         factors = self.factors(fold)
-        with scope.bound(dict.fromkeys(map(name_of, fold.over), INDEX)):
-            scope.shown |= shown
-            scope.box += counts
+        with scope.bound(dict.fromkeys(map(bound_name, fold.over), INDEX)):
+            scope.shown |= {bound_name(each.over): each.index for each in axes}
+            scope.box += [each.count for each in axes]
             if factors is None:
-                element = self.element(term, fold.op)
+                op, operands = fold.op, [self.element(term, fold.op)]
                 only = self.test(list(term.condition)) if term.condition else None
-                made = a.Reduce(fold.op, (element,), axes, only)
             else:
-                left, right = map(self.values.value, factors)
+                left, right = map(values.value, factors)
                 if term.condition:
                     held = self.test(list(term.condition))
                     left = i.Call("vectors.where", (held, left, i.ZERO))
-                made = a.Reduce("dot", (left, right), axes, None)
-            del scope.box[len(scope.box) - len(counts) :]
-        return made
-
-    def reduced_axes(
-        self, over: tuple[Over, ...]
-    ) -> tuple[a.Index, list[i.Expr], dict[str, i.Expr]]:
-        """Declares reduced indices as axes: as arguments of a reduction, how many each is, and
-        what the indices are."""
-        scope = self.scope
-        names: list[str] = []
-        extents: list[i.Expr] = []
-        counts: list[i.Expr] = []
-        later: list[i.Stmt] = []
-        axes: list[tuple[i.Expr, bool]] = []
-        shown: dict[str, i.Expr] = {}
-        inside = total(scope.box)
-        for each in over:
-            axis = scope.new(name_of(each))
-            names.append(axis)
-            whole = axis
-            match each:
-                case i.Over(index=index, low=low, high=high):
-                    assert low is not None
-                    extents.append(self.values.place(distance(low, high)))
-                    if low != i.ZERO:
-                        whole = scope.new(index)
-                        first = i.Binary("+", self.values.value(low), i.Var(axis))
-                        later.append(i.Let(whole, "int", first, scope.span))
-                    counts.append(i.ONE)
-                case i.OverPack(pack=pack, extents=box, slots=slots):
-                    extents.append(self.values.place(box))
-                    if slots is not None:
-                        whole = scope.new(pack)
-                        placed = self.placed(pack, slots, axis, pack in scope.kinds)
-                        later.append(i.Let(whole, "list", placed, scope.span))
-                    counts.append(i.Call("len", (i.Var(axis),)))
-            axes.append((i.Var(axis), isinstance(each, i.OverPack)))
-            shown[name_of(each)] = i.Var(whole)
-        scope.emit(a.Axes(tuple(names), tuple(extents), inside, span=scope.span))
-        for statement in later:
-            scope.emit(statement)
-        return tuple(axes), counts, shown
-
-    def placed(self, pack: str, slots: i.Expr, part: str, known: bool) -> i.Expr:
-        """A multi-index with a part of it at some slots; the rest is what is `known` around."""
-        outer = (self.scope.shown.get(pack, i.Var(pack)),) if known else ()
-        return i.Call("arrays.placed", (self.values.value(slots), i.Var(part), *outer))
+                op, operands, only = "dot", [left, right], None
+            del scope.box[len(scope.box) - len(axes) :]
+        listed = tuple((each.axis, isinstance(each.over, i.OverPack)) for each in axes)
+        return a.Reduce(op, tuple(operands), listed, only)
 
     # -------------------------------------------------------- term by term
 
@@ -257,7 +211,7 @@ class Reductions:
         else:
             known = scope.kinds.get(pack) == INDEX
             whole = scope.new(pack)
-            local = scope.let(whole, self.placed(pack, over.slots, local, known)).name
+            local = scope.let(whole, self.values.placed(pack, over.slots, i.Var(local), known)).name
         scope.shown[pack] = i.Var(local)
 
     def open_ragged(self, local: str, index: str, low: i.Expr, high: i.Expr) -> list[i.Expr]:
@@ -289,10 +243,6 @@ def fill_of(op: str, tensor: str) -> i.Expr | None:
             return i.Call(f"vectors.{end}", (tensor_itself(tensor),))
         case _:
             return None
-
-
-def name_of(over: Over) -> str:
-    return over.index if isinstance(over, i.Over) else over.pack
 
 
 def total(counts: list[i.Expr]) -> i.Expr:

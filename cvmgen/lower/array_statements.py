@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import distance
+from cvmgen.ir.loops import bound_name, over_of
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.array_chains import UFUNCS, Chain
@@ -43,10 +43,6 @@ def perfect_nest(statement: i.Stmt) -> PerfectNest:
         loops.append(body[0])
         body = body[0].body
     return PerfectNest(tuple(loops), body)
-
-
-def name_of(loop: AnyLoop) -> str:
-    return loop.index if isinstance(loop, i.Loop) else loop.pack
 
 
 def ends(loop: AnyLoop) -> list[i.Expr]:
@@ -145,7 +141,7 @@ class Statements:
         depth = len(scope.around)
         single = [loop for loop in nest.loops if self.alone(loop)]
         boxed = [loop for loop in nest.loops if loop not in single]
-        names = frozenset(map(name_of, boxed))
+        names = frozenset(map(bound_name, boxed))
         for loop in single:
             for end in ends(loop):
                 if names_in(end) & names:
@@ -169,7 +165,7 @@ class Statements:
 
     def alone(self, loop: AnyLoop) -> bool:
         listed = isinstance(loop, i.Loop) and loop.low is None
-        return listed or name_of(loop) in self.scope.single
+        return listed or bound_name(loop) in self.scope.single
 
     def python_loop(self, loop: AnyLoop) -> None:
         """Opens a loop of Python's own."""
@@ -177,7 +173,7 @@ class Statements:
         for end in ends(loop):
             if names := scope.axes_in(end):
                 raise OneByOne(names)
-        name = name_of(loop)
+        name = bound_name(loop)
         local = scope.new(name)
         match loop:
             case i.PackLoop(extents=extents, slots=slots):
@@ -195,7 +191,7 @@ class Statements:
 
     def check_box(self, loops: list[AnyLoop]) -> None:
         """The ends of axes are the host's; an axis on which another depends stays a loop."""
-        names = frozenset(map(name_of, loops))
+        names = frozenset(map(bound_name, loops))
         for loop in loops:
             for end in ends(loop):
                 if names_in(end) & names:
@@ -206,66 +202,26 @@ class Statements:
     def declare(self, loops: list[AnyLoop]) -> None:
         """Makes the axes of a box."""
         scope = self.scope
-        axes: list[str] = []
-        extents: list[i.Expr] = []
-        later: list[i.Stmt] = []
-        for loop in loops:
-            name = name_of(loop)
-            local = scope.new(name)
-            axes.append(local)
-            scope.shown[name] = i.Var(local)
-            if isinstance(loop, i.PackLoop):
-                extents.append(self.values.place(loop.extents))
-                later += self.pack_axes(loop, local)
-            else:
-                extents.append(self.axis(loop))
-                if loop.low is not None and loop.low != i.ZERO:
-                    moved = i.Binary("+", self.values.value(loop.low), i.Var(local))
-                    later.append(i.Let(local, "int", moved, scope.span))
-        if axes:
-            scope.emit(a.Axes(tuple(axes), tuple(extents), None, span=scope.span))
-        for statement in later:
-            scope.emit(statement)
+        for each in self.values.axes(list(map(over_of, loops)), None, self.divisor):
+            scope.shown[bound_name(each.over)] = each.index
+            scope.box.append(each.count)
+            pack = isinstance(each.over, i.OverPack)
+            extents = each.over.extents if isinstance(each.over, i.OverPack) else each.over.high
+            if each.index != each.axis:  # no tensor is walked whole
+                extents = i.ListOf(())
+            scope.free.append(Axis(bound_name(each.over), pack, extents, each.split))
 
-    def pack_axes(self, loop: i.PackLoop, local: str) -> list[i.Stmt]:
-        """The axes of a multi-index; where it has only some slots, the statement that says so."""
-        scope = self.scope
-        scope.box.append(i.Call("len", (i.Var(local),)))
-        if loop.slots is None:
-            scope.free.append(Axis(loop.pack, True, loop.extents))
-            return []
-        scope.free.append(Axis(loop.pack, True, i.ListOf(())))
-        whole = scope.new(loop.pack)
-        scope.shown[loop.pack] = i.Var(whole)
-        placed = i.Call("arrays.placed", (self.values.value(loop.slots), i.Var(local)))
-        return [i.Let(whole, "list", placed, scope.span)]
-
-    def axis(self, loop: i.Loop) -> i.Expr:
-        """The extent of an axis."""
-        scope, values = self.scope, self.values
-        assert loop.low is not None
-        extent = values.place(distance(loop.low, loop.high))
-        divisor = self.divisor(loop.index) if loop.low == i.ZERO else None
-        if divisor is not None:
-            extent = i.Call("arrays.Split", (extent, values.place(divisor)))
-        scope.box.append(i.Const(1 if divisor is None else 2))
-        walked = loop.high if loop.low == i.ZERO else i.ListOf(())
-        scope.free.append(Axis(loop.index, False, walked, split=divisor is not None))
-        return extent
-
-    def divisor(self, index: str) -> i.Expr | None:
+    def divisor(self, over: i.Over) -> i.Expr | None:
         """What reductions divide a free index by: quotient and remainder become two axes, as a
         view with both in one axis would be a copy with all terms."""
         for fold in walk(self.scope.nest.body):
             if not isinstance(fold, i.Fold):
                 continue
-            bound = frozenset(
-                each.index if isinstance(each, i.Over) else each.pack for each in fold.over
-            )
+            bound = frozenset(map(bound_name, fold.over))
             for each in walk(fold):
                 match each:
                     case i.Binary(op="floordiv" | "mod", left=i.Var(name=name), right=right) if (
-                        name == index
+                        name == over.index
                         and self.scope.kind(right) == HOST
                         and not names_in(right) & bound
                     ):
@@ -318,7 +274,7 @@ class Statements:
         if scope.kind(value) == ARRAY and not scope.checked and not number:
             self.chain.assign(target, made)
         else:
-            scope.emit(a.StoreAll(target, made, span=span))
+            scope.emit(i.Store(target, made, span))
 
     def one_store(self) -> bool:
         """Whether the nest is one box with nothing in it but a store for each place."""

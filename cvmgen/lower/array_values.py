@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
+from cvmgen.ir.loops import Over, bound_name, distance
 from cvmgen.ir.uses import may_be_real, names_in
 from cvmgen.ir.visit import substitute, walk, with_children
 from cvmgen.lower.array_scope import (
@@ -39,6 +40,17 @@ OF_ARRAYS = {
     "unflatten": "vectors.unflattened",
     "flatten_index": "flatten_index",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An index as an axis: the axis, what the index is, of how many axes, and whether it is cut."""
+
+    over: Over
+    axis: i.Var
+    index: i.Var
+    count: i.Expr
+    split: bool
 
 
 class Values:
@@ -116,10 +128,9 @@ class Values:
         return self.value(node) if isinstance(node, i.Expr) else node
 
     def comprehension(self, expr: i.Gather | i.Fold) -> i.Expr:
-        names = {each.index if isinstance(each, i.Over) else each.pack for each in expr.over}
         with self.scope.bound({}):
-            for name in names:
-                self.scope.shown.pop(name, None)
+            for each in expr.over:
+                self.scope.shown.pop(bound_name(each), None)
             self.scope.listing += 1
             made = self.same(expr)
             self.scope.listing -= 1
@@ -282,6 +293,54 @@ class Values:
                 return i.Call(OF_ARRAYS[name], made)
             case name:
                 raise NotAnArray(name)
+
+    # -------------------------------------------------------- axes
+
+    def axes(
+        self,
+        over: Sequence[Over],
+        inside: i.Expr | None,
+        divisor: Callable[[i.Over], i.Expr | None] = lambda _: None,
+    ) -> list[Made]:
+        """Makes indices axes; one that has a `divisor` becomes two, of quotients and remainders."""
+        scope = self.scope
+        made: list[Made] = []
+        extents: list[i.Expr] = []
+        later: list[i.Let] = []
+        for each in over:
+            axis = i.Var(scope.new(bound_name(each)))
+            index, by = axis, None
+            match each:
+                case i.Over(index=name, low=low, high=high):
+                    assert low is not None
+                    extents.append(self.place(distance(low, high)))
+                    by = divisor(each) if low == i.ZERO else None
+                    count: i.Expr = i.Const(1 if by is None else 2)
+                    if by is not None:
+                        extents[-1] = i.Call("arrays.Split", (extents[-1], self.place(by)))
+                    if low != i.ZERO:
+                        index = i.Var(scope.new(name))
+                        moved = i.Binary("+", self.value(low), axis)
+                        later.append(i.Let(index.name, "int", moved, scope.span))
+                case i.OverPack(pack=name, extents=box, slots=slots):
+                    extents.append(self.place(box))
+                    count = i.Call("len", (axis,))
+                    if slots is not None:
+                        index = i.Var(scope.new(name))
+                        placed = self.placed(name, slots, axis, name in scope.shown)
+                        later.append(i.Let(index.name, "list", placed, scope.span))
+            made.append(Made(each, axis, index, count, by is not None))
+        names = tuple(each.axis.name for each in made)
+        if names:
+            scope.emit(a.Axes(names, tuple(extents), inside, span=scope.span))
+        for statement in later:
+            scope.emit(statement)
+        return made
+
+    def placed(self, pack: str, slots: i.Expr, part: i.Var, known: bool) -> i.Expr:
+        """A multi-index with a part of it at some slots; the rest is what is `known` around."""
+        outer = (self.scope.shown.get(pack, i.Var(pack)),) if known else ()
+        return i.Call("arrays.placed", (self.value(slots), part, *outer))
 
     # -------------------------------------------------------- accesses
 
