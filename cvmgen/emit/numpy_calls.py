@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cvmgen.emit.python_calls import Calls
 from cvmgen.emit.python_printer import indent
 from cvmgen.emit.python_text import literal
+from cvmgen.ir import arrays as a
+from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import identifier
-
-if TYPE_CHECKING:
-    from cvmgen.emit.numpy import NumpyEmitter
 
 
 class ArrayCalls(Calls):
@@ -18,9 +15,16 @@ class ArrayCalls(Calls):
 
     held = "array"
 
-    def __init__(self, emitter: NumpyEmitter) -> None:
-        super().__init__(emitter)
-        self.numpy = emitter
+    def tensors(self, nest: i.Nest) -> list[str]:
+        """The tensors of a nest; sorting needs no memory here."""
+        spare = {each.name for each in self.program.scratch if each.name.endswith("_spare")}
+        return [name for name in super().tensors(nest) if name not in spare]
+
+    def exact_integers(self, output: str) -> str:
+        """The type in which an output holds every integer that its nests store."""
+        bodies = (nest.body for nest in self.program.nests if nest.tensor == output)
+        types = {each.name for body in bodies for each in body if isinstance(each, a.Integers)}
+        return "np.int64" if types <= {"int32", "int64"} else "object"
 
     def memory(self) -> list[str]:
         pairs = ((identifier(each.name), self.size(each)) for each in self.program.scratch)
@@ -38,7 +42,7 @@ class ArrayCalls(Calls):
             made = f"{output}_dtype"
             given = "out" if len(outputs) == 1 else f"out[{at}]"
             if output not in self.precise:
-                made = f"vectors.working({made}, {self.numpy.exact_integers(output)})"
+                made = f"vectors.working({made}, {self.exact_integers(output)})"
                 lines.append(f"{identifier(output)} = np.empty(plan.{output}_shape, {made})")
                 continue
             new = f"np.empty(plan.{output}_shape, {made})"

@@ -20,7 +20,6 @@ REDUCED = {
     "count": "vectors.count",
     "dot": "vectors.dot",
 }
-HEAD = (a.Shape, a.Integers, a.Elements)
 
 
 class ArrayPrinter(PythonPrinter):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,6 +28,7 @@ from cvmgen.emit.python_text import (
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_python
 from cvmgen.escape import in_docstring
+from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import identifier
 from cvmgen.ir.uses import assigned, names_in
@@ -35,12 +37,13 @@ from cvmgen.lower.unfold import unfold_bindings
 from cvmgen.lower.walks import strided, whole_pack
 from cvmgen.rules import FAR_PRECISION
 from cvmgen.spec.formula import Attribute, Operator
-from cvmgen.typing import choices
+
+MODULES = ("reals", "typed", "arrays", "vectors")  # what operators import where they use it
 
 
 def emit_operator(program: i.Program) -> str:
     """The module of an operator whose program has been lowered with the common passes."""
-    return is_python(PythonEmitter(program).text())
+    return is_python(PythonEmitter(PythonPrinter(program), Calls(program)).text())
 
 
 def is_python(text: str) -> str:
@@ -84,13 +87,12 @@ def emit_header(opset: str, operators: Iterable[Operator]) -> str:
 class PythonEmitter:
     """Assembles the module of one operator."""
 
-    def __init__(self, program: i.Program, printer: PythonPrinter | None = None) -> None:
-        self.program = program
+    def __init__(self, printer: PythonPrinter, calls: Calls) -> None:
+        self.program = program = printer.program
         self.operator = program.operator
-        self.printer = printer or PythonPrinter(program)
-        self.types = interface.typed_operands(self.operator)
+        self.printer = printer
+        self.calls = calls
         self.precise = self.operator.precise_outputs
-        self.calls = Calls(self)
         bodies = tuple(without_slots(nest.body) for nest in program.nests)
         read = names_in(bodies) | names_in(tuple(nest.prologue for nest in program.nests))
         read |= given_in(bodies) | {each.size for each in program.scratch}
@@ -107,10 +109,6 @@ class PythonEmitter:
             if each.numbers_or_word
         }
         self.line = ""
-
-    def opening(self, body: tuple[i.Stmt, ...]) -> int:
-        """How many statements a nest begins with, in front of the loop over several tensors."""
-        return 0
 
     def variadic_shapes(self) -> list[str]:
         """The shapes of variadic inputs, where a nest reads them."""
@@ -131,43 +129,32 @@ class PythonEmitter:
         formula = "\n".join(f"    {line}".rstrip() for line in operator.text.splitlines())
         prepare = "\n".join(wrap_python(indent(self.prepare())))
         nests = "\n\n\n".join(self.nests())
+        run = "\n".join(wrap_python(indent(self.calls.run())))
+        body = f"{prepare}\n{nests}\n{run}"
         return render(
             "python/operator.py.j2",
             full_name=operator.full_name,
             place=in_docstring(operator.files),
             doc=in_docstring(operator.doc),
             formula=in_docstring(formula),
-            libraries=self.libraries(nests),
-            more_imports=self.more_imports(f"{prepare}\n{nests}"),
+            libraries="\nimport numpy as np\n" if uses("np", body) else "",
+            more_imports="".join(
+                f"from . import _{name} as {name}\n" for name in MODULES if uses(name, body)
+            ),
             types=self.calls.type_rows(),
             call_doc=in_docstring("\n".join(indent(self.calls.call_doc()))),
-            imports="import builtins\n" if uses("builtins", f"{prepare}\n{nests}") else "",
-            prepare_head=definition("_prepare", self.prepare_parameters()),
+            imports="import builtins\n" if uses("builtins", body) else "",
+            prepare_head=definition("_prepare", self.calls.prepare_parameters()),
             prepare=prepare,
             nests=nests,
             head=definition(operator.name, self.parameters()),
             infer_head=definition("infer", self.infer_parameters()),
             contract=in_docstring("\n".join(indent(self.contract()))),
             infer="\n".join(indent(self.calls.infer())),
-            run="\n".join(wrap_python(indent(self.calls.run()))),
+            run=run,
         )
 
-    def libraries(self, nests: str) -> str:
-        """Imports of what is no part of the package."""
-        return ""
-
-    def more_imports(self, nests: str) -> str:
-        """The modules for elements of other types than `cvm`, where they are used."""
-        lines = ["from . import _reals as reals"] if uses("reals", nests) else []
-        lines += ["from . import _typed as typed"] if self.types or uses("typed", nests) else []
-        return "".join(f"{line}\n" for line in lines)
-
     # -------------------------------------------------------- signatures
-
-    def prepare_parameters(self) -> list[str]:
-        names = [item.name for item in self.operator.inputs]
-        names += [attribute.name for attribute in self.operator.attributes]
-        return [identifier(name) for name in names]
 
     def attribute_parameters(self) -> list[str]:
         """Keyword parameters with their defaults; None where the caller must give a value."""
@@ -358,24 +345,11 @@ class PythonEmitter:
 
     # -------------------------------------------------------- nests
 
-    def nest_name(self, number: int) -> str:
-        tensor = self.program.nests[number].tensor
-        same = [at for at, each in enumerate(self.program.nests) if each.tensor == tensor]
-        suffix = f"_{same.index(number)}" if len(same) > 1 else ""
-        return f"_nest_{tensor}{suffix}"
-
-    def tensors(self, nest: i.Nest) -> list[str]:
-        read = list(choices.inputs_read(self.program, nest))
-        if nest.each is not None and nest.each[1] not in read:
-            read.append(nest.each[1])  # how many there are is all that is asked of them
-        scratch = choices.scratch_read(self.program, nest)
-        return [*read, *scratch, *choices.filled(self.program, nest)]
-
     def nests(self) -> list[str]:
         return [self.nest(number, nest) for number, nest in enumerate(self.program.nests)]
 
     def nest(self, number: int, nest: i.Nest) -> str:
-        tensors = ", ".join(identifier(tensor) for tensor in self.tensors(nest))
+        tensors = ", ".join(identifier(tensor) for tensor in self.calls.tensors(nest))
         body = unfold_bindings(nest.body)
         lines = [comment(self.program.quoted(nest))]
         names = names_in(without_slots(body)) - assigned(body)
@@ -384,10 +358,10 @@ class PythonEmitter:
         if needed:
             lines += unpacked([identifier(name) for name in needed])
         lines += self.whole_packs(body)
-        opening = self.opening(body)
-        lines += self.printer.block(body[:opening])
+        head = sum(isinstance(each, a.Head) for each in body)
+        lines += self.printer.block(body[:head])
         self.printer.reals = self.operator.has_reals
-        inner = self.printer.block(body[opening:])
+        inner = self.printer.block(body[head:])
         self.printer.reals = False
         if nest.each is not None:
             index, tensor, _ = nest.each
@@ -398,7 +372,7 @@ class PythonEmitter:
             ]
         lines += inner
         return "\n".join(
-            [f"def {self.nest_name(number)}(plan, {tensors}):", *wrap_python(indent(lines))]
+            [f"def {self.calls.nest_name(number)}(plan, {tensors}):", *wrap_python(indent(lines))]
         )
 
     def whole_packs(self, body: tuple[i.Stmt, ...]) -> list[str]:
@@ -413,8 +387,8 @@ class PythonEmitter:
 
 def uses(module: str, text: str) -> bool:
     """Whether code speaks of a module; comments name files, which may be called like it."""
-    lines = (line.lstrip() for line in text.splitlines())
-    return any(f"{module}." in line for line in lines if not line.startswith("#"))
+    lines = (line.lstrip() for line in text.splitlines() if f"{module}." in line)
+    return any(re.search(rf"\b{module}\.", line) for line in lines if line[0] != "#")
 
 
 def given_in(nodes: tuple[object, ...]) -> frozenset[str]:

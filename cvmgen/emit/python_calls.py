@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cvmgen.analysis.moved import moved_inputs
 from cvmgen.dtypes import CVM
 from cvmgen.emit import interface
@@ -11,9 +9,7 @@ from cvmgen.emit.python_printer import indent
 from cvmgen.emit.python_text import literal, literals
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import identifier
-
-if TYPE_CHECKING:
-    from cvmgen.emit.python import PythonEmitter
+from cvmgen.typing import choices
 
 
 class Calls:
@@ -21,12 +17,29 @@ class Calls:
 
     held = "values"  # the member of an operand that holds its elements
 
-    def __init__(self, emitter: PythonEmitter) -> None:
-        self.emitter = emitter
-        self.program = emitter.program
-        self.operator = emitter.operator
-        self.types = emitter.types
-        self.precise = emitter.precise
+    def __init__(self, program: i.Program) -> None:
+        self.program = program
+        self.operator = program.operator
+        self.types = interface.typed_operands(self.operator)
+        self.precise = self.operator.precise_outputs
+
+    def prepare_parameters(self) -> list[str]:
+        names = [item.name for item in self.operator.inputs]
+        names += [attribute.name for attribute in self.operator.attributes]
+        return [identifier(name) for name in names]
+
+    def nest_name(self, number: int) -> str:
+        tensor = self.program.nests[number].tensor
+        same = [at for at, each in enumerate(self.program.nests) if each.tensor == tensor]
+        suffix = f"_{same.index(number)}" if len(same) > 1 else ""
+        return f"_nest_{tensor}{suffix}"
+
+    def tensors(self, nest: i.Nest) -> list[str]:
+        read = list(choices.inputs_read(self.program, nest))
+        if nest.each is not None and nest.each[1] not in read:
+            read.append(nest.each[1])  # how many there are is all that is asked of them
+        scratch = choices.scratch_read(self.program, nest)
+        return [*read, *scratch, *choices.filled(self.program, nest)]
 
     def type_rows(self) -> str:
         """The choices of element types by operand."""
@@ -110,7 +123,7 @@ class Calls:
             if item.variadic:
                 value = value.replace("support.operand(", "support.operands(", 1)
             lines.append(f"{name} = {value}")
-        lines.append(f"plan = _prepare({', '.join(self.emitter.prepare_parameters())})")
+        lines.append(f"plan = _prepare({', '.join(self.prepare_parameters())})")
         if self.types:
             lines.append("plan.types = types")
         if names:
@@ -221,8 +234,8 @@ class Calls:
         return lines
 
     def call(self, number: int, nest: i.Nest) -> str:
-        arguments = ["plan", *map(self.argument, self.emitter.tensors(nest))]
-        return f"{self.emitter.nest_name(number)}({', '.join(arguments)})"
+        arguments = ["plan", *map(self.argument, self.tensors(nest))]
+        return f"{self.nest_name(number)}({', '.join(arguments)})"
 
     def argument(self, tensor: str) -> str:
         """A tensor of a nest, as what its elements are read from or written to."""

@@ -47,9 +47,7 @@ IDIOMS = [
 
 @pytest.mark.parametrize(("value", "expected", "why"), IDIOMS)
 def test_idioms(value: str, expected: str, why: str) -> None:
-    program = driver.lower(
-        operator(f'"Test."\n{HEAD}Y[i] = {value}'), driver.TARGETS["numpy"].passes
-    )
+    program = driver.lower(operator(f'"Test."\n{HEAD}Y[i] = {value}'), driver.WHOLE_ARRAYS[:-1])
     nest = with_idioms(program, program.nests[0], host_ranges(program))
     (loop,) = nest.body
     assert isinstance(loop, i.Loop)
@@ -60,7 +58,7 @@ def test_idioms(value: str, expected: str, why: str) -> None:
 
 def test_half_of_a_successor_fits() -> None:
     program = driver.lower(
-        operator(f'"Test."\n{HEAD}Y[i] = max((X[i] + 1) div 2, 0)'), driver.TARGETS["numpy"].passes
+        operator(f'"Test."\n{HEAD}Y[i] = max((X[i] + 1) div 2, 0)'), driver.WHOLE_ARRAYS[:-1]
     )
     (nest,), host = program.nests, host_ranges(program)
     assert nest_width(program, nest, host) == Width("int64")
@@ -69,7 +67,7 @@ def test_half_of_a_successor_fits() -> None:
 
 def test_bits_that_a_store_drops_need_no_room() -> None:
     program = driver.lower(
-        operator(f'"Test."\n{HEAD}Y[i] = X[i] * 2^k + 1'), driver.TARGETS["numpy"].passes
+        operator(f'"Test."\n{HEAD}Y[i] = X[i] * 2^k + 1'), driver.WHOLE_ARRAYS[:-1]
     )
     (nest,), host = program.nests, host_ranges(program)
     assert nest_width(program, with_idioms(program, nest, host), host) == Width("int32")

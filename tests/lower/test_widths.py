@@ -26,7 +26,5 @@ WIDTHS = [
 
 @pytest.mark.parametrize(("value", "expected", "why"), WIDTHS)
 def test_widths(value: str, expected: Width, why: str) -> None:
-    program = driver.lower(
-        operator(f'"Test."\n{HEAD}Y[i] = {value}'), driver.TARGETS["numpy"].passes
-    )
+    program = driver.lower(operator(f'"Test."\n{HEAD}Y[i] = {value}'), driver.WHOLE_ARRAYS[:-1])
     assert nest_width(program, program.nests[0], host_ranges(program)) == expected, why
