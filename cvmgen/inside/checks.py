@@ -350,9 +350,9 @@ class Checks:
                 more = self.block(nest, rest, sites.inside(name), known)
                 return both(tested, i.Bind(name, value, more) if more != TRUE else TRUE)
             case i.Loop(index=index, low=low, high=high, body=inner):
-                tested = sites.each_block(i.Over(index, low, high), inner, at, nest, self)
+                tested = self.loop(nest, i.Over(index, low, high), inner, sites, at)
             case i.PackLoop(pack=pack, extents=extents, slots=slots, body=inner):
-                tested = sites.each_block(i.OverPack(pack, extents, slots), inner, at, nest, self)
+                tested = self.loop(nest, i.OverPack(pack, extents, slots), inner, sites, at)
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 one = self.block(nest, then, sites, self.prover.assume(at, condition))
                 no = self.prover.assume(at, condition, truth=False)
@@ -366,6 +366,14 @@ class Checks:
             case _:
                 tested = TRUE
         return both(tested, self.block(nest, rest, sites, at))
+
+    def loop(
+        self, nest: i.Nest, over: i.Over | i.OverPack, body: i.Block, sites: Sites, at: Knowledge
+    ) -> i.Expr:
+        """The test of a loop of a nest."""
+        inner = sites.inside(name_of(over))
+        tested = self.block(nest, body, inner, self.prover.enter(at, over))
+        return both(sites.binder(over, at), quantified(over, tested))
 
 
 def name_of(over: i.Over | i.OverPack) -> str:

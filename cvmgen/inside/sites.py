@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from cvmgen.inside.assumptions import within
 from cvmgen.inside.binding import alike, put
@@ -17,9 +16,6 @@ from cvmgen.ir.visit import children
 from cvmgen.lower.expressions import entry
 from cvmgen.lower.selections import length_name
 from cvmgen.source import Span, SpecError
-
-if TYPE_CHECKING:
-    from cvmgen.inside.checks import Checks
 
 INSIDE = "this index stays inside"
 HINT = "cut the index with clip, mod or a condition, or add a `require` that keeps it inside"
@@ -146,19 +142,6 @@ class Sites:
         inner = self.inside(name)
         tested = inner.each(tuple(more), condition, element, self.prover.enter(at, first))
         return both(self.binder(first, at), quantified(first, tested))
-
-    def each_block(
-        self,
-        over: i.Over | i.OverPack,
-        body: i.Block,
-        at: Knowledge,
-        nest: i.Nest,
-        checks: Checks,
-    ) -> i.Expr:
-        """The test of a loop of a nest."""
-        name = over.index if isinstance(over, i.Over) else over.pack
-        tested = checks.block(nest, body, self.inside(name), self.prover.enter(at, over))
-        return both(self.binder(over, at), quantified(over, tested))
 
     def binder(self, over: i.Over | i.OverPack, at: Knowledge) -> i.Expr:
         match over:

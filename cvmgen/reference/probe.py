@@ -8,9 +8,10 @@ from typing import Any
 
 from cvmgen.errors import OperatorError
 from cvmgen.functions import unflatten
+from cvmgen.reference.arguments import term_text
 from cvmgen.reference.expressions import Compiler
 from cvmgen.reference.failures import Env, FormulaError, WorkLimit
-from cvmgen.reference.operator import Reference, term_text
+from cvmgen.reference.operator import Reference
 from cvmgen.reference.sampling import Sampler, Tape
 from cvmgen.reference.soundness import unsound_rules
 from cvmgen.reference.tensor import Tensor
