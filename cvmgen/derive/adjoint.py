@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen.derive.gradient import Gradient, length_of
-from cvmgen.derive.needs import Needs, provided, tensors_in, used_names
+from cvmgen.derive.needs import Derived, Needs, provided, tensors_in, used_names
 from cvmgen.derive.substitution import free_names, fresh, is_number
 from cvmgen.derive.terms import Linear
 from cvmgen.derive.types import linear_in
@@ -38,22 +38,17 @@ def adjoint(operator: f.Operator, wrt: str, name: str = "") -> str:
             raise SpecError(output.span, message, "derive from an operator of one output")
     linear, rows = linear_in(operator, item, outputs[0])
     name = name or f"{operator.name}_adjoint_{wrt}"
-    return Adjoint(operator, item, outputs[0], name, linear, rows).text()
+    return Adjoint(operator, item, outputs[0], rows, name, linear).text()
 
 
 @dataclass(slots=True)
-class Adjoint:
+class Adjoint(Derived):
     """Puts the adjoint together: what the formula needs of the operator, and its equations."""
 
-    operator: f.Operator
-    wrt: f.Input
-    output: f.Output  # of operators whose cases have their own, the first
     name: str
     linear: Linear
-    rows: tuple[int, ...]  # the choices of types for which it is linear
     declared: frozenset[str] = field(init=False)
     names: tuple[str, str] = field(init=False)  # dX, dY
-    used: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         declared = set(declared_names(self.operator.items))
@@ -83,11 +78,6 @@ class Adjoint:
         if len(self.rows) < len(self.operator.types.rows):
             yield f"  # Of the types of {self.operator.name} those for which it is linear."
         yield from (f"  {line}" for line in type_lines(needs.types))
-
-    @property
-    def in_cases(self) -> bool:
-        """Whether the shape of the output differs by cases."""
-        return not any(isinstance(each, f.Output) for each in self.operator.items)
 
     @property
     def in_parts(self) -> bool:

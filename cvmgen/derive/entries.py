@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cvmgen.derive.facts import opposite
 from cvmgen.derive.polynomials import expression
 from cvmgen.derive.substitution import entry, free_names, fresh, is_number, substitute
 from cvmgen.derive.sums import equal, moved, parts
+from cvmgen.derive.unknowns import Unknowns
 from cvmgen.spec import nodes as n
-
-if TYPE_CHECKING:
-    from cvmgen.derive.solving import Solver
 
 
 class Leaf(NamedTuple):
@@ -45,7 +43,7 @@ class Listed:
 class Entries:
     """Solves `(element for j < N) == target` for the pack that its entries read."""
 
-    def __init__(self, solver: Solver, target: n.Ref, extents: n.Expr) -> None:
+    def __init__(self, solver: Unknowns, target: n.Ref, extents: n.Expr) -> None:
         self.solver = solver
         self.facts = solver.facts
         self.target = target

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from cvmgen.derive.substitution import free_names
 from cvmgen.derive.types import reduced, telling
@@ -12,15 +11,28 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.printing import macros_of
 
-if TYPE_CHECKING:
-    from cvmgen.derive.adjoint import Adjoint
+
+@dataclass(slots=True)
+class Derived:
+    """What an adjoint is derived from."""
+
+    operator: f.Operator
+    wrt: f.Input
+    output: f.Output  # of operators whose cases have their own, the first
+    rows: tuple[int, ...]  # the choices of types for which it is linear
+    used: set[str] = field(init=False, default_factory=set)  # names that its equations speak of
+
+    @property
+    def in_cases(self) -> bool:
+        """Whether the shape of the output differs by cases."""
+        return not any(isinstance(each, f.Output) for each in self.operator.items)
 
 
 @dataclass(slots=True)
 class Needs:
     """Which items of the operator its adjoint needs, and where the gradient stands among them."""
 
-    adjoint: Adjoint
+    adjoint: Derived
     equations: dict[int, f.Equation]
     shape: str
     providers: dict[str, f.Item] = field(default_factory=dict)
