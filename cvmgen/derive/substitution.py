@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -57,24 +57,16 @@ def free_names(node: Any) -> set[str]:
     match node:
         case n.Ref(name=name) | n.IsWord(name=name):
             return {name}
-        case tuple():
-            return set().union(*map(free_names, node)) if node else set()
         case n.Listing() | n.SetOf() | n.Reduction() | n.Sorted():
             bound: set[str] = set()
             found: set[str] = set()
             for binder in node.binders.items:
-                found |= free_names(parts_of(binder)) - bound
+                found |= free_names(tuple(n.children(binder))) - bound
                 bound.add(bound_by(binder))
             inner = [node.binders.condition, *scope_of(node)]
             return found | (free_names(tuple(inner)) - bound)
-        case _ if is_dataclass(node) and not isinstance(node, Span):
-            return free_names(tuple(parts_of(node)))
         case _:
-            return set()
-
-
-def parts_of(node: Any) -> tuple[Any, ...]:
-    return tuple(getattr(node, each.name) for each in fields(node) if each.compare)
+            return set().union(*map(free_names, n.children(node)))
 
 
 def scope_of(node: n.Listing | n.SetOf | n.Reduction | n.Sorted) -> Sequence[n.Expr]:
@@ -95,21 +87,12 @@ def substitute(node: Any, values: Mapping[str, n.Expr]) -> Any:
     match node:
         case n.Ref(name=name):
             return values.get(name, node)
-        case tuple():
-            return tuple(substitute(each, values) for each in node)
         case n.Listing() | n.SetOf() | n.Reduction() | n.Sorted():
             return substitute_below(node, values)
         case n.Item(sequence=sequence, index=index, span=span):
             return entry(substitute(sequence, values), substitute(index, values), span)
-        case _ if is_dataclass(node) and not isinstance(node, (Span, type)):
-            changed = {
-                each.name: substitute(getattr(node, each.name), values)
-                for each in fields(node)
-                if each.compare
-            }
-            return replace(node, **changed)
         case _:
-            return node
+            return n.with_children(node, lambda each: substitute(each, values))
 
 
 def substitute_below(
@@ -165,36 +148,18 @@ def entry(sequence: n.Expr, index: n.Expr, span: Span) -> n.Expr:
 
 def replaced(node: Any, known: Mapping[n.Expr, n.Expr]) -> Any:
     """The formula with other expressions for some of its parts, wherever these stand."""
-    if isinstance(node, tuple):
-        return tuple(replaced(each, known) for each in node)
-    if not is_dataclass(node) or isinstance(node, (Span, type)):
-        return node
     if isinstance(node, n.Expr) and node in known:
         return known[node]
-    changed = {
-        each.name: replaced(getattr(node, each.name), known)
-        for each in fields(node)
-        if each.compare
-    }
-    return replace(node, **changed)
+    return n.with_children(node, lambda each: replaced(each, known))
 
 
 def distinct(node: Any, taken: frozenset[str]) -> Any:
     """The formula with other names for what it binds under a name that is taken around it."""
     match node:
-        case tuple():
-            return tuple(distinct(each, taken) for each in node)
         case n.Listing() | n.SetOf() | n.Reduction() | n.Sorted():
             return distinct_below(node, taken)
-        case _ if is_dataclass(node) and not isinstance(node, (Span, type)):
-            changed = {
-                each.name: distinct(getattr(node, each.name), taken)
-                for each in fields(node)
-                if each.compare
-            }
-            return replace(node, **changed)
         case _:
-            return node
+            return n.with_children(node, lambda each: distinct(each, taken))
 
 
 def distinct_below(

@@ -20,7 +20,7 @@ from cvmgen.inside.sites import Open, Sites
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
 from cvmgen.ir.uses import names_in, read_tensors
-from cvmgen.ir.visit import walk
+from cvmgen.ir.visit import fresh, walk
 from cvmgen.lower.expressions import Expressions, entry
 from cvmgen.lower.translate import translate
 from cvmgen.rules import NOT_THERE
@@ -216,9 +216,7 @@ class Checks:
     def guard(
         self, nest: i.Nest, outer: tuple[i.Over, ...], value: i.Expr, *, placed: bool
     ) -> i.Nest:
-        name, number = f"{nest.tensor}_outside", 2
-        while any(each.name == name for each in self.scratch):
-            name, number = f"{nest.tensor}_outside_{number}", number + 1
+        name = fresh(f"{nest.tensor}_outside", {each.name for each in self.scratch})
         shape = tuple(each.high for each in outer) or (i.Const(1),)
         scratch = i.Scratch(name, name, shape, nest.case)
         self.scratch.append(scratch)

@@ -104,9 +104,7 @@ class Sites:
 
     def renamed(self, name: str, body: i.Expr) -> tuple[str, i.Expr]:
         """A bound name that means nothing else here."""
-        new = name
-        while new in self.scope:
-            new += "_"
+        new = self.new(name)
         return (new, body) if new == name else (new, put(body, {name: i.Var(new)}))
 
     def each(
@@ -124,21 +122,17 @@ class Sites:
             return both(self.test(condition, at), self.chosen(condition, tested, TRUE))
         first, *more = over
         name = first.index if isinstance(first, i.Over) else first.pack
-        if not (isinstance(first, i.OverPack) and first.slots is not None):
-            new = name
-            while new in self.scope:
-                new += "_"
-            if new != name:
-                values: dict[str, i.Expr] = {name: i.Var(new)}
-                more = [put_over(each, values) for each in more]
-                condition = None if condition is None else put(condition, values)
-                element = put(element, values)
-                first = (
-                    replace(first, index=new)
-                    if isinstance(first, i.Over)
-                    else replace(first, pack=new)
-                )
-                name = new
+        parted = isinstance(first, i.OverPack) and first.slots is not None
+        if not parted and (new := self.new(name)) != name:
+            values: dict[str, i.Expr] = {name: i.Var(new)}
+            more = [put_over(each, values) for each in more]
+            condition = None if condition is None else put(condition, values)
+            element = put(element, values)
+            if isinstance(first, i.Over):
+                first = replace(first, index=new)
+            else:
+                first = replace(first, pack=new)
+            name = new
         inner = self.inside(name)
         tested = inner.each(tuple(more), condition, element, self.prover.enter(at, first))
         return both(self.binder(first, at), quantified(first, tested))

@@ -10,7 +10,7 @@ from typing import assert_never
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.uses import bound_in
-from cvmgen.ir.visit import substitute, walk
+from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.lower import positions
 from cvmgen.lower.selections import Place, used_lists, without_own
 from cvmgen.lower.share import share
@@ -87,14 +87,14 @@ class Expressions:
         """`expr` with locals for the definitions that it uses several times."""
         taken: set[str] = set()
 
-        def fresh(name: str) -> str:
+        def new(name: str) -> str:
             local = self.fresh(name)
             taken.add(local)
             self.active.add(local)
             return local
 
         with self.around(expr):
-            result = share(expr, self.named, fresh)
+            result = share(expr, self.named, new)
         self.active -= taken
         return result
 
@@ -159,10 +159,7 @@ class Expressions:
 
     def fresh(self, name: str) -> str:
         """A name that nothing around has, nor, as it would mean something else there, inside."""
-        local, number = name, 2
-        while local in self.active or local in self.inner:
-            local, number = f"{name}_{number}", number + 1
-        return local
+        return fresh(name, {*self.active, *self.inner})
 
     @contextmanager
     def around(self, *parts: i.Expr) -> Iterator[None]:

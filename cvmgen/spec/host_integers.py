@@ -119,13 +119,11 @@ class HostIntegers(HostBounds):
                 self.sizes(node.arguments)
                 with self.applied(node):
                     self.sizes(self.definitions[name].body)
-            case tuple():
-                for each in node:
-                    self.sizes(each)
             case _:
-                self.size_at(node)
-                for part in n.parts_of(type(node)) or ():
-                    self.sizes(getattr(node, part))
+                if not isinstance(node, tuple):
+                    self.size_at(node)
+                for each in n.children(node):
+                    self.sizes(each)
 
     def sizes_below(self, binders: n.Binders, body: n.Expr) -> None:
         self.sizes(binders.items)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 from cvmgen.source import Span
@@ -442,44 +443,44 @@ ExampleValue = ArrayValue | Expr
 # ---------------------------------------------------------------- walking
 
 
-def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with `change` applied to every node, children before parents."""
-    if isinstance(node, tuple):
-        return tuple(rebuild(child, change) for child in node)
-    if not is_dataclass(node) or isinstance(node, (Span, type)):
-        return node
-    values = {each.name: getattr(node, each.name) for each in fields(node)}
-    rebuilt = {name: rebuild(value, change) for name, value in values.items()}
-    if any(rebuilt[name] is not values[name] for name in values):
-        node = replace(node, **rebuilt)
-    return change(node)
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """Every node of a tree, parents first."""
-    if isinstance(node, tuple):
-        for child in node:
-            yield from walk(child)
-        return
-    kind = type(node)
-    if kind not in PARTS:
-        PARTS[kind] = parts_of(kind)
-    parts = PARTS[kind]
-    if parts is None:
-        return
-    yield node
-    for name in parts:
-        yield from walk(getattr(node, name))
-
-
-PARTS: dict[type, tuple[str, ...] | None] = {}
-
-
+@cache
 def parts_of(kind: type) -> tuple[str, ...] | None:
     """The fields of a class of nodes that may hold nodes; None for what is no node."""
     if not is_dataclass(kind) or kind is Span:
         return None
     return tuple(each.name for each in fields(kind) if not each.name.endswith("span"))
+
+
+def children(node: Any) -> Iterator[Any]:
+    """What stands right below a node, in order."""
+    if isinstance(node, tuple):
+        yield from node
+    else:
+        yield from (getattr(node, name) for name in parts_of(node.__class__) or ())
+
+
+def with_children(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The node with what `change` makes of each one right below it."""
+    if isinstance(node, tuple):
+        return tuple(map(change, node))
+    before = {name: getattr(node, name) for name in parts_of(node.__class__) or ()}
+    after = {name: change(part) for name, part in before.items()}
+    changed = {name: part for name, part in after.items() if part is not before[name]}
+    return replace(node, **changed) if changed else node
+
+
+def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with `change` applied to every node, children before parents."""
+    done = with_children(node, lambda child: rebuild(child, change))
+    return done if parts_of(done.__class__) is None else change(done)
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Every node of a tree, parents first."""
+    if parts_of(node.__class__) is not None:
+        yield node
+    for child in children(node):
+        yield from walk(child)
 
 
 def conjuncts(condition: Expr | None) -> Iterator[Expr]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cvmgen.source import SpecError
@@ -78,7 +78,7 @@ class Written:
             case _:
                 own = isinstance(node, n.Expr)
                 found = Size(nodes=int(own))
-                for each in children(node):
+                for each in n.children(node):
                     found.put_in(self.size(each), int(own))
                 return found
 
@@ -101,10 +101,3 @@ class Written:
             self.known[name] = Size(found.nodes, found.depth, found.names, found.uses)
             self.known[name].uses[name] += 1
         return self.known[name]
-
-
-def children(node: Any) -> Iterator[Any]:
-    if isinstance(node, tuple):
-        yield from node
-    elif is_dataclass(node):
-        yield from (getattr(node, each.name) for each in fields(node) if each.compare)

@@ -7,10 +7,8 @@ parameter for that of its argument, so each expression gets a number by what its
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import fields, is_dataclass
 from typing import Any
 
-from cvmgen.source import Span
 from cvmgen.spec import nodes as n
 
 LOCAL = ("index", "pack", "parameter")  # roles of names that are bound inside a formula
@@ -40,8 +38,7 @@ class ValueNumbers:
     def key(self, node: Any) -> Hashable:
         if isinstance(node, tuple):
             return tuple(self.of(each) for each in node)
-        if not is_dataclass(node) or isinstance(node, Span):
+        if n.parts_of(node.__class__) is None:
             leaf: Hashable = node
             return leaf
-        kept = (each.name for each in fields(node) if not each.name.endswith("span"))
-        return (type(node).__name__, *(self.of(getattr(node, name)) for name in kept))
+        return (type(node).__name__, *map(self.of, n.children(node)))
