@@ -37,12 +37,12 @@ class Locals:
 def combined(loop: i.Loop, types: Mapping[str, str]) -> dict[str, str] | None:
     """The operation by which a loop changes each local that it carries, where threads can join
     shares of it and every order gives the same bits; None where the order counts."""
-    found = operations(loop) or {}
+    found = accumulations(loop) or {}
     fit = all(types.get(name) in ANY_ORDER[op] - {"f64"} for name, op in found.items())
     return found if fit and found.keys() == carried(loop) else None
 
 
-def operations(loop: i.Loop) -> dict[str, str] | None:
+def accumulations(loop: i.Loop | i.If) -> dict[str, str] | None:
     """The operation by which a loop changes each local that it carries; None where there is more
     than one, or a local is read or set on the way."""
     found: dict[str, str] = {}
@@ -69,7 +69,7 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
     for array in sorted(arrays - own):
         if own_place((loop,), array, loop.index) is None:
             return f"changes the same elements of {array} in every iteration"
-    if locals_.exact and operations(loop) is not None:
+    if locals_.exact and accumulations(loop) is not None:
         return ""
     if combined(loop, locals_.types) is None:
         names = " and ".join(sorted(carried(loop)))

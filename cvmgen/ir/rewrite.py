@@ -139,7 +139,7 @@ def reached(node: object, locals_: Mapping[str, i.Let]) -> set[str]:
     return found
 
 
-def gathered(body: i.Block) -> i.Block:
+def folded_totals(body: i.Block) -> i.Block:
     """What is added to a total right behind its start is one expression with that."""
     done: list[i.Stmt] = []
     for each in body:
@@ -151,7 +151,7 @@ def gathered(body: i.Block) -> i.Block:
                 whole = value if begun else combined(op, start.type, start.value, value)
                 done[-1] = replace(start, value=whole)
             case _:
-                done.append(with_blocks(each, gathered))
+                done.append(with_blocks(each, folded_totals))
     return tuple(done)
 
 

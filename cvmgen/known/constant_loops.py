@@ -70,7 +70,7 @@ def loop_range(loop: i.Loop) -> Range | None:
 Loops = tuple[tuple[str, int], ...]  # indices, each from 0 to below its extent
 
 
-def innermost(nest: i.Stmt) -> tuple[Loops, tuple[i.Expr, ...], i.Stmt] | None:
+def perfect_nest(nest: i.Stmt) -> tuple[Loops, tuple[i.Expr, ...], i.Stmt] | None:
     """The loops and guards around the single statement of a nest."""
     loops: list[tuple[str, int]] = []
     tests: list[i.Expr] = []
@@ -103,13 +103,13 @@ def everywhere(tests: Sequence[i.Expr], loops: Loops, ranges: Ranges) -> list[i.
             constant += min(factors.pop(i.Var(name), 0) * (extent - 1), 0)
         if not all(isinstance(term, i.Var) and term.name in ranges for term in factors):
             return None
-        whole = decided(order(Linear(constant, factors)), ranges)
+        whole = decided(linear_test(Linear(constant, factors)), ranges)
         if whole != i.Const(True) and whole not in found:
             found.append(whole)
     return found
 
 
-def order(least: Linear) -> i.Compare:
+def linear_test(least: Linear) -> i.Compare:
     """The test that a sum is not negative, with the indices on one side."""
     match list(least.factors.items()):
         case [(term, factor)] if factor < 0:

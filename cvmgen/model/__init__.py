@@ -3,8 +3,8 @@
 `known/specialize.py` evaluates a step's host code and puts what it gives into the nests;
 `model/fuse.py` joins pointwise steps to what they read; `model/layouts.py` chooses orders, borders
 and bytes; `model/products.py` finds what a register tile computes and packs its parameter. Then a
-kernel is a nest as those of operators are (`model/nests.py`), with constant extents: `model.sched`
-says by which actions of `schedule/actions/` it becomes another one, and `model/tiles.py` what the
-action `tile` puts in its place. `model/steps.py` prints it, with a function for the parts that
-threads take of it.
+kernel is a nest as those of operators are, with constant extents (`model/nests.py`), which becomes
+another one by the actions of `schedule/actions/`, as `model.sched` says; `model/tiles.py` has what
+the action `tile` puts in its place. `model/steps.py` owns these stages, and `model/printer.py`
+prints what they leave, with a function for the parts that threads take of it.
 """

@@ -14,7 +14,7 @@ from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.known.known_types import known_types
 from cvmgen.known.linear import Linear, linear
 from cvmgen.model.kernels import Kernel, Loops, weight
-from cvmgen.model.storage import Placement, Storage, located
+from cvmgen.model.storage import Storage, located
 from cvmgen.schedule.subject import InModel, Outside, Roles, Subject
 from cvmgen.source import Span
 
@@ -58,7 +58,7 @@ class Names:
 def nest_of(kernel: Kernel, storage: Storage, names: Names) -> Subject:
     """What schedules of models begin with."""
     loops = names.loops(kernel.loops)
-    body = around(loops, names.within(located(kernel, storage).body), span_of(kernel))
+    body = in_loops(loops, names.within(located(kernel, storage).body), span_of(kernel))
     body = known_types(kernel.operator, {}, body, storage.elements).body
     # Loops that a kernel does not call its own use the memory of a list again and again.
     again = not loops and isinstance(body[0], i.Loop)
@@ -88,7 +88,7 @@ def span_of(kernel: Kernel) -> Span:
     return kernel.body[0].span
 
 
-def around(loops: Loops, body: tuple[i.Stmt, ...], span: Span) -> tuple[i.Stmt, ...]:
+def in_loops(loops: Loops, body: i.Block, span: Span) -> i.Block:
     """The statements in loops from 0 on, the last one innermost."""
     for index, extent in reversed(loops):
         body = (i.Loop(index, i.Const(0), i.Const(extent), body, 0, span),)
@@ -100,10 +100,10 @@ def measured(kernel: Kernel) -> dict[str, int]:
     return {"results": kernel.iterations, "work": kernel.iterations * weight(kernel.body)}
 
 
-def border(tensor: str, place: Placement, storage: Storage, span: Span) -> tuple[i.Stmt, ...]:
+def border(tensor: str, storage: Storage, span: Span) -> i.Block:
     """Zeros around the bytes of a tensor."""
-    done: tuple[i.Stmt, ...] = ()
-    elements = storage.elements[tensor]
+    done: i.Block = ()
+    place, elements = storage.placements[tensor], storage.elements[tensor]
     for at in place.bordered:
         outer = place.order[: place.order.index(at)]
         loops: Loops = tuple((f"i{each}", place.shape[each]) for each in outer)
@@ -124,7 +124,7 @@ def border(tensor: str, place: Placement, storage: Storage, span: Span) -> tuple
             for edge, pad in zip((start, start.plus(far)), place.pads[at], strict=True)
             if pad
         )
-        done += around(tuple(each for each in loops if each[1] > 1), fills, span)
+        done += in_loops(tuple(each for each in loops if each[1] > 1), fills, span)
     return done
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
-from cvmgen.known.constant_loops import innermost
+from cvmgen.known.constant_loops import perfect_nest
 from cvmgen.known.linear import Linear, at_least_zero, bounds, linear
 from cvmgen.model.kernels import Kernel, Loops, Model, weight
 from cvmgen.schedule.intrinsics import DOT4
@@ -76,7 +76,7 @@ def find_product(kernel: Kernel, model: Model) -> Product | None:
             pass
         case _:
             return None
-    found = innermost(nest)
+    found = perfect_nest(nest)
     if found is None:
         return None
     summed, tests, add = found

@@ -1,158 +1,117 @@
-"""Steps as C: the function of a kernel as its schedule leaves it, and those of its parts."""
+"""Steps of a model: its kernels as nests, with types, then as schedules leave them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from cvmgen.algebra import simplify
-from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
-from cvmgen.emit.c_parts import Frame, FunctionPrinter, kernel_functions
-from cvmgen.emit.c_shares import call_name
-from cvmgen.emit.c_text import signature, versions, wrapped_list
-from cvmgen.emit.wrap import wrap_c
+from cvmgen.emit.c_like import identifier
+from cvmgen.emit.c_shares import call_name, part_name
+from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.known.known_types import Elements
-from cvmgen.schedule.outline import Part
-from cvmgen.spec.formula import Operator
+from cvmgen.model.kernels import Kernel, Model
+from cvmgen.model.layouts import Layouts, Tile
+from cvmgen.model.nests import Names, border, in_order, nest_of, span_of
+from cvmgen.model.storage import Storage, along_memory
+from cvmgen.model.tiles import Tiled
+from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.legality import unsound
+from cvmgen.schedule.subject import InModel, Subject
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A kernel as C; its parameters are tensors of the model in their order."""
+class Step:
+    """A kernel with the name of its function: the nest as it got types, and as its schedule leaves
+    it; `front` are statements that stand before it, which no thread has a part of."""
 
     name: str
-    tensors: tuple[str, ...]
-    text: str
-    told: tuple[str, ...]  # what its schedule decided, for people
-    shared: bool  # by threads
+    kernel: Kernel
+    front: i.Block
+    typed: Subject
+    made: Subject
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """What it is given: tensors that are read, then those that are written."""
+        written = self.kernel.written
+        own = {each.name for each in walk(self.made.body) if isinstance(each, i.Array)}
+        return (*sorted(read_tensors(self.made.body) - own - written), *sorted(written))
+
+    @property
+    def shared(self) -> bool:
+        """Whether threads share it."""
+        return any(isinstance(each, i.Loop) and each.parallel for each in walk(self.made.body))
+
+    @property
+    def written(self) -> frozenset[str]:
+        return stored_tensors(self.made.body)
 
 
-def step_text(
-    name: str,
-    tensors: Mapping[str, str],
-    comments: Sequence[str],
-    operator: Operator,
-    front: i.Block,
-    body: i.Block,
-) -> str:
-    """The function of a step, behind those of its parts: `tensors` are its parameters with what
-    they point to, and `front` are statements that no part has."""
-    frame = Frame(name, "", tuple(comments), "restrict", tensors, lambda _: [], lambda _: [])
-    program = i.Program(operator, (), ())
-    functions, left = kernel_functions(program, body, frame, StepPrinter)
-    printer = StepPrinter(program, (*front, *left), frame, None)
-    lines = [*printer.tables(left), *printer.block(front), *printer.block(left)]
-    match left:
-        case (i.Fork(),):  # which says it itself
-            pass
-        case _:
-            lines = [*map(comment, comments), *lines]
-    parameters = [f"{kind} *restrict {identifier(each)}" for each, kind in tensors.items()]
-    head = [*step_versions(left), *head_lines(f"static void {name}(", parameters)]
-    whole = "\n".join([*head, *wrap_c(indent(lines)), "}"])
-    return "\n\n".join([*functions, whole])
+def steps_of(model: Model, layouts: Layouts, schedules: Schedules) -> tuple[Step, ...]:
+    """The kernels after each stage, verified after each."""
+    steps = tuple(typed_steps(model, layouts))
+    verify_steps(steps, "types")
+    steps = tuple(scheduled_step(each, schedules) for each in steps)
+    verify_steps(steps, "schedule")
+    return steps
 
 
-def step_versions(body: i.Block) -> list[str]:
-    """What stands in front of a function with loops for vector instructions."""
-    return ["STEP"] if versions(body) else []
+def verify_steps(steps: tuple[Step, ...], stage: str) -> None:
+    """Raise InternalError that names the stage if a nest does not hold together."""
+    for each in steps:
+        if fault := next(unsound(each.made), ""):
+            message = f"the stage '{stage}' of models leaves {each.name} unsound: {fault}"
+            raise InternalError(message)
 
 
-class StepPrinter(FunctionPrinter):
-    """Statements of a step. A model's threads are its own, and its processor is chosen by compilers
-    for whole functions."""
-
-    def statement(self, statement: i.Stmt) -> list[str]:
-        if isinstance(statement, i.Tile):
-            return self.tile(statement)
-        return super().statement(statement)
-
-    def apart(self, loop: i.Loop) -> bool:
-        """Local arrays are other memory, too: compilers do not see it of those that tiles fill."""
-        read, written = read_tensors(loop), stored_tensors(loop)
-        return bool(loop.vector and written - self.arrays and read - written)
-
-    def array(self, array: i.Array) -> str:
-        """Totals of tiles are vectors."""
-        text = f"{MACHINE_TYPES[array.type]} {identifier(array.name)}[{array.length}];"
-        totals = {each.totals.tensor for each in walk(self.body) if isinstance(each, i.Tile)}
-        return f"_Alignas(64) {text}" if array.name in totals else text
-
-    def run(self, run: i.Copy | i.Fill) -> list[str]:
-        """A border of bytes."""
-        if not isinstance(run, i.Fill):
-            return super().run(run)
-        return [
-            f"memset({self.behind(run.target)}, {self.expr(run.value)}, {self.expr(run.count)});"
-        ]
-
-    def behind(self, place: i.Load) -> str:
-        """A pointer to an element."""
-        name = identifier(place.tensor)
-        return name if place.offset == i.Const(0) else f"{name} + {self.expr(place.offset, 9)}"
-
-    def tables(self, body: i.Block) -> list[str]:
-        """Where the runs of tiles begin."""
-        tiles = (each for each in walk(body) if isinstance(each, i.Tile))
-        return [line for each in tiles for line in table(each)]
-
-    def tile(self, tile: i.Tile) -> list[str]:
-        members = {
-            "x": self.behind(tile.data),
-            "rows": self.behind(tile.rows),
-            "runs": identifier(tile.table),
-            "run_count": str(len(tile.runs)),
-            "run_quads": str(tile.quads),
-            "panels": self.behind(tile.panels),
-            "totals": self.behind(tile.totals),
-            "step": str(tile.step),
-            "row_count": self.expr(tile.row_count),
-            "panel_count": self.expr(tile.panel_count),
-            "turned": str(tile.turned).lower(),
-        }
-        given = [f".{name} = {value}" for name, value in members.items()]
-        name = identifier(tile.name)
-        return [
-            *wrapped_list(f"const cvmgen_tile {name} = {{", given, "};", 84),
-            f"cvmgen_run_tile(&{name});",
-        ]
-
-    # -------------------------------------------------------- a loop in threads
-
-    def versions(self, body: i.Block) -> list[str]:
-        return step_versions(body)
-
-    def part(self, part: Part) -> list[str]:
-        return [*self.tables(part.body), *super().part(part)]
-
-    def given_to(self, fork: i.Fork, values: Sequence[str]) -> list[str]:
-        return wrapped_list(f"const {call_name(fork.part)} {fork.call} = {{", [*values], "};", 92)
-
-    def share(self, fork: i.Fork) -> list[str]:
-        count = self.expr(simplify(fork.count))
-        match fork.worth:
-            case i.Compare(left=i.Const(value=int(much)), right=i.Const(value=int(least))):
-                parts = str(max(2, much // least))
-            case _:
-                parts = count
-        return [f"share({count}, {parts}, {fork.part}, &{fork.call});"]
+def typed_steps(model: Model, layouts: Layouts) -> Iterator[Step]:
+    """The kernels as nests with machine types, for schedules to begin with."""
+    storage, filled = layouts.storage, set[str]()
+    taken = set(map(identifier, model.tensors))
+    for at, kernel in enumerate(model.kernels):
+        name = own_name(step_name(kernel), taken)
+        begun = sorted(kernel.written - filled)  # no kernel before this one writes them
+        front = tuple(line for each in begun for line in border(each, storage, span_of(kernel)))
+        filled |= kernel.written
+        nest = typed_nest(name, kernel, layouts.tiles.get(at), storage)
+        yield Step(name, kernel, front, nest, nest)
 
 
-def table(tile: i.Tile) -> list[str]:
-    starts = list(map(str, tile.runs))
-    head = f"static const int64_t {identifier(tile.table)}[{len(starts)}] = {{"
-    return wrapped_list(head, starts, "};")
+def typed_nest(name: str, kernel: Kernel, tile: Tile | None, storage: Storage) -> Subject:
+    taken = {*map(identifier, kernel.read | kernel.written), name}
+    names = Names(taken)
+    if tile is None:
+        return nest_of(along_memory(kernel, storage.placements), storage, names)
+    nest = nest_of(kernel, storage, names)
+    blocks = Tiled.of(kernel, tile, storage).blocks(names, Names({*taken, identifier(tile.panels)}))
+    outside = replace(nest.outside, tensors={**nest.outside.tensors, tile.panels: "i8"})
+    model = InModel(tile.product.measures(kernel), blocks)
+    return replace(nest, outside=outside, model=model)
 
 
-def element_type(elements: Elements) -> str:
-    return MACHINE_TYPES[elements.type]
+def scheduled_step(step: Step, schedules: Schedules) -> Step:
+    """A step by the schedule of its class, places with their longest steps first."""
+    made = schedules.scheduled("model", step.typed)
+    return replace(step, made=made.with_body(in_order(made.body)))
 
 
-def head_lines(head: str, parameters: Sequence[str]) -> list[str]:
-    """A function head; where its name is long, its parameters begin on the next line."""
-    if all(len(head) + len(each) < 96 for each in parameters):
-        return signature(head, list(parameters))
-    return [head, *wrapped_list(" " * 8, list(parameters), ") {")]
+def own_name(name: str, taken: set[str]) -> str:
+    """A name for a step like `name`, of which those of its part are made; none of them is taken."""
+    made, number = name, 2
+    while not taken.isdisjoint(named(made)):
+        made, number = f"{name}_{number}", number + 1
+    taken.update(named(made))
+    return made
+
+
+def named(step: str) -> tuple[str, ...]:
+    """What is called after a step."""
+    part = part_name(step)
+    return step, part, call_name(part)
+
+
+def step_name(kernel: Kernel) -> str:
+    """A step is called after the node whose result it stores."""
+    return identifier(f"{sorted(kernel.written)[-1]}_step")

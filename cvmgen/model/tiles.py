@@ -13,7 +13,7 @@ from cvmgen.known.linear import Linear
 from cvmgen.known.partial import arithmetic
 from cvmgen.model.kernels import Kernel, Loops
 from cvmgen.model.layouts import Tile
-from cvmgen.model.nests import Names, around, names_of, span_of
+from cvmgen.model.nests import Names, in_loops, names_of, span_of
 from cvmgen.model.products import PANEL
 from cvmgen.model.storage import Storage, located
 from cvmgen.schedule.subject import Blocks, Roles
@@ -113,7 +113,7 @@ class Tiled:
         own = {each: names.of(f"{each}.own") for each in ("totals", "starts", "runs", "tile")}
         span = span_of(self.kernel)
         length = self.row.size * self.column.size
-        whole: tuple[i.Stmt, ...] = (
+        whole: i.Block = (
             i.Array(own["totals"], "i32", length, span),
             *self.row_starts(own["starts"]),
             self.call(own),
@@ -126,7 +126,7 @@ class Tiled:
             "columns": (made.column[0],),
             "summed": names_of(made.summed),
         }
-        body = around((*self.outer, *self.blocked), whole, span)
+        body = in_loops((*self.outer, *self.blocked), whole, span)
         body = names.within(body)
         return Blocks(nest.roles(roles), body, names.roles(self.roles()), self.told())
 
@@ -160,7 +160,7 @@ class Tiled:
 
     # -------------------------------------------------------- a block
 
-    def row_starts(self, starts: str) -> tuple[i.Stmt, ...]:
+    def row_starts(self, starts: str) -> i.Block:
         """Where the rows of a block begin in the data."""
         row, span = self.row, span_of(self.kernel)
         start = substitute(self.row_start.expr(), {row.index: row.value})
@@ -222,7 +222,7 @@ class Tiled:
         start = arithmetic("*", i.Const(size), i.Var(self.column.block))
         return i.Call("min_i64", (i.Const(size), i.Binary("-", i.Const(whole), start)))
 
-    def results(self, totals: str) -> tuple[i.Stmt, ...]:
+    def results(self, totals: str) -> i.Block:
         """What is done with each total of a block."""
         row, column = (
             Linear(0, {i.Var(axis.place): 1} if axis.extent > 1 else {}) for axis in self.axes

@@ -110,7 +110,7 @@ class Schedules:
         before = subject
         for step in self.steps(plan, subject):
             yield step.use.action.span.text
-            yield from (f"  {line}" for line in told(before, step, whole=target != "model"))
+            yield from (f"  {line}" for line in action_lines(before, step, whole=target != "model"))
             before = step.subject
         if target == "model":
             yield from block_lines(before.body)
@@ -123,7 +123,7 @@ class Schedules:
         return subject
 
 
-def told(before: Subject, step: Step, *, whole: bool) -> Iterator[str]:
+def action_lines(before: Subject, step: Step, *, whole: bool) -> Iterator[str]:
     """What an action makes of a nest; where that is not `whole`, but for its statements."""
     after = step.subject
     if before.model is not None and after.model is not None:

@@ -216,12 +216,11 @@ def separable_window(subject: Subject) -> Roles | None:
 
 def reduction(subject: Subject) -> Roles | None:
     """Each result combines elements by operations that give the same bits in every order."""
+    if subject.model is not None:
+        return exact_reduction(subject)
     found = summed(subject)
     if found is None:
         return None
-    if subject.model is not None:  # sums of models are exact in every order
-        swept = tuple(each.index for each in walk(found.sweep) if isinstance(each, i.Loop))
-        return {**found.roles, "summed": swept} if dependences.operations(found.sweep) else None
     by_order = reductions.reduction(found.indices, found.body) is None
     if (
         by_order
@@ -229,6 +228,24 @@ def reduction(subject: Subject) -> Roles | None:
     ):
         return None
     return found.roles
+
+
+def exact_reduction(subject: Subject) -> Roles | None:
+    """The same in a model, where totals hold every partial sum: the sweep may stand behind a test,
+    and in it tests between its loops."""
+    around = chain(subject.body)
+    body = around[-1].body if around else subject.body
+    parts = [each for each in body if isinstance(each, (i.Loop, i.If))]
+    if subject.memory or len(parts) != 1 or any(isinstance(e, i.Break) for e in walk(body)):
+        return None
+    loops = tuple(each.index for each in walk(parts[0]) if isinstance(each, i.Loop))
+    before = body[: body.index(parts[0])]
+    whole = all(isinstance(each, i.Let) for each in before)
+    if not (loops and whole and dependences.accumulations(parts[0])):
+        return None
+    found = {"outer": around[:-1], "results": around[-1:]}
+    roles = {role: tuple(each.index for each in own) for role, own in found.items()}
+    return {**roles, "totals": tuple(sorted(carried(parts[0]))), "summed": loops}
 
 
 def sweeps(subject: Subject) -> Roles | None:

@@ -78,7 +78,7 @@ def enough(subject: Subject, loop: i.Loop, test: tuple[str, int]) -> i.Compare:
     return i.Compare(">=", much, i.Const(least))
 
 
-def decided(test: i.Compare) -> bool | None:
+def outcome(test: i.Compare) -> bool | None:
     """How a test comes out, where it is between numbers."""
     match test:
         case i.Compare(op=">=", left=i.Const(value=much), right=i.Const(value=least)):

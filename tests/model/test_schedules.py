@@ -90,6 +90,72 @@ def test_the_integers_stay(
         np.testing.assert_array_equal(model(x), network(x))
 
 
+SUMS = "schedule reduction for model {{\n  {}\n}}\nschedule elementwise for model {{\n  fuse\n}}\n"
+NEAR = (
+    "beside results into near when iterations >= {}\n  expand totals over near\n"
+    "  distribute near\n  vectorise near"
+)
+DECIDED = [
+    ("unroll summed by 6\n  unswitch results", "if (2 * y >= 1 &&", True, "six terms"),
+    ("unroll summed by 5\n  unswitch results", "if (2 * y >= 1 &&", False, "six terms"),
+    ("split results by 8 into block, lane", "x_block", True, "nine results"),
+    ("split results by 9 into block, lane", "x_block", False, "nine results are a block"),
+    (NEAR.format(9), "STEP\nstatic", True, "nine results at most"),
+    (NEAR.format(10), "STEP\nstatic", False, "nine results at most"),
+    (
+        "parallelise outer when work >= 31752",
+        "share(216, 2, relu17",
+        True,
+        "two parts are worth it",
+    ),
+    ("parallelise outer when work >= 63504", "share(216, 2, relu17", True, "two parts at least"),
+    ("parallelise outer when work >= 63505", "cvmgen_threads", False, "one less than it takes"),
+]
+
+
+@pytest.mark.parametrize(("actions", "text", "there", "why"), DECIDED)
+def test_constant_extents_decide(
+    chain: tuple[Symbol, dict[str, Array]],
+    conformance: Conformance,
+    actions: str,
+    text: str,
+    there: bool,
+    why: str,
+) -> None:
+    made = scheduled(chain, conformance, SUMS.format(actions), "decided").all()["decided.c"]
+    assert (text in made) == there, why
+
+
+def test_a_sum_behind_a_test(conformance: Conformance, tmp_path: Path) -> None:
+    """Of one line of weights a row of results meets elements or none, and totals of a row grow
+    together."""
+    python = conformance.libraries["python"]
+    sketch = Sketch(python, 0)
+    factors = sketch.data(3, 3, 9, 9), sketch.parameter(3, 1, 1, 3)
+    symbol = sketch.symbol(sketch.use("conv2d", *factors, padding=(1, 1), groups=3))
+    files = make_files(symbol, sketch.arrays, "line", python).all()
+    assert "if (0 <= y - 1 && y - 1 < 9) {\n" in files["line.c"]
+    assert "int32_t total[9];\n" in files["line.c"]
+    write_changed(tmp_path, files)
+    network = load(symbol, sketch.arrays, operators=conformance.libraries["c"])
+    x = np.random.default_rng(5).integers(-127, 127, network.input_shape, np.int32)
+    np.testing.assert_array_equal(load_model(tmp_path, "line")(x), network(x))
+
+
+def test_threads_share_a_maximum(conformance: Conformance, tmp_path: Path) -> None:
+    """Of sums threads have parts where any order gives the same."""
+    python = conformance.libraries["python"]
+    sketch = Sketch(python, 0)
+    symbol = sketch.symbol(sketch.use("max", sketch.data(1, 3, 9, 9), axis=(2, 3)))
+    text = "schedule reduction for model {\n  parallelise summed\n}\n"
+    files = make_files(symbol, sketch.arrays, "most", python, schedules(text)).all()
+    assert "*call->largest = cvmgen_max_i32(*call->largest, largest);" in files["most.c"]
+    write_changed(tmp_path, files)
+    model = load_model(tmp_path, "most", threads=2)
+    x = np.random.default_rng(5).integers(-127, 127, (1, 3, 9, 9), np.int32)
+    np.testing.assert_array_equal(model(x), x.max((2, 3)))
+
+
 REFUSED = [
     ("schedule other for model {\n  fuse\n}\n", "only what goes element by element can join"),
     (

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cvmgen.analysis.dependences import Locals
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import combined, gathered, rewritten
+from cvmgen.ir.rewrite import combined, folded_totals, rewritten
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.actions.split import counts_up, most_iterations
@@ -28,7 +28,7 @@ def expand(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in over:
             return None
-        statement = replace(statement, body=gathered(statement.body))
+        statement = replace(statement, body=folded_totals(statement.body))
         own = [
             each
             for each in statement.body

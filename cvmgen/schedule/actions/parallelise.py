@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors, stored_tensors
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import decided, enough
+from cvmgen.schedule.measures import enough, outcome
 from cvmgen.schedule.subject import Subject
 
 ENOUGH = 32  # iterations for threads to share: more loops make more indices of each position
@@ -23,7 +23,8 @@ def parallelise(subject: Subject, use: Use) -> Subject:
     because each element is written once. Legal where iterations share nothing else but
     accumulators that come out the same in every order. Locals between two of the loops are
     computed in the inner one, since threads take iterations of both at once; where that loop
-    changes them, or what they are read from, it stays with one thread.
+    changes them, or what they are read from, it stays with one thread. Of loops of known length
+    no more are counted as one than threads need, and none where a test between numbers fails.
     """
     names = set(use.loops(subject, 0))
     locals_ = Locals.of(subject.body)
@@ -42,7 +43,7 @@ def parallelise(subject: Subject, use: Use) -> Subject:
         if len(use.given) == 1:
             return (marked,)
         worth = enough(subject, marked, use.test(1))
-        return (statement if decided(worth) is False else replace(marked, worth=worth),)
+        return (statement if outcome(worth) is False else replace(marked, worth=worth),)
 
     return subject.with_body(rewritten(subject.body, change))
 

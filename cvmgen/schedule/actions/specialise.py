@@ -14,7 +14,7 @@ from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import decided, enough
+from cvmgen.schedule.measures import enough, outcome
 from cvmgen.schedule.rewriting import loops, with_names
 from cvmgen.schedule.subject import Subject
 
@@ -99,7 +99,7 @@ def versioned(
         copy = with_steps(statement, steps)
         found_in = dict.fromkeys(each.index for each in loops((statement,), names))
         worth = enough(subject, statement, use.test(2))
-        match decided(worth), needed:
+        match outcome(worth), needed:
             case False, _:
                 return None
             case True, []:

@@ -33,7 +33,7 @@ def split(subject: Subject, use: Use) -> Subject:
                 if low is None or any(True for _ in loops(within_it, names)):
                     return None
                 use.one_by_one(statement, subject)
-                if few(statement, size):
+                if is_block(statement, size):
                     inner[index] = None
                     return (statement,)
                 base = index.removesuffix(old)
@@ -48,7 +48,7 @@ def split(subject: Subject, use: Use) -> Subject:
     return subject.with_body(body).with_roles({block: tuple(blocks), within: tuple(inner)})
 
 
-def few(loop: i.Loop, most: int) -> bool:
+def is_block(loop: i.Loop, most: int) -> bool:
     """Whether a loop is known to have no more iterations than that, from 0 on."""
     match loop.low, loop.high:
         case i.Const(value=0), i.Const(value=int(high)):

@@ -9,13 +9,14 @@ from cvmgen.analysis.tiling import find_contraction, tiling
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import decided, enough
+from cvmgen.schedule.measures import enough, outcome
 from cvmgen.schedule.subject import Blocks, InModel, Subject
 
 
 def tile(subject: Subject, use: Use) -> Subject:
     """Blocks of totals by an intrinsic where there is enough to do; the body stays for other calls,
-    and a nest whose elements stand at other than affine places has nothing else.
+    and a nest whose elements stand at other than affine places has nothing else. Blocks of a model,
+    for which its tensors are laid out before, take the place of the nest.
 
     Legal for a sum of products of two inputs, with all its rows and columns.
     """
@@ -45,7 +46,7 @@ def by_blocks(subject: Subject, model: InModel, blocks: Blocks, use: Use) -> Sub
     roles = blocks.roles
     complete(use, set(use.loops(subject, 0)), {*roles["rows"], *roles["columns"]})
     test = worth(subject, use)
-    if test is not None and decided(test) is False:
+    if test is not None and outcome(test) is False:
         return subject
     done = replace(subject, body=blocks.body, model=replace(model, blocks=None))
     return done.with_roles(blocks.made)

@@ -11,10 +11,10 @@ from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import have_room, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import blocks, gathered, rewritten
+from cvmgen.ir.rewrite import blocks, folded_totals, rewritten
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
-from cvmgen.known.constant_loops import Loops, everywhere, innermost, loop_range
+from cvmgen.known.constant_loops import Loops, everywhere, loop_range, perfect_nest
 from cvmgen.schedule.actions.jam import multiple
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import loops
@@ -23,7 +23,7 @@ from cvmgen.schedule.subject import Subject
 
 def unroll(subject: Subject, use: Use) -> Subject:
     """Several iterations in each pass of a loop, and those left over one by one; of loops in each
-    other the innermost. A loop that is known to have no more iterations is gone.
+    other the perfect_nest. A loop that is known to have no more iterations is gone.
 
     Legal for every loop over a range: the order of iterations stays. Loops that may end early, that
     change how often they run, those in steps, and those over arrays that are shorter than what is
@@ -38,8 +38,8 @@ def unroll(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if whole := summed(statement, names):
-            return terms(whole, size, around.get(statement.index, ())) or (statement,)
+        if whole := whole_sum(statement, names):
+            return unrolled_sum(whole, size, around.get(statement.index, ())) or (statement,)
         ends = any(isinstance(each, i.Break) for each in walk(statement.body))
         if ends or statement.low is None or statement.step != 1 or not steady_range(statement):
             return None
@@ -50,7 +50,7 @@ def unroll(subject: Subject, use: Use) -> Subject:
         use.copied(statement, size)
         return written_out(statement, size, used)
 
-    return subject.with_body(gathered(rewritten(subject.body, change)))
+    return subject.with_body(folded_totals(rewritten(subject.body, change)))
 
 
 def enclosing(body: i.Block, around: tuple[i.Loop, ...] = ()) -> dict[str, tuple[i.Loop, ...]]:
@@ -74,16 +74,16 @@ class Sum:
     step: i.Accumulate
 
 
-def summed(loop: i.Loop, names: Collection[str]) -> Sum | None:
+def whole_sum(loop: i.Loop, names: Collection[str]) -> Sum | None:
     """The whole sum that a loop begins, if all loops of it are among the names."""
-    match innermost(loop):
+    match perfect_nest(loop):
         case loops_, guards, i.Accumulate() as step if {name for name, _ in loops_} <= set(names):
             return Sum(loop, loops_, guards, step)
         case _:
             return None
 
 
-def terms(whole: Sum, most: int, around: tuple[i.Loop, ...]) -> i.Block | None:
+def unrolled_sum(whole: Sum, most: int, around: tuple[i.Loop, ...]) -> i.Block | None:
     """A step for each iteration of a sum where these are few; with guards, where all of them hold,
     the loops being left for the others.
 

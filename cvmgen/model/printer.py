@@ -1,0 +1,134 @@
+"""Steps as C: a function for each, and for the parts of it that threads take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cvmgen.algebra import simplify
+from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
+from cvmgen.emit.c_parts import Frame, FunctionPrinter, kernel_functions
+from cvmgen.emit.c_shares import call_name
+from cvmgen.emit.c_text import signature, versions, wrapped_list
+from cvmgen.emit.wrap import wrap_c
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import read_tensors, stored_tensors
+from cvmgen.ir.visit import walk
+from cvmgen.known.known_types import Elements
+from cvmgen.model.steps import Step
+from cvmgen.schedule.outline import Part
+
+
+def step_text(step: Step, kinds: Mapping[str, str]) -> str:
+    """The function of a step, behind those of its parts; `kinds`: what its parameters point to."""
+    comments = [str(each) for each in step.kernel.origins]
+    frame = Frame(step.name, "", tuple(comments), "restrict", kinds, lambda _: [], lambda _: [])
+    program = i.Program(step.kernel.operator, (), ())
+    functions, left = kernel_functions(program, step.made.body, frame, StepPrinter)
+    printer = StepPrinter(program, (*step.front, *left), frame, None)
+    lines = [*printer.tables(left), *printer.block(step.front), *printer.block(left)]
+    match left:
+        case (i.Fork(),):  # which says it itself
+            pass
+        case _:
+            lines = [*map(comment, comments), *lines]
+    parameters = [f"{kind} *restrict {identifier(each)}" for each, kind in kinds.items()]
+    head = head_lines(f"static void {step.name}(", parameters)
+    whole = [*printer.versions(left), *head, *wrap_c(indent(lines)), "}"]
+    return "\n\n".join([*functions, "\n".join(whole)])
+
+
+class StepPrinter(FunctionPrinter):
+    """Statements of a step. A model's threads are its own, and its processor is chosen by compilers
+    for whole functions."""
+
+    def statement(self, statement: i.Stmt) -> list[str]:
+        if isinstance(statement, i.Tile):
+            return self.tile(statement)
+        return super().statement(statement)
+
+    def apart(self, loop: i.Loop) -> bool:
+        """Local arrays are other memory, too: compilers do not see it of those that tiles fill."""
+        read, written = read_tensors(loop), stored_tensors(loop)
+        return bool(loop.vector and written - self.arrays and read - written)
+
+    def array(self, array: i.Array) -> str:
+        """Totals of tiles are vectors."""
+        text = f"{MACHINE_TYPES[array.type]} {identifier(array.name)}[{array.length}];"
+        totals = {each.totals.tensor for each in walk(self.body) if isinstance(each, i.Tile)}
+        return f"_Alignas(64) {text}" if array.name in totals else text
+
+    def run(self, run: i.Copy | i.Fill) -> list[str]:
+        """A border of bytes."""
+        if not isinstance(run, i.Fill):
+            return super().run(run)
+        return [
+            f"memset({self.behind(run.target)}, {self.expr(run.value)}, {self.expr(run.count)});"
+        ]
+
+    def behind(self, place: i.Load) -> str:
+        """A pointer to an element."""
+        name = identifier(place.tensor)
+        return name if place.offset == i.Const(0) else f"{name} + {self.expr(place.offset, 9)}"
+
+    def tables(self, body: i.Block) -> list[str]:
+        """Where the runs of tiles begin."""
+        tiles = (each for each in walk(body) if isinstance(each, i.Tile))
+        return [line for each in tiles for line in runs_table(each)]
+
+    def tile(self, tile: i.Tile) -> list[str]:
+        members = {
+            "x": self.behind(tile.data),
+            "rows": self.behind(tile.rows),
+            "runs": identifier(tile.table),
+            "run_count": str(len(tile.runs)),
+            "run_quads": str(tile.quads),
+            "panels": self.behind(tile.panels),
+            "totals": self.behind(tile.totals),
+            "step": str(tile.step),
+            "row_count": self.expr(tile.row_count),
+            "panel_count": self.expr(tile.panel_count),
+            "turned": str(tile.turned).lower(),
+        }
+        given = [f".{name} = {value}" for name, value in members.items()]
+        name = identifier(tile.name)
+        return [
+            *wrapped_list(f"const cvmgen_tile {name} = {{", given, "};", 84),
+            f"cvmgen_run_tile(&{name});",
+        ]
+
+    # -------------------------------------------------------- a loop in threads
+
+    def versions(self, body: i.Block) -> list[str]:
+        return ["STEP"] if versions(body) else []
+
+    def part(self, part: Part) -> list[str]:
+        return [*self.tables(part.body), *super().part(part)]
+
+    def given_to(self, fork: i.Fork, values: Sequence[str]) -> list[str]:
+        return wrapped_list(f"const {call_name(fork.part)} {fork.call} = {{", [*values], "};", 92)
+
+    def share(self, fork: i.Fork) -> list[str]:
+        count = self.expr(simplify(fork.count))
+        match fork.worth:
+            case i.Compare(left=i.Const(value=int(much)), right=i.Const(value=int(least))):
+                parts = str(max(2, much // least))
+            case _:
+                parts = count
+        return [f"share({count}, {parts}, {fork.part}, &{fork.call});"]
+
+
+def runs_table(tile: i.Tile) -> list[str]:
+    starts = list(map(str, tile.runs))
+    head = f"static const int64_t {identifier(tile.table)}[{len(starts)}] = {{"
+    return wrapped_list(head, starts, "};")
+
+
+def element_type(elements: Elements) -> str:
+    return MACHINE_TYPES[elements.type]
+
+
+def head_lines(head: str, parameters: Sequence[str]) -> list[str]:
+    """A function head; where its name is long, its parameters begin on the next line."""
+    if all(len(head) + len(each) < 96 for each in parameters):
+        return signature(head, list(parameters))
+    return [head, *wrapped_list(" " * 8, list(parameters), ") {")]
