@@ -23,6 +23,12 @@ def over_of(loop: i.Loop | i.PackLoop) -> Over:
     return i.Over(loop.index, loop.low, loop.high)
 
 
+def ends(over: Over) -> list[i.Expr]:
+    """What says how often a range is gone through."""
+    pair = (over.low, over.high) if isinstance(over, i.Over) else (over.extents, over.slots)
+    return [each for each in pair if each is not None]
+
+
 def extent(loop: i.Loop) -> i.Expr:
     """How many indices a loop goes through; of a loop over a list, the list."""
     return loop.high if loop.low is None else distance(loop.low, loop.high)

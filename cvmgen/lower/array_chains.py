@@ -5,8 +5,6 @@ An expression with an array of its own for each operation would move far more me
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import identifier
@@ -23,17 +21,10 @@ UFUNCS = {
     "floordiv": "np.floor_divide",
     "mod": "np.remainder",
 }
-CALLS = {"max": "np.maximum", "min": "np.minimum", "abs": "np.abs"}
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A function that takes an array for its result, operands, and the operator that does the
-    same, if there is one."""
-
-    function: str
-    operands: tuple[i.Expr, ...]
-    op: str = ""
+Operation = tuple[str, tuple[i.Expr, ...], str]
+"""A function that takes an array for its result, operands, and the operator that does the same."""
 
 
 class Chain:
@@ -124,9 +115,9 @@ class Chain:
         elif scope.integer.name == "int64":  # narrowed by a copy, which is faster than by the way
             self.assign(target, self.operated(operation))
         else:
-            operands = tuple(self.made(each)[0] for each in operation.operands)
-            call = i.Call(operation.function, operands)
-            scope.emit(a.Into(call, target, narrower=True, span=scope.span))
+            function, operands, _ = operation
+            call = i.Call(function, tuple(self.made(each)[0] for each in operands))
+            scope.emit(a.Into(call, target, True, span=scope.span))
 
     def assign(self, target: i.Access, value: i.Expr) -> None:
         self.scope.emit(a.Fill(a.At(target, ()), value, span=self.scope.span))
@@ -151,17 +142,17 @@ class Chain:
     def operated(self, operation: Operation) -> i.Var:
         """The array that an operation leaves its result in: that of an operand if it can."""
         scope = self.scope
-        made = {each: self.made(each) for each in operation.operands}
-        operands = tuple(made[each][0] for each in operation.operands)
+        function, values, op = operation
+        made = {each: self.made(each) for each in values}
+        operands = tuple(made[each][0] for each in values)
         spare = [each for each, own in made.values() if own and isinstance(each, i.Var)]
         spare = spare or [self.new_spare()]
         self.unused += [each.name for each in spare[1:]]
         result = spare[0]
-        if operation.op and operands[0] == result:
-            scope.emit(i.Accumulate(result.name, operation.op, operands[1], scope.span))
+        if op and operands[0] == result:
+            scope.emit(i.Accumulate(result.name, op, operands[1], scope.span))
         else:
-            call = i.Call(operation.function, operands)
-            scope.emit(a.Into(call, result, narrower=False, span=scope.span))
+            scope.emit(a.Into(i.Call(function, operands), result, False, span=scope.span))
         return result
 
     def new_spare(self) -> i.Var:
@@ -176,21 +167,21 @@ class Chain:
             return None
         match value:
             case i.Binary(op="-", left=i.Const(value=0), right=operand):
-                return Operation("np.negative", (operand,))
+                return "np.negative", (operand,), ""
             case i.Binary(op="shl", left=i.Const(value=1)):
                 return None
             case i.Binary(op="floordiv" | "mod", right=right) if self.scope.kind(right) != HOST:
                 return None
             case i.Binary(op=op, left=left, right=right) if op in UFUNCS:
-                return Operation(UFUNCS[op], (left, right), op)
+                return UFUNCS[op], (left, right), op
             case i.Call(function="clip", arguments=arguments):
-                return Operation("np.clip", arguments)
+                return "np.clip", arguments, ""
             case i.Call(function="max" | "min" as name, arguments=(first, *rest, last)):
                 front = i.Call(name, (first, *rest)) if rest else first
-                return Operation(CALLS[name], (front, last))
+                return f"np.{name}imum", (front, last), ""
             case i.Call(function="abs", arguments=arguments):
-                return Operation(CALLS["abs"], arguments)
+                return "np.abs", arguments, ""
             case i.Call(function="bit_length", arguments=arguments):
-                return Operation("vectors.bit_length", arguments)
+                return "vectors.bit_length", arguments, ""
             case _:
                 return None

@@ -108,7 +108,7 @@ def blocked(scope: Scope, walked: list[str], computed: list[str], body: i.Block)
 def elementwise(scope: Scope) -> bool:
     """Whether a nest does the same to each element, whatever its place."""
     nest = scope.nest
-    alone = len(nest.body) == 1 and bool(perfect_nest(nest.body[0]).loops) and not scope.single
+    alone = len(nest.body) == 1 and bool(perfect_nest(nest.body[0])[0]) and not scope.single
     others = any(isinstance(each, (i.Given, i.Fold)) for each in walk(nest.body))
     apart = not scope.walked & scope.looked_up and nest.each is None
     return alone and apart and not scope.partial and not others

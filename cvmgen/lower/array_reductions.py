@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
-from cvmgen.ir.loops import Over, bound_name
+from cvmgen.ir.loops import Over, bound_name, ends
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.array_scope import (
     ARRAY,
     HOST,
     INDEX,
-    NotAnArray,
-    OneByOne,
     Scope,
     seen,
     tensor_itself,
@@ -68,8 +66,8 @@ class Reductions:
     def by_axes(self, fold: i.Fold) -> bool:
         """Whether the reduced indices become axes of an array with all terms, or of a view."""
         for each in fold.over:
-            ends = (each.high, each.low) if isinstance(each, i.Over) else (each.extents,)
-            if any(end is None or self.scope.kind(end) != HOST for end in ends):
+            listed = isinstance(each, i.Over) and each.low is None
+            if listed or any(self.scope.kind(end) != HOST for end in ends(each)):
                 return False
         if self.factors(fold):
             return True
@@ -183,47 +181,23 @@ class Reductions:
 
     def open_loop(self, over: Over, number: int) -> list[i.Expr]:
         """Opens a loop over a reduced index; the conditions that this leaves."""
-        if isinstance(over, i.OverPack):
-            self.open_pack(over)
-            return []
-        scope, low, high = self.scope, over.low, over.high
-        local = scope.new(over.index)
-        if low is not None and not scope.kind(low) == scope.kind(high) == HOST:
-            return self.open_ragged(local, over.index, low, high)
-        if low is None and scope.kind(high) != HOST:
-            names = scope.axes_in(high)
-            raise OneByOne(names) if names else NotAnArray("a list that depends on elements")
-        first = None if low is None else self.values.place(low)
-        end = self.values.place(high)
-        if first is not None:
-            scope.spans[over.index] = i.Call("arrays.span", (first, end, i.Const(number)))
-        scope.open(lambda body: i.Loop(local, first, end, body, 0, scope.span))
-        scope.bind(over.index, HOST, i.Var(local))
+        scope, values = self.scope, self.values
+        if isinstance(over, i.Over) and over.low is not None:
+            if not all(scope.kind(each) == HOST for each in ends(over)):
+                return self.open_ragged(over.index, over.low, over.high)
+            span = (values.place(over.low), values.place(over.high), i.Const(number))
+            scope.spans[over.index] = i.Call("arrays.span", span)
+        values.open_loop(over)
         return []
 
-    def open_pack(self, over: i.OverPack) -> None:
-        scope, pack = self.scope, over.pack
-        local = scope.new(pack)
-        extents = self.values.place(over.extents)
-        scope.open(lambda body: i.PackLoop(local, extents, None, body, scope.span))
-        if over.slots is None:
-            scope.kinds[pack] = HOST
-        else:
-            known = scope.kinds.get(pack) == INDEX
-            whole = scope.new(pack)
-            local = scope.let(whole, self.values.placed(pack, over.slots, i.Var(local), known)).name
-        scope.shown[pack] = i.Var(local)
-
-    def open_ragged(self, local: str, index: str, low: i.Expr, high: i.Expr) -> list[i.Expr]:
+    def open_ragged(self, index: str, low: i.Expr, high: i.Expr) -> list[i.Expr]:
         """A range with ends of its own at each place of the box: all of them start together."""
         scope = self.scope
+        local = scope.new(index)
         first, end = scope.new(f"{index}_low"), scope.new(f"{index}_high")
-        ends = (
-            scope.let(first, self.values.place(low)),
-            scope.let(end, self.values.place(high)),
-        )
+        pairs = ((first, self.values.place(low)), (end, self.values.place(high)))
+        trips = i.Call("arrays.longest", tuple(scope.let(*each) for each in pairs))
         step = scope.new("step")
-        trips = i.Call("arrays.longest", ends)
         scope.open(lambda body: i.Loop(step, i.ZERO, trips, body, 0, scope.span))
         whole = scope.let(local, i.Binary("+", i.Var(first), i.Var(step)))
         scope.bind(index, scope.kind(low), whole)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import bound_name, over_of
+from cvmgen.ir.loops import bound_name, ends, over_of
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.array_chains import UFUNCS, Chain
@@ -28,28 +28,14 @@ from cvmgen.lower.array_values import inlined
 AnyLoop = i.Loop | i.PackLoop
 
 
-@dataclass(frozen=True, slots=True)
-class PerfectNest:
+def perfect_nest(statement: i.Stmt) -> tuple[list[AnyLoop], i.Block]:
     """Perfectly nested loops, and what stands in the innermost one."""
-
-    loops: tuple[AnyLoop, ...]
-    body: i.Block
-
-
-def perfect_nest(statement: i.Stmt) -> PerfectNest:
     loops: list[AnyLoop] = []
     body: i.Block = (statement,)
     while len(body) == 1 and isinstance(body[0], (i.Loop, i.PackLoop)):
         loops.append(body[0])
         body = body[0].body
-    return PerfectNest(tuple(loops), body)
-
-
-def ends(loop: AnyLoop) -> list[i.Expr]:
-    """What says how often a loop runs."""
-    if isinstance(loop, i.PackLoop):
-        return [each for each in (loop.extents, loop.slots) if each is not None]
-    return [each for each in (loop.low, loop.high) if each is not None]
+    return loops, body
 
 
 class Statements:
@@ -120,11 +106,11 @@ class Statements:
     # -------------------------------------------------------- loops
 
     def loops(self, statement: AnyLoop) -> None:
-        nest = perfect_nest(statement)
+        loops, body = perfect_nest(statement)
         if self.scope.free:
             raise NotAnArray("a loop beside other statements")
-        if all(isinstance(each, (i.Let, i.Store)) for each in nest.body):
-            self.as_axes(nest)
+        if all(isinstance(each, (i.Let, i.Store)) for each in body):
+            self.as_axes(loops, body)
             return
         selection = selection_of(statement)
         if selection is not None:
@@ -135,15 +121,15 @@ class Statements:
         self.block(statement.body)
         self.scope.close(depth)
 
-    def as_axes(self, nest: PerfectNest) -> None:
+    def as_axes(self, loops: list[AnyLoop], body: i.Block) -> None:
         """Loops as the axes of a box, and their statements for the whole box."""
         scope = self.scope
         depth = len(scope.around)
-        single = [loop for loop in nest.loops if self.alone(loop)]
-        boxed = [loop for loop in nest.loops if loop not in single]
+        single = [loop for loop in loops if self.alone(loop)]
+        boxed = [loop for loop in loops if loop not in single]
         names = frozenset(map(bound_name, boxed))
         for loop in single:
-            for end in ends(loop):
+            for end in ends(over_of(loop)):
                 if names_in(end) & names:
                     raise OneByOne(names_in(end) & names)
         for loop in single:
@@ -151,7 +137,7 @@ class Statements:
         self.check_box(boxed)
         with scope.bound(dict.fromkeys(names, INDEX)):
             self.declare(boxed)
-            self.block(nest.body)
+            self.block(body)
             scope.free, scope.box = [], []
         scope.close(depth)
 
@@ -169,31 +155,19 @@ class Statements:
 
     def python_loop(self, loop: AnyLoop) -> None:
         """Opens a loop of Python's own."""
-        scope, values = self.scope, self.values
-        for end in ends(loop):
-            if names := scope.axes_in(end):
+        over = over_of(loop)
+        for end in ends(over):
+            if names := self.scope.axes_in(end):
                 raise OneByOne(names)
-        name = bound_name(loop)
-        local = scope.new(name)
-        match loop:
-            case i.PackLoop(extents=extents, slots=slots):
-                if slots is not None:
-                    raise NotAnArray("a part of a multi-index, one by one")
-                box = values.place(extents)
-                scope.open(lambda body: i.PackLoop(local, box, None, body, loop.span))
-            case i.Loop(low=low, high=high):
-                if low is None and scope.kind(high) != HOST:
-                    raise NotAnArray("a loop over a list that depends on elements")
-                first = None if low is None else values.place(low)
-                end = values.place(high)
-                scope.open(lambda body: i.Loop(local, first, end, body, 0, loop.span))
-        scope.bind(name, HOST, i.Var(local))
+        if isinstance(over, i.OverPack) and over.slots is not None:
+            raise NotAnArray("a part of a multi-index, one by one")
+        self.values.open_loop(over)
 
     def check_box(self, loops: list[AnyLoop]) -> None:
         """The ends of axes are the host's; an axis on which another depends stays a loop."""
         names = frozenset(map(bound_name, loops))
         for loop in loops:
-            for end in ends(loop):
+            for end in ends(over_of(loop)):
                 if names_in(end) & names:
                     raise OneByOne(names_in(end) & names)
                 if self.scope.kind(end) != HOST and self.scope.depends(end):
@@ -279,7 +253,7 @@ class Statements:
     def one_store(self) -> bool:
         """Whether the nest is one box with nothing in it but a store for each place."""
         nest = self.scope.nest
-        alone = len(nest.body) == len(perfect_nest(nest.body[0]).body) == 1
+        alone = len(nest.body) == len(perfect_nest(nest.body[0])[1]) == 1
         return alone and bool(self.scope.free) and not self.scope.single and nest.each is None
 
     def may_be_number(self, value: i.Expr) -> bool:
@@ -293,7 +267,7 @@ class Statements:
                 return self.scope.kind(value) == HOST
 
     def into(self, call: i.Call, target: i.Expr) -> None:
-        self.scope.emit(a.Into(call, target, narrower=True, span=self.scope.span))
+        self.scope.emit(a.Into(call, target, True, span=self.scope.span))
 
     def whole_call(self, value: i.Expr) -> i.Call | None:
         """A value that one ufunc makes of arrays last, as its call."""

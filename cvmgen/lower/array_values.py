@@ -342,6 +342,27 @@ class Values:
         outer = (self.scope.shown.get(pack, i.Var(pack)),) if known else ()
         return i.Call("arrays.placed", (self.value(slots), part, *outer))
 
+    def open_loop(self, over: Over) -> None:
+        """Opens a loop of Python's own."""
+        scope = self.scope
+        local = scope.new(bound_name(over))
+        match over:
+            case i.OverPack(pack=pack, extents=extents, slots=slots):
+                box = self.place(extents)
+                scope.open(lambda body: i.PackLoop(local, box, None, body, scope.span))
+                if slots is not None:
+                    known = scope.kinds.get(pack) == INDEX
+                    placed = self.placed(pack, slots, i.Var(local), known)
+                    scope.shown[pack] = scope.let(scope.new(pack), placed)
+                    return
+            case i.Over(low=low, high=high):
+                if low is None and scope.kind(high) != HOST:
+                    names = scope.axes_in(high)
+                    raise OneByOne(names) if names else NotAnArray("a list of elements' indices")
+                first, end = None if low is None else self.place(low), self.place(high)
+                scope.open(lambda body: i.Loop(local, first, end, body, 0, scope.span))
+        scope.bind(bound_name(over), HOST, i.Var(local))
+
     # -------------------------------------------------------- accesses
 
     def slots(self, index: a.Index) -> a.Index:
