@@ -34,7 +34,7 @@ class Walk:
 
 
 def order_walks(program: i.Program) -> i.Program:
-    """For CUDA, after `walks`: the host sorts dimensions by how far apart they are stored."""
+    """The host sorts dimensions by how far apart they are stored."""
     statements = (program.prepare, tuple((nest.prologue, nest.body) for nest in program.nests))
     taken = set(names_in(statements))
     taken |= {each.name for each in walk(statements) if isinstance(each, i.Let)}

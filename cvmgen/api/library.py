@@ -26,14 +26,18 @@ if TYPE_CHECKING:  # of the targets only the one that is asked for is imported
     from cvmgen.api.cuda_cpu_backend import Order
     from cvmgen.api.driver import Device
 
-TARGETS = ("c", "python", "numpy", "cuda", "cuda-cpu")
-INTERPRETED = ("python", "numpy")
-COMPILED = {
-    "c": ("c", ".c", ".h"),
-    "cuda": ("cuda", ".cu", ".cc", ".h"),
-    "cuda-cpu": ("cuda", ".cu", ".cc", ".h"),
+LANGUAGES = {
+    "python": (".py",),
+    "numpy": (".py",),
+    "c": (".c", ".h"),
+    "cuda": (".cu", ".cc", ".h"),
 }
-"""The folder of generated files, and the suffixes of those that a library is made of."""
+"""The folders of generated files, and the suffixes of what is loaded or compiled there."""
+
+TARGETS = {"c": "c", "python": "python", "numpy": "numpy", "cuda": "cuda", "cuda-cpu": "cuda"}
+"""What operators are loaded for, each with its folder."""
+
+INTERPRETED = ("python", "numpy")
 
 
 def load(
@@ -170,10 +174,7 @@ def recipe_of(given: Mapping[str, Any], folder: Path, library: str | Path | None
 
 def files_of(target: str) -> tuple[str, Sequence[str]]:
     """The folder of a target's files, and their suffixes."""
-    if target in INTERPRETED:
-        return target, (".py",)
-    language, *suffixes = COMPILED[target]
-    return language, suffixes
+    return TARGETS[target], LANGUAGES[TARGETS[target]]
 
 
 def make_backend(
@@ -270,7 +271,7 @@ def compiled(folder: Path, target: str = "c", refused: dict[str, BuildError] | N
     try:
         return compiled_from(sources, target, folder / MANIFEST)
     except RefusedError as error:
-        owners = {unit: operator_of(f"{COMPILED[target][0]}/{unit}") for unit in error.units}
+        owners = {unit: operator_of(f"{TARGETS[target]}/{unit}") for unit in error.units}
         if refused is None or None in owners.values():
             raise
         rest = {name: text for name, text in sources.items() if name not in error.units}

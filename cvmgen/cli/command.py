@@ -10,20 +10,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 import cvmgen
+from cvmgen.api.library import LANGUAGES, TARGETS
 from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell, tell_faults
 from cvmgen.cli.interrupt import Ended
 from cvmgen.errors import Faults
 from cvmgen.paths import checkout, generated_folder, spec_folder
 
-TARGETS = ("python", "numpy", "c", "cuda")
-RUN_TARGETS = ("c", "python", "numpy", "cuda", "cuda-cpu")
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 """GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
-STAGES = (
-    "parse, check, translate, inside, parts, lift, unfold, guards, ahead, peel, split, offsets, "
-    "eager, flatten, host_values, shelter, walks, unfold_all, compaction, decisions, types, "
-    "schedule"
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,18 +55,18 @@ def perform(options: argparse.Namespace, faults: Faults) -> Exit:
                 raise UsageError(
                     "--spec goes with --out DIR: generated/ is for the formulas of the project"
                 )
-            if options.install is not None and "c" not in (options.target or TARGETS):
+            if options.install is not None and "c" not in (options.target or LANGUAGES):
                 raise UsageError("--install is about the C library: it needs --target c")
             if options.install is not None and (options.check or options.operators):
                 raise UsageError("--install goes with neither --check nor OPSET.OP")
             request = build.Request(
                 options.spec,
                 options.out or generated_folder(),
-                tuple(name for name in TARGETS if name in (options.target or TARGETS)),
+                tuple(name for name in LANGUAGES if name in (options.target or LANGUAGES)),
                 tuple(options.operators),
                 whole=not options.operators and not options.target,
                 architectures=architectures(options),
-                loops=options.report and "c" in (options.target or TARGETS),
+                loops=options.report and "c" in (options.target or LANGUAGES),
                 prefix=options.install,
                 written=options.out is not None or checkout() is not None,
             )
@@ -158,7 +152,7 @@ def architectures(options: argparse.Namespace) -> tuple[str, ...]:
         return ()
     if options.check:
         raise UsageError("--report does not go with --check")
-    targets = set(options.target or TARGETS)
+    targets = set(options.target or LANGUAGES)
     if not targets & {"c", "cuda"}:
         raise UsageError("--report is about C and CUDA: it needs --target c or --target cuda")
     if "cuda" not in targets:
@@ -257,7 +251,7 @@ def add_build(commands: Commands) -> None:
     made.add_argument(
         "--target",
         action="append",
-        choices=TARGETS,
+        choices=tuple(LANGUAGES),
         help="generate for this target only; may be repeated (default: all)",
     )
     made.add_argument(
@@ -361,13 +355,13 @@ def add_show(commands: Commands) -> None:
     made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
     made.add_argument(
         "--target",
-        choices=TARGETS,
+        choices=tuple(LANGUAGES),
         help="print its file for this target; with --after: a stage of this target",
     )
     made.add_argument(
         "--after",
         metavar="STAGE",
-        help=f"print what a stage is for and what it changed, or 'all' of them: {STAGES}; without "
+        help="print what a stage is for and what it changed, or 'all' of them by name; without "
         "--target those of C, and the mappings for CUDA",
     )
     add_spec(made)
@@ -436,7 +430,7 @@ def add_run(commands: Commands) -> None:
     made.add_argument(
         "--output", type=Path, metavar="Y.npy", help="store the result here and print nothing"
     )
-    made.add_argument("--target", choices=RUN_TARGETS, help="of a graph; default: c")
+    made.add_argument("--target", choices=tuple(TARGETS), help="of a graph; default: c")
 
 
 def positive(text: str) -> int:

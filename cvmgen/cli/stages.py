@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from cvmgen import driver
 from cvmgen.cli.exits import UsageError
@@ -14,32 +16,14 @@ from cvmgen.spec.formula import Operator
 
 ALL = "all"
 
-ABOUT: Mapping[str, str] = {
+AROUND = {
     "parse": "the text as a syntax tree",
     "check": "every name resolved, every kind known: what all later stages begin with",
     "translate": "a nest of loops around a store of each equation",
-    "inside": "what is not proved to stay inside of its tensor gets a test in front",
-    "parts": "known lists beside other slots of a shape, and computed extents, get names",
-    "lift": "what the host knows leaves the nests, and so does the loop over several tensors",
-    "unfold": "reductions become loops with an accumulator, bindings become locals",
-    "guards": "conditions and locals move out to where they belong",
-    "ahead": "reductions that do not depend on a loop stand in front of it",
-    "peel": "leading dimensions that are indexed one by one become loops of their own",
-    "split": "loops whose index is divided become two, where it is proved that they may",
-    "offsets": "multi-indices become offsets, with strides that the host computes",
-    "eager": "elements at the place of the loop are loaded before a choice between them",
-    "flatten": "a box that every access walks whole is one flat loop",
-    "host_values": "what nests need of lists is computed once a call",
-    "shelter": "what the host computes for nests reads no entry that may not be in its list",
-    "arrays": "nests become operations on whole arrays, or loops where these do not express them",
-    "walks": "a box of open rank becomes rows and a strided run",
-    "unfold_all": "comprehensions become loops that fill lists",
-    "compaction": "lists that only tell which rows an output begins with are not kept",
-    "order": "the host sorts dimensions by how far apart they are stored",
-    "decisions": "tests that look for a deciding element become cheap comparisons, cheapest first",
-    "types": "machine types, here for int32 tensors or the first choice of types",
+    driver.TYPES: "machine types, here for int32 tensors or the first choice of types",
     "schedule": "each nest by the actions for its class, and kernels by their mappings",
 }
+"""The stages around the passes, which say themselves what they are for."""
 _HEAD = re.compile(r"^(?=prepare:|nest )", re.M)
 
 
@@ -50,6 +34,22 @@ def stages_of(target: str | None) -> tuple[str, ...]:
     return ("parse", "check", "translate", *(name for name, _ in known.passes), *last)
 
 
+def every_stage() -> tuple[str, ...]:
+    """The stages of all targets, those of C first."""
+    return tuple(dict.fromkeys(name for each in ("c", *driver.TARGETS) for name in stages_of(each)))
+
+
+def about(stage: str) -> str:
+    """What a stage is for: of a pass what its docstring says first."""
+    passes = dict(each for target in driver.TARGETS.values() for each in target.passes)
+    if stage not in passes:
+        return AROUND[stage]
+    run = passes[stage]
+    said = inspect.getdoc(run.func if isinstance(run, partial) else run) or ""
+    first = " ".join(said.split("\n\n")[0].split()).removesuffix(".")
+    return first[:1].lower() + first[1:]
+
+
 def shown_stage(
     operator: Operator, stage: str, target: str | None, schedules: Schedules | None = None
 ) -> str:
@@ -57,10 +57,10 @@ def shown_stage(
     known = stages_of(target)
     if stage not in (*known, ALL):
         hint = did_you_mean(stage, known) or f"stages are {', '.join((*known, ALL))}"
-        of = f" of {target}" if target is not None and stage in ABOUT else ""
+        of = f" of {target}" if target is not None and stage in every_stage() else ""
         raise UsageError(f"there is no stage '{stage}'{of}; {hint}")
     texts = {
-        name: f"{name}: {ABOUT[name]}\n{text}"
+        name: f"{name}: {about(name)}\n{text}"
         for name, text in stage_texts(operator, stage, target, schedules)
     }
     return "\n".join(texts.values()) if stage == ALL else texts[stage]

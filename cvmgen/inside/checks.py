@@ -33,7 +33,7 @@ NOTHING = i.Const(MAX_SIZE)  # no element reads outside
 
 
 def stay_inside(program: i.Program) -> i.Program:
-    """The translated program with a test of every access that is not proved to stay inside."""
+    """What is not proved to stay inside of its tensor gets a test in front."""
     return once(program)[0]
 
 

@@ -19,7 +19,7 @@ from cvmgen.lower.lift import of_nests
 
 
 def shelter(program: i.Program, *, bodies: bool = False) -> i.Program:
-    """The program with host code of nests that reads no entry beyond the end of a list.
+    """What the host computes for nests reads no entry that may not be in its list.
 
     With `bodies` so do nests by themselves, whatever conditions of a call stand around: for numpy,
     which computes whole arrays for all elements.

@@ -13,7 +13,7 @@ from cvmgen.spec.formula import Operator
 
 
 def reductions_ahead(program: i.Program) -> i.Program:
-    """The nests with each reduction where all is known that it depends on.
+    """Reductions that do not depend on a loop stand in front of it.
 
     Legal in front of loops that run at least once: their first iteration makes it anyway. It reads
     the same elements there, since a loop that stores what it reads keeps it.
@@ -24,8 +24,11 @@ def reductions_ahead(program: i.Program) -> i.Program:
 
 
 def reductions_ahead_in_threads(program: i.Program) -> i.Program:
-    """The same inside of the outermost loops, each iteration of which has threads of its own: in
-    front of them one thread would make what the others wait for."""
+    """Reductions that do not depend on a loop stand in front of it.
+
+    The same inside of the outermost loops, each iteration of which has threads of its own: in
+    front of them one thread would make what the others wait for.
+    """
     running = extents_from_1(program.operator)
 
     def within_loop(body: i.Block) -> i.Block:

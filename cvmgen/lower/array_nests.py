@@ -27,7 +27,7 @@ from cvmgen.typing.ranges import Range
 
 
 def whole_arrays(program: i.Program) -> i.Program:
-    """Every nest as whole arrays, or as loops where they do not express it."""
+    """Nests become operations on whole arrays, or loops where these do not express them."""
     ranges = host_ranges(program)
     nests = tuple(
         replace(nest, body=of_arrays(program, nest, ranges) or of_loops(program, nest))

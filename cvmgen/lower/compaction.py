@@ -20,7 +20,7 @@ ENTRY = "entry of the list"  # a name that no formula has
 
 
 def compact(program: i.Program) -> i.Program:
-    """The program with each such list made while the rows of its output are."""
+    """Lists that only tell which rows an output begins with are not kept."""
     for memory in program.scratch:
         if memory.owner == memory.name:
             program = compacted(program, memory) or program

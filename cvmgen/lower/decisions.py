@@ -29,7 +29,7 @@ MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def decide_early(program: i.Program) -> i.Program:
-    """The program with such tests in its nests taken apart."""
+    """Tests that look for a deciding element become cheap comparisons, cheapest first."""
     if program.operator.has_reals:
         return program
     return replace(program, nests=tuple(early(program, nest) for nest in program.nests))

@@ -16,7 +16,10 @@ from cvmgen.ir.visit import fresh, rebuild
 
 
 def eager_loads(program: i.Program) -> i.Program:
-    """For targets whose compilers vectorise: after `offsets`, before `flatten`."""
+    """Elements at the place of the loop are loaded before a choice between them.
+
+    For targets whose compilers vectorise: after `offsets`, before `flatten`.
+    """
     nests = tuple(replace(nest, body=rebuild(nest.body, eager)) for nest in program.nests)
     return replace(program, nests=nests)
 

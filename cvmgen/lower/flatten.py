@@ -10,6 +10,8 @@ from cvmgen.ir.visit import rebuild, walk
 
 
 def flatten_packs(program: i.Program) -> i.Program:
+    """A box that every access walks whole is one flat loop."""
+
     def change(node: i.Stmt) -> i.Stmt:
         return flat(node) if isinstance(node, i.PackLoop) else node
 

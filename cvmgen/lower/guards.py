@@ -15,6 +15,7 @@ from cvmgen.ir.visit import rebuild, walk
 
 
 def place_guards(program: i.Program) -> i.Program:
+    """Conditions and locals move out to where they belong."""
     reals = program.operator.has_reals
     nests = tuple(
         replace(nest, body=rebuild(block(nest.body, reals), counted)) for nest in program.nests

@@ -14,7 +14,10 @@ from cvmgen.lower.walks import whole_pack
 
 
 def host_values(program: i.Program) -> i.Program:
-    """Nests read scalars; the lists stay with the host, except in walks of open rank."""
+    """What nests need of lists is computed once a call.
+
+    Nests read scalars; the lists stay with the host, except in walks of open rank.
+    """
     taken = set(names_in(program.prepare)) | assigned(program.prepare)
     added: dict[int | None, list[i.Stmt]] = {}
     known: dict[i.Expr, str] = {}

@@ -19,6 +19,7 @@ DIVISIONS = ("floordiv", "truncdiv", "mod")
 
 
 def name_parts(program: i.Program) -> i.Program:
+    """Known lists beside other slots of a shape, and computed extents, get names."""
     names = set(taken(program.prepare))
     for nest in program.nests:
         names |= taken((*nest.prologue, *nest.body))

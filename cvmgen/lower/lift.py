@@ -23,8 +23,11 @@ Proof = Callable[[i.Nest, i.Expr], bool]
 
 
 def lift_host(program: i.Program, *, proof: Callable[[i.Program], Proof]) -> i.Program:
-    """Each nest with the tensor it reads made single, and what the host can fold, folded. The proof
-    is that a value which the host computes for a nest reads entries of lists that are there."""
+    """What the host knows leaves the nests, and so does the loop over several tensors.
+
+    The proof is that a value which the host computes for a nest reads entries of lists that are
+    there.
+    """
     reads_inside = proof(program)
     taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
     added: dict[int | None, list[i.Stmt]] = {}

@@ -23,7 +23,7 @@ Node = TypeVar("Node", bound=i.Expr | i.Stmt)
 
 
 def find_offsets(program: i.Program) -> i.Program:
-    """The program with loads and stores by offset, and the step lists in `prepare`."""
+    """Multi-indices become offsets, with strides that the host computes."""
     return Offsets(program).run()
 
 

@@ -16,7 +16,10 @@ from cvmgen.ir.visit import fresh, rebuild, walk
 
 
 def peel_dimensions(program: i.Program) -> i.Program:
-    """For targets that walk boxes by strides."""
+    """Leading dimensions that are indexed one by one become loops of their own.
+
+    For targets that walk boxes by strides.
+    """
     taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
 
     def change(node: Any) -> Any:

@@ -27,7 +27,7 @@ SLOT = i.Var("slot")
 
 
 def split_indices(program: i.Program) -> i.Program:
-    """The program with loops split, and what the boxes need of the host in `prepare`."""
+    """Loops whose index is divided become two, where it is proved that they may."""
     taken = set(names_in(program.prepare)) | assigned(program.prepare)
     taken |= {name for nest in program.nests for name in names_in(nest.body) | assigned(nest.body)}
     added: dict[int | None, list[i.Stmt]] = {}

@@ -29,7 +29,10 @@ ACCUMULATORS: dict[str, tuple[str, str, i.Expr]] = {
 
 
 def unfold_nests(program: i.Program) -> i.Program:
-    """Reductions and bindings of every nest as statements; index lists stay expressions."""
+    """Reductions become loops with an accumulator, bindings become locals.
+
+    Index lists stay expressions.
+    """
     reals = program.operator.has_reals
     nests = tuple(
         replace(nest, body=Unfold(taken(nest.body), everything=False, reals=reals).block(nest.body))
@@ -39,7 +42,10 @@ def unfold_nests(program: i.Program) -> i.Program:
 
 
 def unfold_all(program: i.Program) -> i.Program:
-    """Also list comprehensions, and the folds of `prepare`: for C and CUDA."""
+    """Comprehensions become loops that fill lists.
+
+    So do the folds of `prepare`: for C and CUDA.
+    """
     reals = program.operator.has_reals
     nests = tuple(
         replace(

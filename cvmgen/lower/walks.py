@@ -19,6 +19,7 @@ from cvmgen.ir.visit import fresh, rebuild, walk
 
 
 def walk_boxes(program: i.Program) -> i.Program:
+    """A box of open rank becomes rows and a strided run."""
     taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
     shared = shared_steps(program)
     added: dict[int | None, list[i.Stmt]] = {}
