@@ -21,7 +21,7 @@ from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
-from tests.targets import LANGUAGES, TARGETS, load_target, missing_gpu, quickly
+from tests.targets import NEEDED, TARGETS, load_target, missing_gpu, quickly
 
 # Nothing is tested by the clock: a machine may be busy.
 settings.register_profile(
@@ -104,7 +104,7 @@ def conformance(references: dict[str, Reference], libraries: dict[str, Operators
 
 def written(folder: Path, operators: Sequence[Operator]) -> Path:
     # Each process asks for these: the first one makes the texts, the others find them.
-    write_changed(folder, driver.generate(operators, LANGUAGES, remembered_texts))
+    write_changed(folder, driver.generate(operators, NEEDED, remembered_texts))
     return folder
 
 

@@ -27,6 +27,8 @@ ORDER = os.environ.get("CVMGEN_TEST_ORDER", "forward")
 """In which cuda-cpu runs threads: forward, reverse, or the seed of a random order."""
 
 LANGUAGES = ("c", "python", "numpy", "cuda")
+NEEDED = LANGUAGES if {"c", "cuda-cpu", "cuda", "cuda-fake"} & {*TARGETS} else TARGETS
+"""Without a target that is compiled, the others need no text of those."""
 
 
 def load_target(target: str, folder: Path, library: Path | None = None) -> Operators:
