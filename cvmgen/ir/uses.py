@@ -80,7 +80,7 @@ def stored_tensors(node: Any) -> Names:
 TELLING = frozenset(
     (
         *(i.Var, i.Dot, i.Load, i.Access, i.Address, i.Let, i.Loop, i.PackLoop, i.Assign),
-        *(i.SetAt, i.Append),
+        *(i.SetAt, i.Append, i.Capture),
         *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Tile, i.Sort),
     )
 )
@@ -155,7 +155,7 @@ def gathered(node: Any) -> Uses:
             case i.Assign(name=name) | i.SetAt(name=name) | i.Append(name=name):
                 set_.add(name)
                 changed_.add(name)
-            case i.Accumulate(name=name) | i.AddAt(name=name):
+            case i.Accumulate(name=name) | i.AddAt(name=name) | i.Capture(name=name, kind="total"):
                 read.add(name)
                 set_.add(name)
                 changed_.add(name)
