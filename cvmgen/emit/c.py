@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from cvmgen.dtypes import CVM, INT32, DType
-from cvmgen.emit.c_bound import bound_text, through_pointer
+from cvmgen.emit.c_bound import bound_text
 from cvmgen.emit.c_checks import input_checks, output_checks
 from cvmgen.emit.c_entries import KeptLists, entry_arguments
 from cvmgen.emit.c_like import identifier, indent, quoted
@@ -22,14 +21,14 @@ from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.spec.formula import Input
 from cvmgen.typing import choices
 
-# What is included where it is called.
-HEADERS = {
-    "cvmgen_moves.h": r"\bcvmgen_move_",
-    "cvmgen_power.h": r"\bcvmgen_power_f64\(",
-    "cvmgen_turns.h": r"\bcvmgen_turn_runs\(",
-    "cvmgen_slides.h": r"\bcvmgen_slide_",
-    "cvmgen_runs.h": r"\bcvmgen_(copy_|fill_|fetch\()",
-    "cvmgen_threads.h": r"\bcvmgen_share\(",
+# What kernels include, and which of their statements and values need it.
+HEADERS: Mapping[str, Callable[[object], bool]] = {
+    "cvmgen_moves.h": lambda node: isinstance(node, i.Move),
+    "cvmgen_power.h": lambda node: isinstance(node, i.Call) and node.function == "power_f64",
+    "cvmgen_turns.h": lambda node: isinstance(node, i.Turn),
+    "cvmgen_slides.h": lambda node: isinstance(node, i.Slide),
+    "cvmgen_runs.h": lambda node: isinstance(node, (i.Copy, i.Fill, i.Fetch)),
+    "cvmgen_threads.h": lambda node: isinstance(node, i.Loop) and node.parallel > 0,
 }
 
 
@@ -43,9 +42,9 @@ class CEmitter(NestEmitter):
 
     def text(self) -> str:
         kernels = self.functions()
-        text = "\n".join(kernels)
+        nodes = [node for each in self.kernels.kernels for node in walk(each.subject.body)]
         headers = ["cvmgen_bound.h", "cvmgen_runtime.h"]
-        headers += [name for name, calls in HEADERS.items() if re.search(calls, text)]
+        headers += [name for name, needs in HEADERS.items() if any(map(needs, nodes))]
         spaces = self.spaces
         parameters = [f"{self.name}_plan *plan"]
         parameters += ["cvmgen_workspace *spaces"] if spaces else []
@@ -68,7 +67,7 @@ class CEmitter(NestEmitter):
             infer="\n".join(wrap_c(indent(self.infer()))),
             checked_head=self.head("static int", f"{self.name}_run", *parameters),
             no_spaces="NULL, " if spaces else "",
-            run="\n".join(wrap_c(indent(through_pointer(self.run())))),
+            run="\n".join(wrap_c(indent(self.run()))),
             bound=bound_text(self.operator, [places[name] for name in spaces.values()]),
         )
 
@@ -113,7 +112,8 @@ class CEmitter(NestEmitter):
 
     def run(self) -> list[str]:
         """Check the memory, bring inputs to one element type, choose the kernels."""
-        checks = [*input_checks(self.operator), *output_checks(self.operator, self.types)]
+        checks = input_checks(self.operator)
+        checks += output_checks(self.operator, self.types, self.plan)
         return [*checks, *self.element_types(), *self.dispatch()]
 
     def element_types(self) -> list[str]:
@@ -213,8 +213,8 @@ class CEmitter(NestEmitter):
         """The memory of selected lists; `call` is what makes it, up to the size."""
         lines = []
         for each in self.program.scratch:
-            name, size = identifier(each.name), f"plan.{identifier(each.size)}"
-            case = "" if each.case is None else f"plan.which_case == {each.case} && "
+            name, size = identifier(each.name), f"{self.plan}{identifier(each.size)}"
+            case = "" if each.case is None else f"{self.plan}which_case == {each.case} && "
             lines.append(f"int64_t *{name} = NULL;")
             lines.append(f"if ({case}status == CVMGEN_OK) status = {call}{size}, &{name});")
         return lines
@@ -225,7 +225,7 @@ class CEmitter(NestEmitter):
             calls = self.each(number, nest)
         calls += self.refusal(nest)
         tests = ["status == CVMGEN_OK"] if self.guarded(number) else []
-        tests += [] if nest.case is None else [f"plan.which_case == {nest.case}"]
+        tests += [] if nest.case is None else [f"{self.plan}which_case == {nest.case}"]
         if not tests:
             return calls
         return [f"if ({' && '.join(tests)}) {{", *indent(calls), "}"]
@@ -239,8 +239,8 @@ class CEmitter(NestEmitter):
         if nest.guarded is None:
             return []
         tensor, size = nest.guarded.tensor, self.program.scratch_of(nest.tensor)[0].size
-        shape = f"&plan.{tensor}_shape" if nest.guarded.placed else "NULL"
-        found = f"{identifier(nest.tensor)}, plan.{identifier(size)}"
+        shape = f"&{self.plan}{tensor}_shape" if nest.guarded.placed else "NULL"
+        found = f"{identifier(nest.tensor)}, {self.plan}{identifier(size)}"
         call = f"cvmgen_refuse_outside(error, {quoted(tensor)}, {shape}, {found});"
         return [f"if (status == CVMGEN_OK) status = {call}"]
 
@@ -250,7 +250,10 @@ class CEmitter(NestEmitter):
         kernels = self.kernels.of(number)
         for kernel in kernels:
             dtypes = kernel.subject.dtypes
-            arguments = ["&plan", *(self.argument(each, dtypes) for each in self.tensors(nest))]
+            arguments = [
+                "plan",
+                *(self.argument(each, nest, dtypes) for each in self.tensors(nest)),
+            ]
             if overflow_parameter(kernel.typed):
                 arguments.append(f"&{nest.tensor}_overflow")
             memory = self.program.scratch_of(nest.tensor)
@@ -265,15 +268,15 @@ class CEmitter(NestEmitter):
         tiles = self.tiles(kernel)
         if tiles is None:
             return []
-        dtypes = kernel.subject.dtypes
+        nest, dtypes = kernel.nest, kernel.subject.dtypes
         factors = [
-            f"(cvmgen_factor){{{self.argument(each, dtypes)}, {wide(dtypes[each])}}}"
+            f"(cvmgen_factor){{{self.argument(each, nest, dtypes)}, {wide(dtypes[each])}}}"
             for each in tiles.factors()
         ]
         others = [
-            f"&{kernel.nest.tensor}_overflow"
+            f"&{nest.tensor}_overflow"
             if each.tensor is None
-            else self.argument(each.tensor, dtypes)
+            else self.argument(each.tensor, nest, dtypes)
             for each in tiles.parameters
         ]
         tests = [
@@ -283,13 +286,13 @@ class CEmitter(NestEmitter):
         ]
         at = list(self.spaces).index(kernel.number)
         space = f"spaces == NULL ? NULL : &spaces[{at}]"
-        arguments = ", ".join(["&plan", *factors, *others, space])
+        arguments = ", ".join(["plan", *factors, *others, space])
         call = f"{tiles.name}_by_tiles({arguments})"
         if not tests:
             return [f"if (!{call})"]
         return [f"if (!({' && '.join(tests)} &&", f"      {call}))"]
 
-    def argument(self, tensor: str, dtypes: Mapping[str, DType]) -> str:
+    def argument(self, tensor: str, nest: i.Nest, dtypes: Mapping[str, DType]) -> str:
         if tensor not in dtypes:
             return identifier(tensor)
         dtype = dtypes[tensor]
@@ -297,7 +300,8 @@ class CEmitter(NestEmitter):
             return f"({dtype.c} *){self.data(tensor)}"
         if dtype.bits == 8 or tensor in self.types.tensors:
             optional = any(item.name == tensor and item.optional for item in self.operator.inputs)
-            data = f"(const {dtype.c} *){self.data(tensor)}"
+            which = f"[{nest.each[0]}]" if nest.each is not None and nest.each[1] == tensor else ""
+            data = f"(const {dtype.c} *){self.data(tensor, which)}"
             return f"args->{tensor} == NULL ? NULL : {data}" if optional else data
         return identifier(tensor)
 
@@ -310,7 +314,7 @@ class CEmitter(NestEmitter):
         """A nest that runs for each tensor of a variadic input."""
         assert nest.each is not None
         index, tensor, _ = nest.each
-        prologue = Prologue(self.typed, self.typed.nests[number])
+        prologue = Prologue(self.typed, self.typed.nests[number], self.plan)
         widened = [
             f"const int32_t *{identifier(tensor)} = NULL;",
             f"int32_t *{tensor}_copy = NULL;",
@@ -326,10 +330,7 @@ class CEmitter(NestEmitter):
         body = [
             *widened,
             *prologue.lines(),
-            *(
-                line.replace(self.data(tensor), self.data(tensor, f"[{index}]"))
-                for line in self.choose(number, nest)
-            ),
+            *self.choose(number, nest),
             *freed,
         ]
         head = f"for (int64_t {index} = 0; {index} < args->{tensor}_count; ++{index}) {{"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from cvmgen.emit import interface
 from cvmgen.emit.c_like import indent
@@ -102,11 +101,3 @@ def bit(number: int) -> str:
 def is_number(attribute: Attribute) -> bool:
     """Whether an attribute that is optional is a pointer to a number."""
     return not attribute.is_list and not attribute.components and attribute.kind != "word"
-
-
-def through_pointer(lines: Iterable[str]) -> list[str]:
-    """Statements on a plan, where it is reached by a pointer."""
-    return [
-        re.sub(r"(?<![\w>.])&plan(?![\w.-])", "plan", re.sub(r"(?<![\w>.])plan\.", "plan->", line))
-        for line in lines
-    ]

@@ -34,24 +34,25 @@ def input_checks(operator: Operator) -> list[str]:
         lines.append(f"if ({guard}cvmgen_check_data(error, {text}, {name})) {fail}")
         if item.dtype != CVM:
             continue
-        lines.append(f"if (args->check_values && {guard.removesuffix(' && ') or 'true'} &&")
-        lines.append(
-            f"    cvmgen_check_values(error, {text}, {name}, cvmgen_declared({name}))) {fail}"
-        )
-    return [line.replace("&& true &&", "&&") for line in lines]
+        lines += [
+            f"if (args->check_values && {guard}".rstrip(),
+            f"    cvmgen_check_values(error, {text}, {name}, cvmgen_declared({name}))) {fail}",
+        ]
+    return lines
 
 
-def output_checks(operator: Operator, types: TypeChoice) -> list[str]:
-    """Whether there is memory for the outputs, apart from that of everything else."""
+def output_checks(operator: Operator, types: TypeChoice, plan: str) -> list[str]:
+    """Whether there is memory for the outputs, apart from that of everything else; `plan` stands
+    before its members."""
     lines: list[str] = []
     fail = "return CVMGEN_REFUSED;"
     for output in operator.output_names:
         name, text = f"args->{output}", quoted(output)
-        arguments = f"{name}, &plan.{output}_shape, plan.{output}_precision"
+        arguments = f"{name}, &{plan}{output}_shape, {plan}{output}_precision"
         if output in operator.precise_outputs:
             lines.append(f"if (cvmgen_check_output(error, {text}, {arguments})) {fail}")
         else:
-            lines += types.check_output(output, fail)
+            lines += types.check_output(output, fail, plan)
         others = [each.name for each in operator.inputs if not each.variadic]
         at = operator.output_names.index(output)
         others += operator.output_names[:at]

@@ -23,7 +23,7 @@ class KeptLists:
 
     def allocate(self) -> list[str]:
         """Each value has room for as many entries as all lists have."""
-        case = "" if self.memory.case is None else f"plan.which_case == {self.memory.case} && "
+        case = "" if self.memory.case is None else f"plan->which_case == {self.memory.case} && "
         size = f"cvmgen_saturating_mul({self.values}, {plan_size(self.memory)})"
         return [
             f"int64_t *{self.name} = NULL;",
@@ -32,7 +32,7 @@ class KeptLists:
 
 
 def plan_size(memory: i.Scratch) -> str:
-    return f"plan.{identifier(memory.size)}"
+    return f"plan->{identifier(memory.size)}"
 
 
 def entry_parameters(kept: Sequence[Kept], restrict: str) -> list[str]:

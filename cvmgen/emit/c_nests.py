@@ -27,6 +27,7 @@ class NestEmitter:
     """The kernels of an operator and the functions that they become."""
 
     restrict = "restrict"
+    plan = "plan->"  # what stands before the members of the plan where kernels are called
 
     def __init__(self, kernels: Kernels) -> None:
         self.kernels = kernels
@@ -42,7 +43,7 @@ class NestEmitter:
 
     def tests(self, kernels: Sequence[Kernel]) -> list[tuple[str, ...]]:
         """What must hold of a call that is one for each of some kernels."""
-        return [type_tests(self.operator, each.variant) for each in kernels]
+        return [type_tests(self.operator, each.variant, self.plan) for each in kernels]
 
     @property
     def spaces(self) -> dict[int, str]:

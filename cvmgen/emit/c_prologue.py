@@ -13,9 +13,9 @@ from cvmgen.ir.visit import walk
 class Prologue(Prepare):
     """The host code of one tensor of a variadic input, written into the plan."""
 
-    def __init__(self, program: i.Program, nest: i.Nest) -> None:
+    def __init__(self, program: i.Program, nest: i.Nest, plan: str) -> None:
         super().__init__(program)
-        self.nest = nest
+        self.nest, self.plan = nest, plan
 
     def lines(self) -> list[str]:
         assert self.nest.each is not None
@@ -29,8 +29,9 @@ class Prologue(Prepare):
         unpack = []
         for name in sorted(read & types.keys()):
             if name in available:
-                unpack.append(f"const {types[name]} {identifier(name)} = plan.{identifier(name)};")
+                local = identifier(name)
+                unpack.append(f"const {types[name]} {local} = {self.plan}{local};")
         self.printer.changing = frozenset(changed(self.nest.prologue))
         body = [line for statement in self.nest.prologue for line in self.statement(statement)]
-        store = [f"plan.{identifier(f.name)} = {identifier(f.name)};" for f in kept]
+        store = [f"{self.plan}{identifier(f.name)} = {identifier(f.name)};" for f in kept]
         return [*unpack, *body, *store]

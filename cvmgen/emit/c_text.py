@@ -48,8 +48,9 @@ def formula_lines(operator: Operator) -> list[str]:
     return [line.rstrip() for line in operator.text.splitlines()]
 
 
-def type_tests(operator: Operator, variant: Variant) -> tuple[str, ...]:
-    """What must hold of a call whose element types are those of a variant."""
+def type_tests(operator: Operator, variant: Variant, plan: str) -> tuple[str, ...]:
+    """What must hold of a call whose element types are those of a variant; `plan` stands before
+    members of the plan."""
     tests = []
     if variant.source is not None:
         tests.append("narrow" if variant.source == INT8 else "!narrow")
@@ -57,7 +58,7 @@ def type_tests(operator: Operator, variant: Variant) -> tuple[str, ...]:
         tests.append("narrow_result" if variant.stored == INT8 else "!narrow_result")
     if variant.rows:
         names = interface.row_names(operator)
-        text = " || ".join(f"plan.types == {names[row]}" for row in variant.rows)
+        text = " || ".join(f"{plan}types == {names[row]}" for row in variant.rows)
         tests.append(f"({text})" if tests and len(variant.rows) > 1 else text)
     return tuple(tests)
 

@@ -73,17 +73,18 @@ class TypeChoice:
         name = f"args->{item.name}"
         return f"{name} == NULL || {name}_count < 1 ? NULL : {name}[0]" if item.variadic else name
 
-    def dtype(self, name: str) -> str:
+    def dtype(self, name: str, plan: str) -> str:
         """The code of an operand's type in the row that was chosen."""
-        return f"{self.rows}[plan.types][{self.tensors.index(name)}]"
+        return f"{self.rows}[{plan}types][{self.tensors.index(name)}]"
 
-    def check_output(self, output: str, fail: str) -> list[str]:
-        arguments = f"error, {quoted(output)}, args->{output}, &plan.{output}_shape"
-        return [f"if (cvmgen_check_typed_output({arguments}, {self.dtype(output)})) {fail}"]
+    def check_output(self, output: str, fail: str, plan: str) -> list[str]:
+        arguments = f"error, {quoted(output)}, args->{output}, &{plan}{output}_shape"
+        return [f"if (cvmgen_check_typed_output({arguments}, {self.dtype(output, plan)})) {fail}"]
 
     def set_output(self, output: str) -> str:
         arguments = f"args->{output}, &plan.{output}_shape"
-        return f"cvmgen_set_typed_output({arguments}, plan.types < 0 ? 0 : {self.dtype(output)});"
+        dtype = self.dtype(output, "plan.")
+        return f"cvmgen_set_typed_output({arguments}, plan.types < 0 ? 0 : {dtype});"
 
 
 def dtype_names(codes: Iterable[tuple[str, int]]) -> str:

@@ -163,6 +163,7 @@ class CudaEmitter(c.CEmitter):
     """Assembles the file of one operator."""
 
     restrict = "__restrict__"
+    plan = "plan."
 
     def __init__(self, kernels: Kernels, schedules: Schedules | None = None) -> None:
         super().__init__(kernels)
@@ -322,7 +323,7 @@ class CudaEmitter(c.CEmitter):
 
     def run(self) -> list[str]:
         """Check the memory and the element types, launch the kernels."""
-        checks = [*self.input_checks(), *output_checks(self.operator, self.types)]
+        checks = [*self.input_checks(), *output_checks(self.operator, self.types, self.plan)]
         return [*checks, *self.element_types(), *self.overflow_check(), *self.dispatch()]
 
     def input_checks(self) -> list[str]:
@@ -410,7 +411,7 @@ class CudaEmitter(c.CEmitter):
         """The test that a kernel for the types at hand can overflow; none where every one can."""
         found = [
             (
-                " && ".join(type_tests(self.operator, each.variant)),
+                " && ".join(type_tests(self.operator, each.variant, self.plan)),
                 bool(overflow_parameter(each.typed)),
             )
             for each in self.kernels.kernels
@@ -473,7 +474,7 @@ class CudaEmitter(c.CEmitter):
         """A nest that runs for each tensor of a variadic input."""
         assert nest.each is not None
         index, tensor, _ = nest.each
-        prologue = Prologue(self.typed, self.typed.nests[number])
+        prologue = Prologue(self.typed, self.typed.nests[number], self.plan)
         test = f"{index} < args->{tensor}_count && status == CVMGEN_OK"
         head = f"for (int64_t {index} = 0; {test}; ++{index}) {{"
         return [head, *indent([*prologue.lines(), *self.start(number, nest)]), "}"]
