@@ -29,6 +29,7 @@ MACHINE_TYPES = {
     "bool": "bool",
     "int": "int64_t",
     "list": "cvmgen_list",
+    "totals": "int32_t *const",
     "vector": "auto",
     "team": "cvmgen_team",
     "teams": "cvmgen_teams",
@@ -189,6 +190,8 @@ class CPrinter:
                 return f"{tensor}_precision{suffix}", PRIMARY
             case i.Convert(type=type_name, operand=operand):
                 return self.convert(type_name, operand)
+            case i.Member(structure=i.Var(name=pointer), name=name) if pointer in self.pointers:
+                return f"{self.named(pointer)}->{name}", PRIMARY
             case i.Member(structure=structure, name=name):
                 return f"{self.expr(structure, PRIMARY)}.{name}", PRIMARY
             case i.Address(place=place, guard=guard):
@@ -240,8 +243,8 @@ class CPrinter:
         match function:
             case "len":
                 return self.length(arguments[0]), PRIMARY
-            case "max_rank":
-                return "CVMGEN_MAX_RANK", PRIMARY
+            case "max_rank" | "exact_depth":
+                return f"CVMGEN_{function.upper()}", PRIMARY
             case "negate_f64":
                 return negative(self.expr(arguments[0], UNARY)), UNARY
             case "zeros" | "ones":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Sequence
 
@@ -37,11 +36,6 @@ def versions(body: tuple[i.Stmt, ...]) -> list[str]:
     sets = {each.vector for each in walk(body) if isinstance(each, i.Loop) and each.vector}
     sets |= {"avx2" for each in walk(body) if is_vector(each)}
     return [f"CVMGEN_FOR_{max(sets, key=VECTOR_SETS.index).upper()}"] if sets else []
-
-
-def word_in(word: str, text: str) -> bool:
-    """Whether an identifier stands in a text, other than as a member."""
-    return re.search(rf"(?<![\w.>]){word}\b", text) is not None
 
 
 def formula_lines(operator: Operator) -> list[str]:

@@ -3,18 +3,19 @@ statements behind the totals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.tiling import Flat, Steps, Stored, Tiling, flattened, read_locals
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
-from cvmgen.emit.c_text import signature, word_in, wrapped_list
+from cvmgen.emit.c_like import comment, identifier, indent
+from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.loops import product, unravel
+from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import fresh
 
 ZERO: i.Expr = i.Const(0)
@@ -55,6 +56,8 @@ class TilePrinter(KernelPrinter):
         taken = set(names_in(body)) | assigned(body) | {each.name for each in reads}
         taken |= {each.name for each in parameters}
         self.names = {each: fresh(each, taken) for each in OWN}
+        self.pointers.add(self.names["block"])
+        self.span = nest.span
         found = tiling.found
         rows = flattened(found.after, tiling.x.lines, found.divided, self.facts)
         self.columns = flattened(rows.statements, tiling.w.lines, found.divided, self.facts)
@@ -79,101 +82,77 @@ class TilePrinter(KernelPrinter):
 
     def taking(self) -> str:
         """The function that takes blocks of totals."""
-        names = self.names
-        found = self.tiling.found
-        kind, given, block = f"{self.name}_call", names["given"], names["block"]
-        loops = (*found.batches, *self.rows.lines, *self.columns.lines)
-        divided = () if found.divided is None else (found.divided.divisor,)
-        heads = tuple(loop.high for loop in loops)
-        read = self.fields((self.after, self.locals, heads, divided))
-        inside = self.sides()
-        text = "\n".join(inside)
-        lines = [f"const {kind} *const {given} = {names['call']};"]
-        if fields := [each for each in read if word_in(identifier(each.name), text)]:
+        names, statements = self.names, self.statements()
+        given, block = names["given"], names["block"]
+        self.changing = frozenset(changed(statements))
+        lines = [f"const {self.name}_call *const {given} = {names['call']};"]
+        if fields := self.fields(statements):
             lines.append(f"const {self.plan} *const plan = {given}->plan;")
             lines += self.unpack(fields)
         for each in self.parameters:
             pointer = f"{each.type} *{each.restrict} " if each.restrict else f"{each.type} *"
             lines.append(f"{pointer}{each.name} = {given}->{each.name};")
-        lines += [comment(self.quoted), *inside]
+        lines += [comment(self.quoted), *self.block(statements)]
         arguments = [f"const void *{names['call']}", f"const cvmgen_totals *{block}"]
         head = signature(f"static void {self.name}_totals(", arguments)
         return "\n".join([*head, *wrap_c(indent(lines)), "}"])
 
-    def sides(self) -> list[str]:
-        """The loops over a block, the one whose totals are neighbours inside."""
-        names, turned = self.names, self.tiling.turned
-        outer, inner = (self.columns, self.rows) if turned else (self.rows, self.columns)
-        at, other = (names["column"], names["row"]) if turned else (names["row"], names["column"])
-        ends = ("columns", "rows") if turned else ("rows", "columns")
-        block, totals = names["block"], names["totals"]
-        firsts = self.firsts(inner, ends[1])
-        start = f"const int32_t *const {totals} = {block}->totals + {at} * {block}->step;"
-        within = [*self.index(inner, ends[1], other), *self.total(f"{totals}[{other}]")]
-        return [
-            *self.unravel(self.tiling.found.batches, f"{block}->batch"),
-            *firsts,
-            f"for (int64_t {at} = 0; {at} < {block}->{ends[0]}; ++{at}) {{",
-            *indent(
-                [
-                    *self.firsts(outer, ends[0], at),
-                    *self.index(outer, ends[0], at),
-                    start,
-                    f"for (int64_t {other} = 0; {other} < {block}->{ends[1]}; ++{other}) {{",
-                    *indent(within),
-                    "}",
-                ]
-            ),
-            "}",
-        ]
+    def statements(self) -> i.Block:
+        """The loops over a block, the one whose totals are neighbours inside, and in them the
+        statements of the nest behind its sum."""
+        found = self.tiling.found
+        sides = ((self.rows, "row"), (self.columns, "column"))
+        (inner, near), (outer, far) = sides if self.tiling.turned else reversed(sides)
+        start = i.Binary("*", i.Var(self.names[far]), self.of_block("step"))
+        totals = i.Binary("+", self.of_block("totals"), start)
+        total: i.Expr = i.Load(self.names["totals"], None, i.Var(self.names[near]))
+        if found.total.type != "i32":
+            total = i.Convert(found.total.type, total)
+        each = (
+            *self.index(inner, near),
+            *self.locals,
+            replace(found.total, value=total),
+            *self.after,
+        )
+        line = (
+            *self.firsts(outer, far),
+            *self.index(outer, far),
+            i.Let(self.names["totals"], "totals", totals, self.span),
+            self.over(near, each),
+        )
+        batches = self.unravel(found.batches, self.of_block("batch"))
+        return (*batches, *self.firsts(inner, near), self.over(far, line))
 
-    def firsts(self, side: Flat, end: str, at: str = "") -> list[str]:
+    def of_block(self, member: str) -> i.Expr:
+        return i.Member(i.Var(self.names["block"]), member)
+
+    def over(self, side: str, body: i.Block) -> i.Loop:
+        """A loop over the rows or columns of a block."""
+        return i.Loop(self.names[side], ZERO, self.of_block(f"{side}s"), body, 0, self.span)
+
+    def firsts(self, side: Flat, name: str) -> i.Block:
         """The indices of a side outside of its groups, which a block has one of each."""
-        position = f"{self.names['block']}->{end[:-1]}"
         if not side.outer:
-            return []
-        group = self.group(side)
-        return self.unravel(side.outer, f"{position} / {group}")
+            return ()
+        return self.unravel(side.outer, i.Binary("truncdiv", self.of_block(name), group(side)))
 
-    def index(self, side: Flat, end: str, at: str) -> list[str]:
+    def index(self, side: Flat, name: str) -> i.Block:
         """The last index of a side, and the one that it is a part of."""
-        position = f"{self.names['block']}->{end[:-1]}"
+        first = self.of_block(name)
         if side.outer:
-            position = f"{position} % {self.group(side)}"
-        name = side.lines[-1].index
-        lines = [f"const int64_t {identifier(name)} = {position} + {at};"]
+            first = i.Binary("rem", first, group(side))
+        value = i.Binary("+", first, i.Var(self.names[name]))
+        index = i.Let(side.lines[-1].index, "i64", value, self.span)
         divided = self.tiling.found.divided
-        if divided is not None and any(loop.index == divided.inner for loop in side.lines):
-            whole = self.expr(divided.whole)
-            lines.append(f"const int64_t {identifier(divided.index)} = {whole};")
-        return lines
+        if divided is None or all(loop.index != divided.inner for loop in side.lines):
+            return (index,)
+        return index, i.Let(divided.index, "i64", divided.whole, self.span)
 
-    def group(self, side: Flat) -> str:
-        """How many lines there are inside the outer ones."""
-        text = " * ".join(self.expr(loop.high, 10) for loop in side.inner)
-        return f"({text})" if "*" in text else self.expr(side.inner[0].high, 11)
-
-    def unravel(self, loops: Sequence[i.Loop], position: str) -> list[str]:
-        """The indices at a position among all of some loops."""
-        lines: list[str] = []
-        for at, loop in enumerate(reversed(loops)):
-            size = self.expr(loop.high, 11)
-            value = f"{position} % {size}" if at < len(loops) - 1 else position
-            lines.append(f"const int64_t {identifier(loop.index)} = {value};")
-            position = f"{position} / {size}"
-        return lines
-
-    def total(self, text: str) -> list[str]:
-        """The statements of the nest behind its sum."""
-        total = self.tiling.found.total
-        kind = MACHINE_TYPES[total.type]
-        before = [line for each in self.locals for line in self.let(each)]
-        value = text if kind == "int32_t" else f"({kind}){text}"
-        return [
-            *before,
-            f"const {kind} {identifier(total.name)} = {value};",
-            *self.block(self.after),
-        ]
+    def unravel(self, loops: Sequence[i.Loop], position: i.Expr) -> i.Block:
+        """The indices at a position among all of some loops, the last one first."""
+        values = unravel(position, [loop.high for loop in loops]) if loops else []
+        pairs = reversed([*zip(loops, values, strict=True)])
+        return tuple(i.Let(loop.index, "i64", value, self.span) for loop, value in pairs)
 
     # -------------------------------------------------------- where elements stand
 
@@ -185,18 +164,16 @@ class TilePrinter(KernelPrinter):
         parameters = [f"const {self.plan} *plan", *factors, *tensors]
         parameters.append(f"cvmgen_workspace *{names['space']}")
         call = ", ".join(["plan", *(each.name for each in self.parameters)])
-        numbers = self.numbers()
-        text = "\n".join([*numbers, *self.tests()])
-        fields = self.fields(
-            (tiling.found, tiling.x_start, tiling.w_start, tiling.lines, tiling.worth)
-        )
-        lines = self.unpack(each for each in fields if word_in(identifier(each.name), text))
-        if tests := self.tests():
-            lines.append(f"if ({' || '.join(tests)}) return false;")
+        tests, numbers, rows = self.tests(), self.numbers(), self.box_rows()
+        stored = () if self.stored is None else (self.stored.start,)
+        printed = (*tests, *numbers.values(), *map(tuple, rows.values()), *stored)
+        lines = self.unpack(self.fields(printed))
+        if tests:
+            lines.append(f"if ({' || '.join(self.expr(each, 3) for each in tests)}) return false;")
         lines += [
             f"const {self.name}_call {names['call']} = {{{call}}};",
             f"const cvmgen_contraction {names['nest']} = {{",
-            *indent(numbers),
+            *indent(self.members(numbers, rows)),
             "};",
         ]
         turned = "true" if tiling.turned else "false"
@@ -210,25 +187,38 @@ class TilePrinter(KernelPrinter):
     def factors(self) -> tuple[str, str]:
         return (self.tiling.x.load.tensor, self.tiling.w.load.tensor)
 
-    def tests(self) -> list[str]:
+    def tests(self) -> list[i.Expr]:
         """What must not be: there is too little to do, there is no quotient, or sums do not fit
         their accumulator."""
-        found, tests = self.tiling.found, []
+        found, tests = self.tiling.found, list[i.Expr]()
         match self.tiling.worth:
             case i.Compare(op=">=", left=much, right=least):
-                tests.append(self.expr(i.Compare("<", much, least)))
+                tests.append(i.Compare("<", much, least))
             case _:
                 pass
         if found.divided is not None:
-            divisor, extent = self.expr(found.divided.divisor, 11), found.divided.extent
-            tests += [f"{divisor} < 1", f"{self.expr(extent, 11)} % {divisor} != 0"]
+            divisor, extent = found.divided.divisor, found.divided.extent
+            tests.append(i.Compare("<", divisor, i.ONE))
+            tests.append(i.Compare("!=", i.Binary("rem", extent, divisor), ZERO))
         if found.total.type not in ("u32", "i32"):
-            depth = " * ".join(self.expr(loop.high, 11) for loop in found.summed)
-            tests.append(f"{depth} > CVMGEN_EXACT_DEPTH")
+            depth = product([loop.high for loop in found.summed])
+            tests.append(i.Compare(">", depth, i.Call("exact_depth", ())))
         return tests
 
-    def numbers(self) -> list[str]:
-        """The members of the contraction."""
+    def numbers(self) -> dict[str, i.Expr]:
+        """The members of the contraction that are one number."""
+        tiling = self.tiling
+        return {
+            "x_start": tiling.x_start,
+            "w_start": tiling.w_start,
+            "x_count": tiling.sizes[tiling.x.load.tensor],
+            "w_count": tiling.sizes[tiling.w.load.tensor],
+            "row_group": group(self.rows),
+            "column_group": group(self.columns),
+        }
+
+    def box_rows(self) -> dict[str, list[tuple[i.Expr, ...]]]:
+        """The members that are a row for each loop."""
         tiling, found = self.tiling, self.tiling.found
         summed = [loop.index for loop in found.summed]
         taps = {line.tap for line in tiling.lines}
@@ -247,29 +237,24 @@ class TilePrinter(KernelPrinter):
             )
             for line in tiling.lines
         ]
-        rows: dict[str, Sequence[tuple[i.Expr, ...]]] = {
+        return {
             "batches": [
                 (e.high, x.get(e.index, ZERO), w.get(e.index, ZERO), y_step(y, e))
                 for e in found.batches
             ],
-            "lines": lines,
+            "lines": [*lines],
             "columns": [(e.high, w.get(e.index, ZERO), y_step(y, e)) for e in tiling.w.lines],
             "summed": [
                 (e.high, ZERO if e.index in taps else x.get(e.index, ZERO), w.get(e.index, ZERO))
                 for e in found.summed
             ],
         }
-        members = {
-            "x_start": tiling.x_start,
-            "w_start": tiling.w_start,
-        }
-        text = [f".{name} = {self.expr(value)}," for name, value in members.items()]
-        text += [
-            f".x_count = {self.size(tiling.x.load.tensor)},",
-            f".w_count = {self.size(tiling.w.load.tensor)},",
-            f".row_group = {self.product(self.rows.inner)},",
-            f".column_group = {self.product(self.columns.inner)},",
-        ]
+
+    def members(
+        self, numbers: Mapping[str, i.Expr], rows: Mapping[str, Sequence[tuple[i.Expr, ...]]]
+    ) -> list[str]:
+        """The members of the contraction as C."""
+        text = [f".{name} = {self.expr(value)}," for name, value in numbers.items()]
         if self.stored is not None:
             text.append(f".y = {self.first_element(self.stored)},")
         for name, entries in rows.items():
@@ -296,11 +281,10 @@ class TilePrinter(KernelPrinter):
         given = [f"{identifier(name)} != NULL" for name in dict.fromkeys(stored.without)]
         return f"{' || '.join(given)} ? NULL : {first}" if given else first
 
-    def size(self, tensor: str) -> str:
-        return self.expr(self.tiling.sizes[tensor])
 
-    def product(self, loops: Sequence[i.Loop]) -> str:
-        return " * ".join(self.expr(loop.high, 10) for loop in loops) or "1"
+def group(side: Flat) -> i.Expr:
+    """How many lines there are inside the outer ones."""
+    return product([loop.high for loop in side.inner])
 
 
 def y_step(steps: Steps, loop: i.Loop) -> i.Expr:
