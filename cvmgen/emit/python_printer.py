@@ -225,7 +225,9 @@ class PythonPrinter:
             case "highest":
                 return "support.ABOVE_ALL", PRIMARY
             case "bit_length":
-                return f"{self.expr(expr.arguments[0], PRIMARY)}.bit_length()", PRIMARY
+                number = self.expr(expr.arguments[0], PRIMARY)
+                number = f"({number})" if number.isdigit() else number  # 1.b reads as a fraction
+                return f"{number}.bit_length()", PRIMARY
             case "max_rank":
                 return "support.MAX_RANK", PRIMARY
             case "zeros":

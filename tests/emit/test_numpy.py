@@ -15,6 +15,7 @@ from cvmgen.api import Operators
 from cvmgen.spec.formula import Operator
 from tests.conftest import product
 from tests.emit.test_python import ALONE, PRINTED
+from tests.specs import operator
 
 LINES = [
     ("cvm.relu", "np.maximum(0, X, out=Y, casting=\"unsafe\")", "one call for the whole tensor"),
@@ -94,6 +95,12 @@ def test_every_operator_of_the_product_is_made_of_arrays(texts: dict[str, str]) 
 def test_what_arrays_do_not_express_are_loops(formulas: dict[str, Operator]) -> None:
     text = driver.emitted("numpy", formulas["extra.weighted_edges"])
     assert "arrays.numbers(" in text
+
+
+def test_the_bits_of_a_number_that_is_written_out() -> None:
+    items = "input X : cvm[N]\noutput Y : cvm[N] precision 32\n"
+    text = driver.emitted("numpy", operator(items + "Y[i] = X[i] + ceil(log2(abs(255) + 1))"))
+    assert "(255).bit_length()" in text
 
 
 def test_needs_numpy_alone(generated: Path, tmp_path: Path) -> None:
