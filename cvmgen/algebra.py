@@ -8,6 +8,7 @@ entries, loads) goes in as an opaque symbol and comes out as it was.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import sympy
 
@@ -134,6 +135,21 @@ def linear(
     if names_in((constant, tuple(coefficients.values()))) & hidden_names:
         return None
     return coefficients, constant
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """step * index + rest."""
+
+    step: i.Expr
+    rest: i.Expr
+
+
+def line(expr: i.Expr, index: str, varying: Iterable[str] = ()) -> Line | None:
+    """An expression as a line over an index; None if it is none, or if its step or its rest speaks
+    of the index or of what else is `varying`."""
+    found = linear(expr, [i.Var(index)], frozenset({index, *varying}))
+    return None if found is None else Line(found[0].get(i.Var(index), i.ZERO), found[1])
 
 
 def product(parts: Iterable[i.Expr]) -> i.Expr:

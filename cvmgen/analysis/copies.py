@@ -136,17 +136,13 @@ class Copies:
     def place(self, loop: i.Loop, place: i.Access | i.Load) -> tuple[i.Load, i.Expr] | None:
         """The place of a loop's first element, and the step to the next."""
         assert isinstance(place, i.Load)
-        index = i.Var(loop.index)
-        found = algebra.linear(place.offset, [index], frozenset({loop.index}))
-        if found is None:
-            return None
-        step = found[0].get(index, i.ZERO)
-        if not is_place(step) or names_in(step) & self.narrow:
+        found = algebra.line(place.offset, loop.index)
+        if found is None or not is_place(found.step) or names_in(found.step) & self.narrow:
             return None
         assert loop.low is not None
         first = algebra.simplify(substitute(place.offset, {loop.index: loop.low}))
         begin = replace(place, offset=first)
-        return (begin, step) if self.sure(loop, begin.offset) else None
+        return (begin, found.step) if self.sure(loop, begin.offset) else None
 
     def sure(self, loop: i.Loop, expr: i.Expr) -> bool:
         """Whether an expression has a value in front of the loop, as inside it."""

@@ -134,8 +134,8 @@ def region(statement: i.Stmt) -> Region | None:
             return None
     if found is None or index in names_in(found.length):
         return None
-    line = algebra.linear(found.first, [i.Var(index)], frozenset({index}))
-    if line is None or not algebra.equal(line[0].get(i.Var(index), i.ZERO), found.length):
+    line = algebra.line(found.first, index)
+    if line is None or not algebra.equal(line.step, found.length):
         return None
     first = substitute(found.first, {index: low})
     return Region(found.tensor, first, i.Binary("*", i.Binary("-", high, low), found.length))

@@ -87,28 +87,22 @@ def own_place(body: i.Block, tensor: str, index: str) -> i.Expr | None:
     if len(places) != 1 or many:
         return None
     (place,) = places
-    line = algebra.linear(place, [i.Var(index)], frozenset({index, *assigned(body)}))
-    if line is None:
-        return None
-    match line[0].get(i.Var(index), i.ZERO):
-        case i.Const(value=step) if step != 0:
-            return place
-        case _:
-            return None
+    line = algebra.line(place, index, assigned(body))
+    moves = line is not None and isinstance(line.step, i.Const) and line.step != i.ZERO
+    return place if moves else None
 
 
 def have_room(body: i.Block, loop: i.Loop, count: int) -> bool:
     """Whether the arrays of a nest that a loop goes through have elements for so many iterations:
     where they have not, it never has as many, and compilers warn of what never runs."""
     lengths = {each.name: each.length for each in walk(body) if isinstance(each, i.Array)}
-    index, varying = i.Var(loop.index), frozenset({loop.index, *assigned(loop.body)})
     for each in walk(loop.body):
         if not isinstance(each, i.Load) or loop.index not in names_in(each.offset):
             continue
         if count <= lengths.get(each.tensor, count):
             continue
-        line = algebra.linear(each.offset, [index], varying)
-        if line is None or line[0].get(index, i.ZERO) != i.ZERO:
+        line = algebra.line(each.offset, loop.index, assigned(loop.body))
+        if line is None or line.step != i.ZERO:
             return False
     return True
 

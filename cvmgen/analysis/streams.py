@@ -124,13 +124,10 @@ class Finder:
 
     def step(self, place: i.Load) -> i.Expr | None:
         """How far apart the elements of two neighboring indices lie."""
-        index = i.Var(self.index)
-        offset = self.resolved(place).offset
-        found = algebra.linear(offset, [index], frozenset(self.varies))
-        if found is None:
+        found = algebra.line(self.resolved(place).offset, self.index, self.varies)
+        if found is None or not is_place(found.step) or names_in(found.step) & self.narrow:
             return None
-        step = found[0].get(index, i.ZERO)
-        return step if is_place(step) and not names_in(step) & self.narrow else None
+        return found.step
 
     def near(self, step: i.Expr) -> bool:
         """Whether a step can be 1."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cvmgen import algebra
+from cvmgen.algebra import Line
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 
@@ -17,14 +18,6 @@ class Bound:
     place: i.Expr
     low: i.Expr | None
     high: i.Expr | None
-
-
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """rest + factor * index, where the factor is positive."""
-
-    factor: i.Expr
-    rest: i.Expr
 
 
 def bounds(condition: i.Expr) -> list[Bound] | None:
@@ -45,19 +38,16 @@ def bounds(condition: i.Expr) -> list[Bound] | None:
             return None
 
 
-def slope(place: i.Expr, index: str, facts: Facts) -> Slope | None:
+def slope(place: i.Expr, index: str, facts: Facts) -> Line | None:
     """How a place moves with an index, if it does so upwards by the same step each time."""
-    found = algebra.linear(place, [i.Var(index)], frozenset({index}))
-    if found is None:
-        return None
-    factor = found[0].get(i.Var(index), i.ZERO)
-    return Slope(factor, found[1]) if facts.positive(factor) else None
+    found = algebra.line(place, index)
+    return found if found is not None and facts.positive(found.step) else None
 
 
-def first_from(low: i.Expr, line: Slope) -> i.Expr:
+def first_from(low: i.Expr, line: Line) -> i.Expr:
     """The least index whose place is not below."""
     distance = algebra.simplify(algebra.normal(i.Binary("-", low, line.rest)))
-    return distance if line.factor == i.ONE else i.Call("ceildiv", (distance, line.factor))
+    return distance if line.step == i.ONE else i.Call("ceildiv", (distance, line.step))
 
 
 def largest(values: Iterable[i.Expr]) -> i.Expr:

@@ -272,11 +272,10 @@ def inside(element: i.Expr, sides: Sequence[Side]) -> bool:
 
 def above(offset: i.Expr, own: Side) -> i.Expr | None:
     """The offset without its last dimension, which a side is along."""
-    place = i.Var(own.place)
-    line = algebra.linear(offset, [place], frozenset({own.place}))
-    if line is None or line[0].get(place) != i.ONE:
+    line = algebra.line(offset, own.place)
+    if line is None or line.step != i.ONE:
         return None
-    return i.ZERO if line[1] == i.ZERO else algebra.quotient(line[1], own.extent)
+    return i.ZERO if line.rest == i.ZERO else algebra.quotient(line.rest, own.extent)
 
 
 def plus(left: i.Expr, right: i.Expr) -> i.Expr:

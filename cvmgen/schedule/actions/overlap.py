@@ -217,13 +217,12 @@ def appended(loop: i.Loop, bytes_: int, ahead: int) -> Appended | None:
         return None
     if loop.low != i.ZERO or loop.step != 1 or {name, loop.index} & names_in(row):
         return None
-    source = algebra.linear(copy.source.offset, [i.Var(loop.index)], frozenset({loop.index, name}))
-    target = algebra.linear(copy.target.offset, [i.Var(name)], frozenset({loop.index, name}))
+    source = algebra.line(copy.source.offset, loop.index, {name})
+    target = algebra.line(copy.target.offset, name, {loop.index})
     if source is None or target is None or name in names_in(step.value):
         return None
     if copy.target.tensor in read_tensors(step.value):
         return None
-    apart = source[0].get(i.Var(loop.index), i.ZERO), target[0].get(i.Var(name), i.ZERO)
-    if not all(algebra.equal(each, row) for each in apart):
+    if not all(algebra.equal(each.step, row) for each in (source, target)):
         return None
     return Appended(loop, copy, step, elements, ahead)

@@ -48,13 +48,12 @@ def pieces(subject: Subject, use: Use) -> Subject:
 
 def even(loop: i.Loop) -> bool:
     """Whether neighbouring iterations of an innermost loop read elements a known step apart."""
-    index, varying = i.Var(loop.index), frozenset({loop.index, *assigned(loop.body)})
     inner = any(isinstance(each, (i.Loop, i.Break)) for each in walk(loop.body))
     places = [*reads(loop)]
     if inner or not places or loop.low is None or loop.step != 1 or not steady_range(loop):
         return False
-    lines = [algebra.linear(place.offset, [index], varying) for place in places]
-    return all(line and isinstance(line[0].get(index, i.ZERO), i.Const) for line in lines)
+    lines = (algebra.line(place.offset, loop.index, assigned(loop.body)) for place in places)
+    return all(line and isinstance(line.step, i.Const) for line in lines)
 
 
 def again(loop: i.Loop) -> bool:

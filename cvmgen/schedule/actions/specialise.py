@@ -192,17 +192,17 @@ def all_steps(loop: i.Loop, extents: Collection[str], *, stores: bool) -> list[i
     """
     places = list(written(loop) if stores else reads(loop))
     found: dict[i.Expr, None] = {}
-    index, inner = i.Var(loop.index), frozenset(assigned(loop.body))
+    inner = assigned(loop.body)
     derived = {
         each.name
         for each in walk(loop.body)
         if isinstance(each, i.Let) and loop.index in names_in(each.value)
     }
     for place in places:
-        line = algebra.linear(place.offset, [index], frozenset({loop.index}))
+        line = algebra.line(place.offset, loop.index)
         if line is None or names_in(place.offset) & derived:
             return None
-        step = line[0].get(index, i.ZERO)
+        step = line.step
         open_step = isinstance(step, i.Var) and step.name not in inner and step.name not in extents
         if step not in (i.ZERO, i.ONE) and not open_step:
             return None
