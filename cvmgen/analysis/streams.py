@@ -12,7 +12,7 @@ from typing import Any
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.logic import opposite
+from cvmgen.ir.logic import conjunction, opposite
 from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import inlined, invariant, is_place, with_offsets
 from cvmgen.ir.uses import names_in
@@ -141,7 +141,7 @@ class Finder:
         for load, conditions in self.loads(self.varying, ()):
             if load.tensor == target:
                 return None
-            guard = conjunction(conditions)
+            guard = conjunction(conditions) if conditions else None
             if load in guards:
                 before = guards[load]
                 joint = None if guard is None or before is None else i.Logic("or", (before, guard))
@@ -180,12 +180,6 @@ class Finder:
             case _:
                 for child in children(node):
                     yield from self.loads(child, conditions)
-
-
-def conjunction(conditions: tuple[i.Expr, ...]) -> i.Expr | None:
-    if len(conditions) < 2:
-        return conditions[0] if conditions else None
-    return i.Logic("and", conditions)
 
 
 def unless(test: i.Expr) -> i.Expr:

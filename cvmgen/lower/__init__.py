@@ -1,7 +1,8 @@
 """Formula to loop nests: one pass, one file, one public function.
 
-`translate` makes a nest of loops around a store of each equation. Then, in this order, with what a
-pass is for where it is not for all targets:
+`translate` makes a nest of loops around a store of each equation (`expressions.py`), and nests that
+fill selected lists (`list_nests.py`). Then, in this order, with what a pass is for where it is not
+for all targets:
 
 - parts (`known_parts.py`): known lists beside other slots of an input's shape, and extents of
   outputs that take computing, get names
