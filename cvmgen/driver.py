@@ -37,6 +37,8 @@ from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
 from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.gpu.choice import mapped, unsound_on_gpu
+from cvmgen.schedule.gpu.mapped import described
 from cvmgen.schedule.kernels import Kernel, Kernels, scheduled, typed
 from cvmgen.schedule.legality import unsound
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning
@@ -98,7 +100,7 @@ KernelPasses = tuple[tuple[str, KernelPass], ...]
 # From the lowered program to a kernel for each choice of element types, and on.
 TYPES = "types"
 C_KERNELS: KernelPasses = (("schedule", partial(scheduled, "c")),)
-CUDA_KERNELS: KernelPasses = ()
+CUDA_KERNELS: KernelPasses = (("mapping", mapped),)
 STAGES = ("parse", "check", "translate", *(name for name, _ in C), TYPES, "schedule")
 
 
@@ -153,7 +155,7 @@ TARGETS: Mapping[str, Target] = {
     ),
     "cuda": Target(
         CUDA,
-        cuda.emit_operator,
+        lambda kernels, schedules: cuda.emit_operator(kernels),
         cuda.emit_header,
         cuda.emit_support,
         operator_file="{opset}/{name}.cu",
@@ -221,7 +223,8 @@ def finished(program: i.Program, target: str, schedules: Schedules) -> i.Program
 def verify_kernels(kernels: Kernels, stage: str) -> None:
     """Raise InternalError that names the stage if a kernel does not hold together."""
     for each in kernels.kernels:
-        if fault := next(unsound(each.subject), ""):
+        faults = unsound(each.subject) if each.mapped is None else unsound_on_gpu(each)
+        if fault := next(faults, ""):
             name = kernels.operator.full_name
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
             raise InternalError(message)
@@ -314,9 +317,15 @@ def warnings_of(operator: Operator) -> list[SpecWarning]:
 
 
 def mapping_text(operator: Operator, schedules: Schedules) -> str:
-    """How the kernels for CUDA divide their work."""
-    kernels = kernel_classes(operator, schedules).items()
-    return "\n".join(["kernels for cuda:", *(f"  {name}: {kind}" for name, kind in kernels)]) + "\n"
+    """How the kernels for CUDA divide their work, and of each nest what the widest one becomes."""
+    kernels = mapped_kernels(operator, schedules)
+    classes = cuda.kernel_classes(kernels).items()
+    lines = ["kernels for cuda:", *(f"  {name}: {kind}" for name, kind in classes)]
+    for number, nest in enumerate(kernels.program.nests):
+        found = kernels.widest(number).mapped
+        lines += [f"nest {nest.tensor} for cuda:"]
+        lines += [f"  {line}" for line in (() if found is None else described(found))]
+    return "\n".join(lines) + "\n"
 
 
 def syntax_text(operator: Operator) -> str:
@@ -459,10 +468,15 @@ def emitted(
 
 def kernel_classes(operator: Operator, schedules: Schedules | None = None) -> dict[str, str]:
     """The class of each kernel in the operator's file for CUDA."""
-    kernels = typed_kernels(lower(operator, CUDA))
-    return attempt(
-        "emit cuda", operator, lambda each: cuda.kernel_classes(each, schedules), kernels
-    )
+    return attempt("emit cuda", operator, cuda.kernel_classes, mapped_kernels(operator, schedules))
+
+
+def mapped_kernels(operator: Operator, schedules: Schedules | None = None) -> Kernels:
+    """The kernels for CUDA, mapped to threads."""
+    chosen = packaged() if schedules is None else schedules
+    found = finished(lower(operator, CUDA), "cuda", chosen)
+    assert isinstance(found, Kernels)
+    return found
 
 
 def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,9 @@ from cvmgen import driver
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
+from cvmgen.schedule.gpu import choice
+from cvmgen.schedule.gpu.mapped import Mapped, Otherwise, Task
+from cvmgen.schedule.gpu.threads import threads
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
@@ -82,6 +86,26 @@ def test_a_pass_that_breaks_the_program_is_named(operators: tuple[Operator, ...]
 
     with pytest.raises(InternalError, match=r"^the pass 'mine' left toy.double with the name 'n'"):
         driver.lower(operators[0], (("mine", breaks),))
+
+
+def test_a_mapping_that_breaks_a_kernel_is_named(
+    operators: tuple[Operator, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def divergent(task: Task, otherwise: Otherwise) -> Mapped:
+        found = threads(task)
+        (function,) = found.functions
+        (loop,) = function.body
+        assert isinstance(loop, i.Loop)
+        body = replace(loop, body=(*loop.body, i.Barrier(loop.span)))
+        return replace(found, functions=(replace(function, body=(body,)),))
+
+    monkeypatch.setitem(choice.MAPPINGS, "vectors", divergent)
+    message = (
+        r"^the stage 'mapping' leaves Y of toy.double unsound: in the grid kernel not all threads "
+        "of a block reach a barrier, which waits for them$"
+    )
+    with pytest.raises(InternalError, match=message):
+        driver.mapped_kernels(operators[0])
 
 
 def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:

@@ -31,6 +31,9 @@ MACHINE_TYPES = {
     "list": "cvmgen_list",
     "totals": "int32_t *const",
     "vector": "auto",
+    "auto": "auto",
+    "contraction": "cvmgen_contraction",
+    "tile": "cvmgen_tile",
     "team": "cvmgen_team",
     "teams": "cvmgen_teams",
     "share": "cvmgen_share",
@@ -200,7 +203,7 @@ class CPrinter:
                 return f"{self.expr(guard, TERNARY + 1)} ? {self.address(place)} : NULL", TERNARY
             case i.ListOf(entries=()):
                 return "{0}", PRIMARY
-            case i.Entries() | i.Access() | i.Dot() | i.Bind() | i.ArrayExpr():
+            case i.Entries() | i.Access() | i.Dot() | i.Bind() | i.ArrayExpr() | i.Lambda():
                 raise InternalError(f"emit: {type(expr).__name__} is not for this place")
             case i.ListOf() | i.Gather() | i.Fold() | i.Limit():
                 name = type(expr).__name__
@@ -344,8 +347,8 @@ class CPrinter:
                 return [self.sort(statement)]
             case i.Break():
                 return ["break;"]
-            case i.Return():
-                return ["return;"]
+            case i.Return(value=value):
+                return ["return;" if value is None else f"return {self.expr(value)};"]
             case i.Copy() | i.Fill():
                 return self.run(statement)
             case i.Move():
@@ -365,13 +368,11 @@ class CPrinter:
             case _:
                 raise InternalError(f"emit: {type(statement).__name__} is not for this place")
 
-    sort_function = "cvmgen_sort"
-
     def sort(self, statement: i.Sort) -> str:
         entries, count = self.stretch(statement.entries)
         keys, spare = self.expr(statement.keys), self.expr(statement.spare)
         given = f"{entries}, &{keys}, {statement.width}, &{spare}, {count}"
-        return f"{self.sort_function}({given});"
+        return f"cvmgen_{'block_sort' if statement.among else 'sort'}({given});"
 
     def run(self, run: i.Copy | i.Fill) -> list[str]:
         """A copy or fill of a run, by steps where they are not known to be 1."""
@@ -489,7 +490,7 @@ class CPrinter:
         step = str(loop.step)
         if loop.share is not None:
             first, step = loop.share.first, self.expr(loop.share.step)
-            low = first if low == i.ZERO else i.Binary("+", low, first)
+            low = first if low == i.ZERO else low if first == i.ZERO else i.Binary("+", low, first)
         on = f"++{at}" if step == "1" else f"{at} += {step}"
         start = f"{MACHINE_TYPES[loop.type]} {at} = {self.expr(low)}{more}"
         return f"for ({start}; {at} < {end}; {on})"

@@ -19,21 +19,21 @@ from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_nests import overflow_parameter
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, type_tests, wrapped, wrapped_list
-from cvmgen.emit.cuda_choice import mapping
-from cvmgen.emit.cuda_greedy import mask_extents, mask_text
-from cvmgen.emit.cuda_mappings import Mapping, Task
+from cvmgen.emit.cuda_frame import Frame
+from cvmgen.emit.cuda_kernels import headers_of
 from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render, support_file
 from cvmgen.emit.wrap import wrap_c
+from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.forms import Settings
+from cvmgen.schedule.gpu.choice import all_settings
+from cvmgen.schedule.gpu.mapped import Mapped, of_call
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.typing import choices
-from cvmgen.typing.choices import Variant
 
 BLOCK = 256  # threads of a block
 # Blocks that a multiprocessor must hold at once: with 80 registers a thread. Without a number
@@ -75,9 +75,9 @@ CPU_FILES = (
 """The runtime under which the text runs on the CPU, in the folder `cpu`, and host code on a GPU."""
 
 
-def emit_operator(kernels: Kernels, schedules: Schedules) -> str:
-    """The CUDA file of an operator; its kernels are mapped to threads by the schedules for CUDA."""
-    return CudaEmitter(kernels, schedules).text()
+def emit_operator(kernels: Kernels) -> str:
+    """The CUDA file of an operator whose kernels are mapped to threads."""
+    return CudaEmitter(kernels).text()
 
 
 def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
@@ -114,11 +114,6 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
     }
 
 
-def all_settings(schedules: Schedules) -> dict[str, Settings]:
-    """The settings of all mappings by name; those that no schedule uses have cvmgen's own."""
-    return dict(packaged().mappings("cuda")) | dict(schedules.mappings("cuda"))
-
-
 def mask_size(settings: Names[str, Settings]) -> int:
     """The bytes that the pairs of a call take at most."""
     return settings["pair_mask"]["megabytes"] << 20
@@ -142,12 +137,20 @@ def emit_interface(kernels: Kernels) -> str:
     )
 
 
-def kernel_classes(kernels: Kernels, schedules: Schedules | None = None) -> dict[str, str]:
+def kernel_classes(kernels: Kernels) -> dict[str, str]:
     """What kind of kernel each one of an operator is, by its name: how its work is divided."""
-    emitter = CudaEmitter(kernels, schedules)
+    emitter = CudaEmitter(kernels)
     return {
-        kernel.name: kernel.kind for each in emitter.all_mappings() for kernel in each.kernels()
+        f"{emitter.kernel_name(kernel)}{function.name}": function.kind
+        for kernel in kernels.kernels
+        for function in mapped(kernel).functions
     }
+
+
+def mapped(kernel: Kernel) -> Mapped:
+    if kernel.mapped is None:
+        raise InternalError("emit cuda: a kernel is not mapped to threads")
+    return kernel.mapped
 
 
 # ---------------------------------------------------------------- the file
@@ -165,13 +168,10 @@ class CudaEmitter(c.CEmitter):
     restrict = "__restrict__"
     plan = "plan."
 
-    def __init__(self, kernels: Kernels, schedules: Schedules | None = None) -> None:
+    def __init__(self, kernels: Kernels) -> None:
         super().__init__(kernels)
-        self.schedules = packaged() if schedules is None else schedules
-        sizes = (mask_extents(self.program, nest) for nest in self.program.nests)
-        self.fields = plan_fields(self.program, names_in(tuple(sizes)))
-        self.mappings: dict[tuple[int, Variant], Mapping] = {}
-        self.settings = all_settings(self.schedules)
+        host = tuple((mapped(each).before, mapped(each).start) for each in kernels.kernels)
+        self.fields = plan_fields(self.program, of_call(host))
 
     def text(self) -> str:
         kernels = "\n\n".join(self.functions())
@@ -220,17 +220,15 @@ class CudaEmitter(c.CEmitter):
 
     def masks(self) -> list[str]:
         """What is said of the memory for pairs of candidates."""
-        return [text for text in dict.fromkeys(map(mask_text, self.all_mappings())) if text]
+        said = (mapped(each).memory for each in self.kernels.kernels)
+        return [*dict.fromkeys(text for text in said if text)]
 
     def includes(self) -> list[str]:
-        """The common header, and those of the mappings."""
-        needed = {name for each in self.all_mappings() for name in each.headers}
-        if any(each.task.has_powers for each in self.all_mappings()):
-            needed.add("cvmgen_power.h")
-        return ["cvmgen_cuda.h", *sorted(needed)]
-
-    def all_mappings(self) -> list[Mapping]:
-        return [self.mapping(each) for each in self.kernels.kernels]
+        """The common header, and those of what kernels call."""
+        found = tuple(mapped(each) for each in self.kernels.kernels)
+        bodies = tuple(function.body for each in found for function in each.functions)
+        hosts = tuple(each.before for each in found)
+        return ["cvmgen_cuda.h", *sorted(headers_of((bodies, hosts)))]
 
     # -------------------------------------------------------- kernels
 
@@ -238,23 +236,27 @@ class CudaEmitter(c.CEmitter):
         """For each nest the values it reads of a call, then a kernel for each element type."""
         found = []
         for number, nest in enumerate(self.program.nests):
-            if self.value_fields(nest):
+            if self.value_fields(number):
                 found.append(self.values(number, nest))
             for kernel in self.kernels.of(number):
-                found += [each.text for each in self.mapping(kernel).kernels()]
+                frame = self.frame(kernel)
+                found += [frame.kernel(each) for each in mapped(kernel).functions]
         return found
 
     def kernel_name(self, kernel: Kernel) -> str:
         # Kernels are extern "C": the opset keeps those of different opsets apart.
         return f"{self.operator.opset}_{super().kernel_name(kernel)}"
 
-    def value_fields(self, nest: i.Nest) -> list[Field]:
+    def value_fields(self, number: int) -> list[Field]:
         """What the kernels of a nest read of a call, in the order of the structure."""
-        fields = self.nest_fields(nest.body, names_in(mask_extents(self.program, nest)))
-        return sorted(fields, key=lambda field: FIELD_TYPES.index(field.type))
+        found = map(mapped, self.kernels.of(number))
+        bodies = (function.body for each in found for function in each.functions)
+        read = {field for body in bodies for field in self.nest_fields(body)}
+        known = [field for field in self.fields if field in read]
+        return sorted(known, key=lambda field: FIELD_TYPES.index(field.type))
 
     def values(self, number: int, nest: i.Nest) -> str:
-        fields = self.value_fields(nest)
+        fields = self.value_fields(number)
         lines = []
         for kind in FIELD_TYPES:
             lines += wrapped(kind, [identifier(f.name) for f in fields if f.type == kind])
@@ -264,59 +266,35 @@ class CudaEmitter(c.CEmitter):
     def values_name(self, number: int) -> str:
         return f"{self.nest_name(number)}_values"
 
-    def mapping(self, kernel: Kernel) -> Mapping:
-        """How the iterations of a kernel become threads."""
-        key = (kernel.number, kernel.variant)
-        if key not in self.mappings:
-            names = [name for name, _ in self.schedules.mappings("cuda")]
-            self.mappings[key] = mapping(self.task(kernel), names)
-        return self.mappings[key]
-
     def tensors(self, nest: i.Nest) -> list[str]:
         """As in C, but of the memory that a nest fills only what its statements speak of."""
         memory = {each.name for each in self.program.scratch_of(nest.tensor)}
         unused = memory - choices.read_in(nest.body)
         return [each for each in super().tensors(nest) if each not in unused]
 
-    def task(self, kernel: Kernel) -> Task:
-        """What a kernel does, with the parameters and locals that it needs."""
-        number, nest, body = kernel.number, kernel.nest, kernel.typed
-        return self.framed(number, nest, body, kernel.subject.dtypes, self.kernel_name(kernel))
+    def frame(self, kernel: Kernel) -> Frame:
+        """What the functions that a kernel becomes share."""
+        return self.framed(kernel, kernel.nest, kernel.typed)
 
-    def framed(
-        self,
-        number: int,
-        nest: i.Nest,
-        body: tuple[i.Stmt, ...],
-        dtypes: Names[str, DType],
-        name: str,
-    ) -> Task:
+    def framed(self, kernel: Kernel, nest: i.Nest, body: i.Block) -> Frame:
+        number, dtypes = kernel.number, kernel.subject.dtypes
         parameters = self.tensor_parameters(nest, dtypes) + overflow_parameter(body)
         arguments = [self.operand(each, nest, dtypes) for each in self.tensors(nest)]
         if overflow_parameter(body):
             at = self.word(nest.tensor)
             arguments.append(f"overflow + {at}" if at else "overflow")
-        if self.value_fields(nest):
+        if self.value_fields(number):
             parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
             arguments.insert(0, "values")
-        formula = comment(self.program.quoted(nest))
-
-        def part(other: tuple[i.Stmt, ...], kernel: str) -> Task:
-            return self.framed(number, replace(nest, body=other), other, dtypes, kernel)
-
-        return Task(
+        return Frame(
             self.program,
-            nest,
-            body,
-            name,
-            dtypes,
+            self.kernel_name(kernel),
+            kernel.typed,
             parameters,
-            self.nest_fields,
-            [*self.unread(nest, body), formula],
             arguments,
-            {field.name: f"plan.{identifier(field.name)}" for field in self.fields},
-            part,
-            self.settings,
+            [*self.unread(nest, body), comment(self.program.quoted(nest))],
+            self.nest_fields,
+            lambda other: self.framed(kernel, replace(nest, body=other), other),
         )
 
     # -------------------------------------------------------- run
@@ -482,17 +460,23 @@ class CudaEmitter(c.CEmitter):
     def start(self, number: int, nest: i.Nest) -> list[str]:
         """Launch the kernels for the element types at hand."""
         lines = []
-        fields = [f"plan.{identifier(field.name)}" for field in self.value_fields(nest)]
+        # What stands around: the function, a test of the nest, a loop over tensors.
+        width = 96 - 4 * (len(self.program.nests) > 1) - 4 * (nest.each is not None)
+        fields = [f"plan.{identifier(field.name)}" for field in self.value_fields(number)]
         if fields:
             head = f"const {self.values_name(number)} values = {{"
-            lines += wrapped_list(head, fields, "};")
+            lines += wrapped_list(head, fields, "};", width)
         kernels = self.kernels.of(number)
         tests = self.tests(kernels)
-        found = [self.mapping(each) for each in kernels]
-        before = [each.before() for each in found]
+        inner = width - 4 * (len(kernels) > 1)
+        before, start = [], []
+        for each in kernels:
+            frame, found = self.frame(each), mapped(each)
+            before.append(frame.host(found.functions, found.before, width))
+            start.append(frame.host(found.functions, found.start, inner))
         if all(each == before[0] for each in before):
-            return [*lines, *before[0], *chosen(tests, [each.start() for each in found])]
-        calls = [[*each.before(), *each.start()] for each in found]
+            return [*lines, *before[0], *chosen(tests, start)]
+        calls = [[*first, *then] for first, then in zip(before, start, strict=True)]
         return [*lines, *chosen(tests, calls)]
 
     def operand(self, tensor: str, nest: i.Nest, dtypes: Names[str, DType]) -> str:

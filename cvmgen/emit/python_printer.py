@@ -163,7 +163,9 @@ class PythonPrinter:
                 return f"{identifier(tensor)}{one}.precision", PRIMARY
             case i.Convert(operand=operand):
                 return self.leveled(operand)
-            case i.Bind() | i.Access() | i.Entries() | i.Member() | i.Address() | i.ArrayExpr():
+            case i.Bind() | i.Access() | i.Entries() | i.ArrayExpr():
+                raise InternalError(f"emit: {type(expr).__name__} is left")
+            case i.Member() | i.Address() | i.Lambda():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case _:
                 assert_never(expr)

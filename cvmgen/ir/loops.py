@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh
@@ -94,16 +96,32 @@ def unravelled(
         values = unravel(at, [extent(loop) for loop in loops])
         pairs = zip(loops, values, strict=True)
         return tuple(index_local(loop, value) for loop, value in pairs if loop.index in read)
-    outermost, *others = loops
-    rest = fresh("rest", taken)
-    found: list[i.Stmt] = [i.Let(rest, "i64", at, span)]
-    for loop in reversed(others):
-        if loop.index in read:
-            found.append(index_local(loop, i.Binary("rem", i.Var(rest), extent(loop))))
-        found.append(i.Accumulate(rest, "truncdiv", extent(loop), span))
-    if outermost.index in read:
-        return (*found, index_local(outermost, i.Var(rest)))
-    return tuple(found[:-1])
+    dimensions = [
+        Dimension(extent(loop), partial(index_local, loop) if loop.index in read else None)
+        for loop in loops
+    ]
+    return one_by_one(dimensions, i.Let(fresh("rest", taken), "i64", at, span))
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One of a box: its extent, and the local for its index, where one is wanted."""
+
+    extent: i.Expr
+    local: Callable[[i.Expr], i.Let] | None
+
+
+def one_by_one(dimensions: Sequence[Dimension], rest: i.Let) -> i.Block:
+    """Locals for the indices of a place in a box, the last dimension first: it varies fastest.
+    `rest`, which begins as the place, is what is left of it."""
+    left = i.Var(rest.name)
+    outermost, *others = dimensions
+    found: list[i.Stmt] = [rest]
+    for each in reversed(others):
+        if each.local is not None:
+            found.append(each.local(i.Binary("rem", left, each.extent)))
+        found.append(i.Accumulate(rest.name, "truncdiv", each.extent, rest.span))
+    return tuple(found[:-1]) if outermost.local is None else (*found, outermost.local(left))
 
 
 def index_local(loop: i.Loop, place: i.Expr, type_name: str = "i64") -> i.Let:

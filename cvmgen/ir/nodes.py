@@ -257,6 +257,24 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
+class Typed:
+    """A parameter: of a machine type, or a `place` of so many indices."""
+
+    name: str
+    type: str
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """A function that a helper calls; it has what stands around it by value."""
+
+    parameters: tuple[Typed, ...]
+    body: tuple[Stmt, ...]
+    result: str = ""  # its machine type, where it is not plain
+
+
+@dataclass(frozen=True, slots=True)
 class Convert:
     """operand as machine type: i32 i64 i128 u32 u64 (modulo 2^bits for the unsigned), f64."""
 
@@ -296,6 +314,7 @@ Expr = (
     | PrecisionOf
     | Member
     | Address
+    | Lambda
     | Convert
     | ArrayExpr
 )
@@ -413,6 +432,7 @@ class Sort:
     width: int
     spare: Access | Load
     span: Span = _span()
+    among: str = ""  # a `block`, where its threads sort together
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,9 +444,10 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """This thread has done its part of the kernel."""
+    """This thread has done its part of the kernel; or the value of a lambda."""
 
     span: Span = _span()
+    value: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -542,7 +563,7 @@ class Share:
     """Of the iterations of a loop, counted from 0, one thread makes `first`, `first + step`, ...
 
     `among` whom: the threads of the `grid`, the `blocks` of it, the threads of a `block`, or those
-    of a `team` for one result.
+    of a `team` for one result; among none, all of them make the same.
     """
 
     among: str
@@ -591,8 +612,9 @@ class Invoke:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The host starts a kernel by a function of the run time, so often as `count` says; it is given
-    what all kernels of its nest are, and `arguments`."""
+    """The host starts a kernel by a function of the run time, so often as `count` says; `kernel` is
+    what it is called behind its nest. It is given what all kernels of the nest are, and
+    `arguments`."""
 
     function: Call
     count: Expr
@@ -627,6 +649,17 @@ class Fork:
     count: Expr
     worth: Expr | None
     captures: tuple[Capture, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Borrow:
+    """The host makes `body` with memory for so many entries on the device, which is `name` there;
+    where there is none, nothing of it."""
+
+    name: str
+    entries: Expr
+    body: tuple[Stmt, ...]
     span: Span = _span()
 
 
@@ -752,6 +785,7 @@ Stmt = (
     | Invoke
     | Launch
     | Fork
+    | Borrow
     | If
     | Require
     | TakeInput

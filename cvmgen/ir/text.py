@@ -64,8 +64,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"sort {text(entries)} by {text(keys)}"]
         case i.Break():
             return ["break"]
-        case i.Return():
-            return ["return"]
+        case i.Return(value=value):
+            return ["return" if value is None else f"return {text(value)}"]
         case i.Copy(target=target, step=step, source=source, source_step=source_step, count=count):
             places = f"{text(target)} by {text(step)} = {text(source)} by {text(source_step)}"
             return [f"copy {text(count)}: {places}"]
@@ -104,10 +104,12 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [text(call)]
         case i.Launch(function=function, count=count, kernel=kernel, arguments=arguments):
             given = "".join(f", {text(each)}" for each in arguments)
-            return [f"{function.function} {kernel}: {text(count)}{given}"]
+            return [f"{function.function} kernel{kernel}: {text(count)}{given}"]
         case i.Fork(part=part, count=count, captures=captures):
             given = ", ".join(each.name or "overflow" for each in captures)
             return [f"fork {part}: {text(count)} with {given}"]
+        case i.Borrow(name=name, entries=entries, body=body):
+            return indented(f"with {text(entries)} entries on the device as {name}:", body)
         case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
             at = "" if slots is None else f" at {text(slots)}"
             return indented(f"for {pack}... < {text(extents)}{at}:", body)
@@ -175,6 +177,10 @@ def closed(expr: i.Expr) -> str:
             return f"{function}{made_for}({', '.join(map(text, arguments))})"
         case i.Member(structure=structure, name=name):
             return f"{text(structure, 7)}.{name}"
+        case i.Lambda(parameters=parameters, body=body):
+            given = ", ".join(each.name for each in parameters)
+            inner = "; ".join(line.strip() for line in block_lines(body))
+            return f"({given} -> {inner})"
         case i.Address(place=place, guard=guard):
             return f"&{text(place)}" if guard is None else f"(&{text(place)} if {text(guard)})"
         case i.Item(sequence=sequence, index=index):
@@ -187,8 +193,8 @@ def closed(expr: i.Expr) -> str:
         case i.Contains(element=element, collection=collection):
             return f"{text(element)} in {text(collection)}"
         case i.Gather(kind=kind, element=element, over=over, condition=condition):
-            body = f"{text(element)} for {over_text(over, condition)}"
-            return f"({body})" if kind == "list" else f"{{{body}}}"
+            found = f"{text(element)} for {over_text(over, condition)}"
+            return f"({found})" if kind == "list" else f"{{{found}}}"
         case i.Real(text=written):
             return written
         case i.Limit(end=end, type_name=type_name):

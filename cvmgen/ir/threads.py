@@ -10,7 +10,8 @@ def own(name: str) -> i.Call:
     return i.Call(name, ())
 
 
-THREAD, BLOCK, LANE = own("thread"), own("block_number"), own("lane")
+THREAD, BLOCK = own("thread"), own("block_number")
+LANE, LANES = own("lane"), own("lane_count")  # of a block
 GRID = i.Share("grid", THREAD, own("threads"))
 BLOCKS = i.Share("blocks", BLOCK, own("block_count"))
-OF_BLOCK = i.Share("block", LANE, own("lane_count"))
+OF_BLOCK = i.Share("block", LANE, LANES)

@@ -80,7 +80,7 @@ def stored_tensors(node: Any) -> Names:
 TELLING = frozenset(
     (
         *(i.Var, i.Dot, i.Load, i.Access, i.Address, i.Let, i.Loop, i.PackLoop, i.Assign),
-        *(i.SetAt, i.Append, i.Capture),
+        *(i.SetAt, i.Append, i.Capture, i.Typed),
         *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Tile, i.Sort),
     )
 )
@@ -144,6 +144,9 @@ def gathered(node: Any) -> Uses:
                 read.add(name)
             case i.Load(tensor=tensor) | i.Access(tensor=tensor):
                 loaded.add(tensor)
+            case i.Typed(name=name):
+                set_.add(name)
+                made.add(name)
             case i.Address(place=i.Var(name=name)):
                 set_.add(name)
                 changed_.add(name)

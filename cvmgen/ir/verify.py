@@ -11,7 +11,7 @@ from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import statement_lines, text
 from cvmgen.ir.uses import names_in, read_tensors, stored_tensors
-from cvmgen.ir.visit import children, walk
+from cvmgen.ir.visit import children, replaced, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Verifier:
             case i.Loop(index=index, low=low, high=high, body=body):
                 self.expressions((low, high), scope)
                 self.inner(body, scope, changing, index)
-            case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Fork():
+            case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Borrow() | i.Fork():
                 self.fail(f"{type(statement).__name__}, which mappings to threads make")
             case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
                 self.expressions((extents, slots), scope)
@@ -323,6 +323,8 @@ class Verifier:
                 self.expr(expr, scope)
             case i.ArrayExpr():
                 self.below(expr, scope)
+            case i.Lambda():
+                self.fail("a function, which mappings to threads make")
             case _:
                 assert_never(expr)
 
@@ -395,8 +397,8 @@ class Kernel:
                 self.read(value, scope)
                 self.bind(name, scope)
                 changing.add(name)
-            case i.Array(name=name, length=length):
-                if length < 1:
+            case i.Array(name=name, length=length, space=space):
+                if length < 1 and space != "shared":
                     raise KernelFaultError(f"the array {name} has no room")
                 self.bind(name, scope)
                 self.empty.add(name)
@@ -405,7 +407,8 @@ class Kernel:
                     raise KernelFaultError(f"{name} changes, which is no local there")
                 self.read(value, scope)
             case i.Loop(index=index, body=body, step=step):
-                self.read((statement.low, statement.high, statement.worth), scope)
+                ends = (statement.low, statement.high)
+                self.read((*ends, statement.worth, statement.share), scope)
                 if step < 1:
                     raise KernelFaultError(f"the loop {index} does not count upwards")
                 inner = set(scope)
@@ -439,6 +442,16 @@ class Kernel:
         self.empty.difference_update(written)
 
     def read(self, node: object, scope: set[str]) -> None:
+        def called(part: object) -> object:
+            if not isinstance(part, i.Lambda):
+                return part
+            inner = set(scope)
+            for parameter in part.parameters:
+                self.bind(parameter.name, inner)
+            self.block(part.body, inner, set(), 0)
+            return i.ZERO
+
+        node = replaced(node, called)
         for name in sorted(names_in(node) - scope):
             raise KernelFaultError(f"{name} is read where nothing binds it")
         for tensor in sorted(read_tensors(node) - scope - self.tensors):

@@ -187,6 +187,7 @@ class Unfold:
                 | i.Tile()
                 | i.Fork()
                 | i.ArrayStmt()
+                | i.Borrow()
             ):
                 self.out.append(statement)
             case i.Loop(low=low, high=high, body=body):
@@ -238,7 +239,7 @@ class Unfold:
         match expr:
             case i.Const() | i.Real() | i.Limit() | i.Word() | i.Var() | i.Given() | i.Dot():
                 return expr
-            case i.Member() | i.Address() | i.ArrayExpr():
+            case i.Member() | i.Address() | i.ArrayExpr() | i.Lambda():
                 return expr
             case i.Binary(op="union") if self.everything:
                 return self.union(expr)

@@ -8,6 +8,7 @@ from operator import itemgetter
 from cvmgen.dtypes import INT8
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.gpu.mapped import Mapped
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
 from cvmgen.typing.choices import Variant, element_types, variants
@@ -19,7 +20,7 @@ class Kernel:
     """A nest for one choice of element types.
 
     `typed` are its statements as they got machine types, which no schedule has changed; `subject`
-    has those that its schedule made of them.
+    has those that its schedule made of them. On a GPU it is `mapped` to threads.
     """
 
     number: int  # of the nest among those of the program
@@ -27,6 +28,7 @@ class Kernel:
     variant: Variant
     typed: tuple[i.Stmt, ...]
     subject: Subject
+    mapped: Mapped | None = None
 
 
 @dataclass(frozen=True, slots=True)

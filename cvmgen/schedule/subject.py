@@ -14,7 +14,6 @@ from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.typing.agreement import element_type
 from cvmgen.typing.extremes import integer_extremes
 
 Roles = Mapping[str, tuple[str, ...]]
@@ -96,7 +95,7 @@ class Subject:
         outside = Outside(
             (names_in(body) | names_in((points, shape, tuple(sizes.values())))) - assigned(body),
             {
-                **{name: element_type(dtype) for name, dtype in dtypes.items()},
+                **{name: dtype.machine for name, dtype in dtypes.items()},
                 **dict.fromkeys((each.name for each in program.scratch), "i64"),
             },
         )

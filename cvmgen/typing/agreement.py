@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 
@@ -52,13 +51,6 @@ def type_fault(body: i.Block, elements: Mapping[str, str]) -> str:
     except DisagreementError as fault:
         return str(fault)
     return ""
-
-
-def element_type(dtype: DType) -> str:
-    """The machine type of an element in memory."""
-    if dtype.kind == "bool":
-        return "u8"
-    return f"{'f' if dtype.kind == 'real' else 'i'}{dtype.bits}"
 
 
 class Agreement:
@@ -173,7 +165,7 @@ class Agreement:
                 return "i64"
             case i.Part() | i.ListOf() | i.Gather() | i.Entries():
                 return "list"
-            case i.Member() | i.Address():  # of what the host gives; where an element lies
+            case i.Member() | i.Address() | i.Lambda():  # what the host gives, places, functions
                 return HOST
             case i.Limit() | i.Access() | i.Bind() | i.ArrayExpr():
                 raise DisagreementError(f"{type(expr).__name__} is left: {text(expr)}")

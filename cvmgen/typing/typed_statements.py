@@ -137,7 +137,7 @@ class Typer(ValueTyper):
                 return statement
             case i.Copy() | i.Move() | i.Turn() | i.Slide() | i.Fetch() | i.Fill() | i.Tile():
                 return statement
-            case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Fork():
+            case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Borrow() | i.Fork():
                 return statement
             case i.Cases(branches=branches):
                 done_branches = tuple(

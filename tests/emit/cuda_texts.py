@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cvmgen.cli.texts import remembered_texts
-from cvmgen.driver import CUDA, lower, typed_kernels
+from cvmgen.driver import CUDA, lower, mapped_kernels
 from cvmgen.emit import cuda
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.kernels import Kernels
@@ -36,7 +36,7 @@ def program(name: str) -> i.Program:
 
 @functools.cache
 def kernels_of(name: str) -> Kernels:
-    return typed_kernels(program(name))
+    return mapped_kernels(operators()[name])
 
 
 @functools.cache

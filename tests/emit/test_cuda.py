@@ -23,6 +23,7 @@ from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
 from cvmgen.schedule.book import packaged
+from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.gpu.mapped import Task
 from cvmgen.schedule.gpu.threads import threads
 from tests.emit.cuda_texts import (
@@ -42,7 +43,7 @@ from tests.emit.cuda_texts import (
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 PARAMETERS = 4096  # bytes that a kernel's parameters take at most
-TILES = cuda.all_settings(packaged())["tensor_tiles"]
+TILES = all_settings(packaged())["tensor_tiles"]
 # Registers that a thread may take where kernels of a class keep what their bounds promise.
 MOST = {
     "grid": 65536 // (cuda.BLOCK * cuda.RESIDENT),
@@ -95,7 +96,7 @@ def shared(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
     """The statements of a kernel whose threads share the outermost loops."""
     whole = program(NAMES[0])
     task = Task(whole, replace(whole.nests[0], body=body), body, "kernel", {}, {})
-    (kernel,) = threads(task).kernels
+    (kernel,) = threads(task).functions
     return kernel.body
 
 
@@ -122,7 +123,7 @@ def test_a_loop_that_does_not_begin_at_zero() -> None:
 def test_every_kernel_says_where_it_comes_from(name: str) -> None:
     kernels = text(name).split('extern "C" __global__ ')[1:]
     emitter = cuda.CudaEmitter(kernels_of(name))
-    nests = [each.nest for each in emitter.kernels.kernels for _ in emitter.mapping(each).kernels()]
+    nests = [each.nest for each in emitter.kernels.kernels for _ in cuda.mapped(each).functions]
     for kernel, nest in zip(kernels, nests, strict=True):
         assert f" /* {emitter.program.quoted(nest)} */ " in " ".join(kernel.split())
 
@@ -132,6 +133,33 @@ def test_every_kernel_has_a_class(name: str) -> None:
     heads = text(name).split('extern "C" __global__ ')[1:]
     names = [re.match(r"void __launch_bounds__\([^)]*\)\s+(\w+)\(", head) for head in heads]
     assert [found and found[1] for found in names] == list(classes(name))
+
+
+# By the class that recognisers find: the kernels that a nest may get. A mapping may decline what is
+# of its class: then a general one takes it.
+KINDS = {
+    "selection": {"list"},
+    "list": {"list"},
+    "contraction": {"contraction"},
+    "window": {"window", "reduction", "grid"},
+    "reduction": {"reduction", "grid"},
+    "elementwise": {"streaming", "vector", "grid"},
+    "other": {"reduction", "grid"},  # sweeps of several kinds, and those that look for an element
+}
+# Where a mapping takes what its recogniser does not know: maxima spread over the places they are
+# of, which lie in windows too.
+BEYOND = {"extra.spread_maxima": "window"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recognisers_pick_what_mappings_pick(name: str) -> None:
+    for kernel in kernels_of(name).kernels:
+        plan, _ = packaged().chosen("cuda", kernel.subject)
+        assert plan is not None
+        first, *_ = cuda.mapped(kernel).functions
+        known = KINDS[plan.schedule.shape.text] | {BEYOND.get(name, "")}
+        # What tests places has memory as lists have, but makes none.
+        assert first.kind in known or kernel.nest.guarded is not None
 
 
 def test_the_support_files_are_those_of_c() -> None:
@@ -145,8 +173,8 @@ def test_the_support_files_are_those_of_c() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_fit_a_launch(name: str) -> None:
     emitter = cuda.CudaEmitter(kernels_of(name))
-    for nest in program(name).nests:
-        lists = [each.type == "cvmgen_list" for each in emitter.value_fields(nest)]
+    for number, nest in enumerate(program(name).nests):
+        lists = [each.type == "cvmgen_list" for each in emitter.value_fields(number)]
         values = sum(136 if is_list else 8 for is_list in lists)
         assert values + 8 * len(emitter.tensors(nest)) <= PARAMETERS
 

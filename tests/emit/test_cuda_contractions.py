@@ -16,11 +16,12 @@ from cvmgen.build import compile_library, cuda_compiler, cuda_instructions
 from cvmgen.emit import cuda
 from cvmgen.errors import BuildError
 from cvmgen.schedule.book import packaged
+from cvmgen.schedule.gpu.choice import all_settings
 from tests.emit.cuda_texts import NAMES, classes, headers, text
 from tests.emit.on_cpu import OnCpu
 
 # What a block of tiles has in dynamic shared memory: three slices of 64 bytes a line.
-TILES = cuda.all_settings(packaged())["tensor_tiles"]
+TILES = all_settings(packaged())["tensor_tiles"]
 TILE_BYTES = 3 * 64 * (TILES["rows"] + TILES["columns"])
 TILED = (
     "cvm.conv2d",

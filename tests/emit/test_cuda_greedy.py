@@ -124,7 +124,7 @@ def operators() -> tuple[f.Operator, ...]:
 
 @pytest.mark.parametrize("number", range(len(FORMS)), ids=[row[-1] for row in FORMS])
 def test_which_are_greedy(number: int, operators: tuple[f.Operator, ...]) -> None:
-    kernels = driver.typed_kernels(driver.lower(operators[number], driver.CUDA))
+    kernels = driver.mapped_kernels(operators[number])
     kinds = cuda.kernel_classes(kernels)
     assert any(name.endswith("_pairs") for name in kinds) == FORMS[number][1]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cvmgen.dtypes import INT64, DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.text import block_lines
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.schedule.forms import Settings
+from cvmgen.source import Span
 
-Block = i.Block
 HOST = i.Var("plan")
 
 
@@ -21,8 +22,8 @@ class Task:
 
     program: i.Program
     nest: i.Nest
-    body: Block
-    name: str  # of its kernel
+    body: i.Block
+    name: str  # what its kernel is called besides the nest and the types
     dtypes: Mapping[str, DType]  # of the elements of its inputs and outputs
     settings: Mapping[str, Settings]  # of the mappings, by their names in schedules
 
@@ -58,19 +59,22 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
-    """A function that threads of a GPU run; `leading` parameters stand in front of all others.
+class Function:
+    """A function that threads of a GPU run; its `name` is what stands behind that of the nest and
+    the types, and `leading` parameters stand in front of all others.
 
-    Values of the call whose names are `short` are locals of 32 bits.
+    Values of the call whose names are `short` are locals of 32 bits. One that does a part of the
+    nest's work is given what its `own` statements need, not what those of the nest do.
     """
 
     name: str
     kind: str  # what gates for machine code know it by
-    body: Block
+    body: i.Block
     parameters: tuple[Parameter, ...] = ()
     leading: tuple[Parameter, ...] = ()
     bounds: str = ""
     short: frozenset[str] = frozenset()
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +82,9 @@ class Mapped:
     """The kernels that the host can start for a nest, what it computes before, and how it chooses
     among them. Values of the call are members of HOST; other names are its own locals."""
 
-    kernels: tuple[Kernel, ...]
-    before: Block
-    start: Block
+    functions: tuple[Function, ...]
+    before: i.Block
+    start: i.Block
     memory: str = ""  # what is said of memory that it takes
 
 
@@ -96,6 +100,49 @@ def on_host(expr: i.Expr) -> i.Expr:
 
     found: i.Expr = rebuild(expr, change)
     return found
+
+
+class Writer:
+    """Makes statements for a line of the formula, with names that nothing else has."""
+
+    def __init__(self, span: Span, taken: set[str]) -> None:
+        self.span, self.taken = span, taken
+
+    def fresh(self, name: str) -> i.Var:
+        return i.Var(fresh(name, self.taken))
+
+    def let(self, name: i.Var, type_name: str, value: i.Expr) -> i.Let:
+        return i.Let(name.name, type_name, value, self.span)
+
+    def add(self, name: i.Var, op: str, value: i.Expr) -> i.Accumulate:
+        return i.Accumulate(name.name, op, value, self.span)
+
+    def where(self, condition: i.Expr, *then: i.Stmt) -> i.If:
+        return i.If(condition, then, (), self.span)
+
+    def over(
+        self,
+        index: i.Var,
+        high: i.Expr,
+        body: i.Block,
+        *,
+        low: i.Expr | None = i.ZERO,
+        share: i.Share | None = None,
+        unroll: str = "",
+        type_name: str = "i64",
+    ) -> i.Loop:
+        return i.Loop(
+            *(index.name, low, high, body, 0, self.span),
+            share=share,
+            unroll=unroll,
+            type=type_name,
+        )
+
+
+def of_call(statements: object) -> set[str]:
+    """The values of a call that the host's statements read."""
+    members = (each for each in walk(statements) if isinstance(each, i.Member))
+    return {each.name for each in members if each.structure == HOST}
 
 
 def domain(extents: Sequence[i.Expr]) -> i.Expr:
@@ -114,3 +161,12 @@ def launch(
 ) -> i.Launch:
     """The start of a kernel by one of the functions for it."""
     return i.Launch(i.Call(function, ()), count, kernel, arguments, task.nest.span)
+
+
+def described(mapped: Mapped) -> Iterator[str]:
+    """The kernels of a nest and what the host does to start them, for people."""
+    for each in mapped.functions:
+        yield f"{each.kind} kernel{each.name}:"
+        yield from (f"  {line}" for line in block_lines(each.body))
+    yield "host:"
+    yield from (f"  {line}" for line in block_lines((*mapped.before, *mapped.start)))

@@ -13,13 +13,13 @@ from cvmgen.ir.loops import extent, iterations, unravelled
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.threads import BLOCKS
 from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import fresh, walk
+from cvmgen.ir.visit import walk
 from cvmgen.schedule.gpu.mapped import (
-    Block,
-    Kernel,
+    Function,
     Mapped,
     Parameter,
     Task,
+    Writer,
     domain,
     of_host,
     on_host,
@@ -43,7 +43,7 @@ def teams(task: Task) -> Mapped | None:
     if found is None:
         return None
     divided = Teams(task, results.loops, found)
-    kernel = Kernel(task.name, "reduction", divided.body(), leading=(divided.parameter,))
+    kernel = Function(task.name, "reduction", divided.body(), leading=(divided.parameter,))
     sweep = next(iter(found.sweeps.values()))
     # Where results may take different branches, or need one sum for the next, all threads of a
     # block make one result, or each its own: they meet where they combine.
@@ -60,7 +60,7 @@ def teams(task: Task) -> Mapped | None:
     )
 
 
-def across(found: Reduction, body: Block, results: tuple[i.Loop, ...]) -> i.Expr:
+def across(found: Reduction, body: i.Block, results: tuple[i.Loop, ...]) -> i.Expr:
     """Whether the elements of neighbouring results are closer together than those of one."""
     match steps(found, body, results[-1].index) if results else None:
         case None:
@@ -75,45 +75,42 @@ def across(found: Reduction, body: Block, results: tuple[i.Loop, ...]) -> i.Expr
             return i.Compare("<", on_host(between), on_host(along))
 
 
-class Teams:
+class Teams(Writer):
     """The statements of a kernel: sweeps are divided among a team, one thread of it stores."""
 
     def __init__(self, task: Task, results: tuple[i.Loop, ...], found: Reduction) -> None:
+        super().__init__(task.nest.span, task.taken)
         self.results, self.found = results, found
-        self.span, self.taken = task.nest.span, task.taken
         self.read = names_in(grid(task.body).body)
         self.all, self.team = self.fresh("teams"), self.fresh("team")
-
-    def fresh(self, name: str) -> i.Var:
-        return i.Var(fresh(name, self.taken))
 
     @property
     def parameter(self) -> Parameter:
         return Parameter(self.all.name, "teams")
 
-    def body(self) -> Block:
+    def body(self) -> i.Block:
         """Blocks stride over results, and over parts of them."""
         item = self.fresh("item")
         result = i.Member(self.team, "result")
         indices = unravelled(self.results, result, self.read, self.taken, self.span)
         stores = i.Call("stores", (self.team,))
         body = (
-            i.Let(self.team.name, "team", i.Call("team_of", (self.all, item)), self.span),
+            self.let(self.team, "team", i.Call("team_of", (self.all, item))),
             *indices,
             *rewritten(self.found.head, self.divided),
-            i.If(stores, self.found.tail, (), self.span),
+            self.where(stores, *self.found.tail),
         )
         count = i.Call("items", (self.all,))
-        return (i.Loop(item.name, i.ZERO, count, body, 0, self.span, share=BLOCKS),)
+        return (self.over(item, count, body, share=BLOCKS),)
 
-    def divided(self, statement: i.Stmt) -> Block | None:
+    def divided(self, statement: i.Stmt) -> i.Block | None:
         """A sweep as the share of a thread, and what the team has then."""
         sweep = self.found.sweeps.get(statement) if isinstance(statement, i.Loop) else None
         if sweep is None:
             return None
         share = self.fresh("share")
         box = (self.team, iterations(sweep.rows), extent(sweep.columns))
-        own = i.Let(share.name, "share", i.Call("share_of", box), self.span)
+        own = self.let(share, "share", i.Call("share_of", box))
         return (own, *self.rows(sweep, share), *map(self.combined, sweep.combined))
 
     def combined(self, total: tuple[str, str]) -> i.Assign:
@@ -123,7 +120,7 @@ class Teams:
         given += () if number == i.ZERO else (number,)
         return i.Assign(name, i.Call("combine", given, constants=(OPERATIONS[op],)), self.span)
 
-    def rows(self, sweep: Sweep, share: i.Var) -> Block:
+    def rows(self, sweep: Sweep, share: i.Var) -> i.Block:
         columns = shared(sweep.columns, share, "column", sweep.columns.body)
         # Loads wait for each other where a loop may end between them, or has loops of its own.
         simple = not any(isinstance(each, (i.Break, i.Loop)) for each in walk(columns.body))
@@ -138,11 +135,11 @@ class Teams:
                 at = self.fresh("row")
                 indices = unravelled(rows, at, read, self.taken, self.span)
                 body = (*indices, *sweep.locals, *inner)
-                loop = i.Loop(at.name, i.ZERO, iterations(rows), body, 0, self.span)
+                loop = self.over(at, iterations(rows), body)
                 return (shared(loop, share, "row", body),)
 
 
-def shared(loop: i.Loop, share: i.Var, what: str, body: Block) -> i.Loop:
+def shared(loop: i.Loop, share: i.Var, what: str, body: i.Block) -> i.Loop:
     """A loop of which a thread makes its share of rows or of columns."""
     part = i.Share("team", i.Member(share, what), i.Member(share, f"{what}s"))
     return replace(loop, body=body, share=part)

@@ -17,8 +17,16 @@ from cvmgen.ir.loops import extent, index_local, iterations
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.threads import GRID
 from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import fresh, rebuild, substitute, walk
-from cvmgen.schedule.gpu.mapped import Block, Kernel, Mapped, Task, domain, launch, of_host
+from cvmgen.ir.visit import rebuild, substitute, walk
+from cvmgen.schedule.gpu.mapped import (
+    Function,
+    Mapped,
+    Task,
+    Writer,
+    domain,
+    launch,
+    of_host,
+)
 
 REGISTER = 4  # bytes
 
@@ -36,7 +44,7 @@ def vectors(task: Task) -> Mapped | None:
     # Stores alone are worth it where they are many.
     if not (any(each.near for each in shape.reads) or not shape.loops or len(shape.extents) > 1):
         return None
-    kernel = Kernel(task.name, kind(shape, lanes, task), Vectors(task, shape, lanes).body())
+    kernel = Function(task.name, kind(shape, lanes, task), Vectors(task, shape, lanes).body())
     elements = of_host("elements", domain(shape.extents), task)
     count: i.Expr = i.Call("vectors", (i.Var("elements"), i.Const(lanes)))
     if not shape.loops:
@@ -70,12 +78,12 @@ def kind(shape: Stream, lanes: int, task: Task) -> str:
     return "streaming" if loads and whole(shape.target) else "vector"
 
 
-class Vectors:
+class Vectors(Writer):
     """The statements of a kernel that computes a stream, a vector of `width` lanes at a time."""
 
     def __init__(self, task: Task, shape: Stream, width: int) -> None:
+        super().__init__(shape.run.span, task.taken)
         self.task, self.stream, self.width = task, shape, i.Const(width)
-        self.span, self.taken = shape.run.span, task.taken
         self.lanes, self.lane = self.fresh("lanes"), self.fresh("lane")
         self.stored = self.fresh(f"{shape.target.tensor}_vector")
         self.loaded = {each.load: self.fresh(f"{each.load.tensor}_vector") for each in shape.reads}
@@ -84,13 +92,7 @@ class Vectors:
         self.fixed = without_dead(shape.fixed, (self.element, rest, shape.target, shape.step))
         self.needed = names_in((self.fixed, self.element, rest, shape.target, shape.step))
 
-    def fresh(self, name: str) -> i.Var:
-        return i.Var(fresh(name, self.taken))
-
-    def let(self, name: i.Var, type_name: str, value: i.Expr) -> i.Let:
-        return i.Let(name.name, type_name, value, self.span)
-
-    def in_lanes(self) -> Block:
+    def in_lanes(self) -> i.Block:
         """The statements of an element, by its lane in the vectors."""
 
         def change(node: Any) -> Any:
@@ -102,7 +104,7 @@ class Vectors:
                 case _:
                     return node
 
-        body: Block = without_dead(rebuild(self.stream.body, change))
+        body: i.Block = without_dead(rebuild(self.stream.body, change))
         if any(isinstance(each, i.Overflow) for each in walk(body)):
             # What does not fit is noted, and something has to be stored all the same.
             body = (i.SetAt(self.stored.name, self.lane, i.ZERO, self.span), *body)
@@ -116,13 +118,13 @@ class Vectors:
 
     # -------------------------------------------------------- the grid
 
-    def body(self) -> Block:
+    def body(self) -> i.Block:
         """A stride over the vectors of all rows."""
         run, rows = self.stream.run, self.stream.loops
         count, at = self.fresh("vectors"), self.fresh("at")
         of_run = i.Call("vectors", (extent(run), self.width))
         if not rows:
-            head: Block = (self.let(count, "i64", of_run),)
+            head: i.Block = (self.let(count, "i64", of_run),)
             index = self.begin(at)
         else:
             each_row = self.fresh(f"{run.index}_vectors")
@@ -130,9 +132,9 @@ class Vectors:
             head = (self.let(each_row, "i64", of_run), self.let(count, "i64", all_rows))
             index = self.indices(at, each_row)
         body = (*index, *self.vector())
-        return (*head, i.Loop(at.name, i.ZERO, count, body, 0, self.span, share=GRID))
+        return (*head, self.over(at, count, body, share=GRID))
 
-    def indices(self, at: i.Var, each_row: i.Var) -> Block:
+    def indices(self, at: i.Var, each_row: i.Var) -> i.Block:
         """The indices of the loops at a vector's place among all."""
         outermost, *others = self.stream.loops
         shifted = outermost.low != i.ZERO
@@ -148,7 +150,7 @@ class Vectors:
             found.append(index_local(loop, call) if needed else i.Invoke(call, self.span))
         return (*found, index_local(outermost, row)) if shifted else tuple(found)
 
-    def begin(self, vector: i.Expr) -> Block:
+    def begin(self, vector: i.Expr) -> i.Block:
         """The index of the first element of a vector, and how many it has."""
         run = self.stream.run
         left = i.Binary("-", run.high, i.Var(run.index))
@@ -158,7 +160,7 @@ class Vectors:
 
     # -------------------------------------------------------- a vector
 
-    def vector(self) -> Block:
+    def vector(self) -> i.Block:
         """Load what is read along the run, compute each lane, store the results."""
         width, target = int(self.width.value), self.stream.target
         machine = self.task.element(target.tensor).machine
@@ -167,11 +169,7 @@ class Vectors:
             *self.fixed,
             *map(self.load, self.stream.reads),
             i.Array(self.stored.name, machine, width, self.span, "vector"),
-            i.Loop(
-                *(self.lane.name, i.ZERO, self.width, self.element, 0, self.span),
-                unroll="all",
-                type="i32",
-            ),
+            self.over(self.lane, self.width, self.element, unroll="all", type_name="i32"),
             i.Invoke(i.Call(".store", to), self.span),
         )
 

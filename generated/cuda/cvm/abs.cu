@@ -155,8 +155,7 @@ int cvm_abs_cuda(const cvm_abs_args *args, cvmgen_stream stream, cvmgen_error *e
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result)
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_abs_Y_int8_int8,
-            values,
-                               (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+                               values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
     else if (narrow)
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_abs_Y_int8_int32,
                                values, (const int8_t *)args->X->data, (int32_t *)args->Y->data);

@@ -261,8 +261,8 @@ int cvm_broadcast_greater_cuda(const cvm_broadcast_greater_args *args, cvmgen_st
     if (narrow && narrow_result)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_broadcast_greater_Y_int8_int8, values,
-                                   (const int8_t *)args->A->data,
-                               (const int8_t *)args->B->data, (int8_t *)args->Y->data);
+                               (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                               (int8_t *)args->Y->data);
     else if (narrow)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_broadcast_greater_Y_int8_int32, values,

@@ -269,18 +269,18 @@ int cvm_broadcast_sub_cuda(const cvm_broadcast_sub_args *args, cvmgen_stream str
     else if (narrow)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_broadcast_sub_Y_int8_int32, values,
-                                   (const int8_t *)args->A->data,
-                               (const int8_t *)args->B->data, (int32_t *)args->Y->data);
+                               (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                               (int32_t *)args->Y->data);
     else if (narrow_result)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_broadcast_sub_Y_int32_int8, values,
-                                   (const int32_t *)args->A->data,
-                               (const int32_t *)args->B->data, (int8_t *)args->Y->data);
+                               (const int32_t *)args->A->data, (const int32_t *)args->B->data,
+                               (int8_t *)args->Y->data);
     else
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                cvm_broadcast_sub_Y_int32_int32, values,
-                                   (const int32_t *)args->A->data,
-                               (const int32_t *)args->B->data, (int32_t *)args->Y->data);
+                               (const int32_t *)args->A->data, (const int32_t *)args->B->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

@@ -295,23 +295,19 @@ int cvm_concatenate_cuda(const cvm_concatenate_args *args, cvmgen_stream stream,
         if (narrow && narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_concatenate_Y_int8_int8, values,
-                                       (const int8_t *)args->I[i]->data,
-                                   (int8_t *)args->Y->data);
+                                   (const int8_t *)args->I[i]->data, (int8_t *)args->Y->data);
         else if (narrow)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_concatenate_Y_int8_int32, values,
-                                       (const int8_t *)args->I[i]->data,
-                                   (int32_t *)args->Y->data);
+                                   (const int8_t *)args->I[i]->data, (int32_t *)args->Y->data);
         else if (narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_concatenate_Y_int32_int8, values,
-                                       (const int32_t *)args->I[i]->data,
-                                   (int8_t *)args->Y->data);
+                                   (const int32_t *)args->I[i]->data, (int8_t *)args->Y->data);
         else
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_concatenate_Y_int32_int32, values,
-                                       (const int32_t *)args->I[i]->data,
-                                   (int32_t *)args->Y->data);
+                                   (const int32_t *)args->I[i]->data, (int32_t *)args->Y->data);
     }
     return status;
 }

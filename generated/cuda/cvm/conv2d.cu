@@ -62,7 +62,9 @@ cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
             return [=](const cvmgen_place<3> &place) -> int8_t {
-                const int32_t ic = place[0], ki = place[1], kj = place[2];
+                const int32_t ic = place[0];
+                const int32_t ki = place[1];
+                const int32_t kj = place[2];
                 const int32_t h = y * SH - PH + ki * DH;
                 if (!(0 <= h && h < XH)) return 0;
                 const int32_t w = x * SW - PW + kj * DW;
@@ -117,15 +119,17 @@ cvm_conv2d_Y_int8_int8_direct(const __grid_constant__ conv2d_Y_values values,
                                                       XW);
         for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
             at += blockDim.x) {
-            const int64_t ic = at / (y_box.length * x_box.length);
+            const int64_t ic = at / x_box.length / y_box.length;
             const int64_t h = y_box.first + at / x_box.length % y_box.length;
             const int64_t w = x_box.first + at % x_box.length;
             X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count, x_own = at % x_count;
-            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_own = at / x_count;
+            const int32_t x_own = at % x_count;
+            const int64_t y = y_first + y_own;
+            const int64_t x = x_first + x_own;
             const int32_t y_start = y_box.start + y_own * (int32_t)SH;
             const int32_t x_start = x_box.start + x_own * (int32_t)SW;
             uint32_t total = 0;
@@ -215,7 +219,9 @@ cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
             return [=](const cvmgen_place<3> &place) -> int8_t {
-                const int32_t ic = place[0], ki = place[1], kj = place[2];
+                const int32_t ic = place[0];
+                const int32_t ki = place[1];
+                const int32_t kj = place[2];
                 const int32_t h = y * SH - PH + ki * DH;
                 if (!(0 <= h && h < XH)) return 0;
                 const int32_t w = x * SW - PW + kj * DW;
@@ -270,15 +276,17 @@ cvm_conv2d_Y_int8_int32_direct(const __grid_constant__ conv2d_Y_values values,
                                                       XW);
         for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
             at += blockDim.x) {
-            const int64_t ic = at / (y_box.length * x_box.length);
+            const int64_t ic = at / x_box.length / y_box.length;
             const int64_t h = y_box.first + at / x_box.length % y_box.length;
             const int64_t w = x_box.first + at % x_box.length;
             X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count, x_own = at % x_count;
-            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_own = at / x_count;
+            const int32_t x_own = at % x_count;
+            const int64_t y = y_first + y_own;
+            const int64_t x = x_first + x_own;
             const int32_t y_start = y_box.start + y_own * (int32_t)SH;
             const int32_t x_start = x_box.start + x_own * (int32_t)SW;
             uint32_t total = 0;
@@ -368,7 +376,9 @@ cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
             return [=](const cvmgen_place<3> &place) -> int32_t {
-                const int32_t ic = place[0], ki = place[1], kj = place[2];
+                const int32_t ic = place[0];
+                const int32_t ki = place[1];
+                const int32_t kj = place[2];
                 const int32_t h = y * SH - PH + ki * DH;
                 if (!(0 <= h && h < XH)) return 0;
                 const int32_t w = x * SW - PW + kj * DW;
@@ -423,15 +433,17 @@ cvm_conv2d_Y_int32_int8_direct(const __grid_constant__ conv2d_Y_values values,
                                                       XW);
         for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
             at += blockDim.x) {
-            const int64_t ic = at / (y_box.length * x_box.length);
+            const int64_t ic = at / x_box.length / y_box.length;
             const int64_t h = y_box.first + at / x_box.length % y_box.length;
             const int64_t w = x_box.first + at % x_box.length;
             X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count, x_own = at % x_count;
-            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_own = at / x_count;
+            const int32_t x_own = at % x_count;
+            const int64_t y = y_first + y_own;
+            const int64_t x = x_first + x_own;
             const int32_t y_start = y_box.start + y_own * (int32_t)SH;
             const int32_t x_start = x_box.start + x_own * (int32_t)SW;
             uint32_t total = 0;
@@ -522,7 +534,9 @@ cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
             return [=](const cvmgen_place<3> &place) -> int32_t {
-                const int32_t ic = place[0], ki = place[1], kj = place[2];
+                const int32_t ic = place[0];
+                const int32_t ki = place[1];
+                const int32_t kj = place[2];
                 const int32_t h = y * SH - PH + ki * DH;
                 if (!(0 <= h && h < XH)) return 0;
                 const int32_t w = x * SW - PW + kj * DW;
@@ -577,15 +591,17 @@ cvm_conv2d_Y_int32_int32_direct(const __grid_constant__ conv2d_Y_values values,
                                                       XW);
         for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
             at += blockDim.x) {
-            const int64_t ic = at / (y_box.length * x_box.length);
+            const int64_t ic = at / x_box.length / y_box.length;
             const int64_t h = y_box.first + at / x_box.length % y_box.length;
             const int64_t w = x_box.first + at % x_box.length;
             X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count, x_own = at % x_count;
-            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_own = at / x_count;
+            const int32_t x_own = at % x_count;
+            const int64_t y = y_first + y_own;
+            const int64_t x = x_first + x_own;
             const int32_t y_start = y_box.start + y_own * (int32_t)SH;
             const int32_t x_start = x_box.start + x_own * (int32_t)SW;
             uint32_t total = 0;
@@ -843,9 +859,8 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                                                            : (const int32_t *)args->B->data,
                                                        (int8_t *)args->Y->data, tiling);
             else
-                status = cvmgen_launch(error, stream, elements,
-                                       cvm_conv2d_Y_int8_int8_direct_plain, values,
-                                       (const int8_t *)args->X->data,
+                status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int8_direct_plain,
+                                       values, (const int8_t *)args->X->data,
                                        (const int8_t *)args->W->data,
                                        args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                        (int8_t *)args->Y->data);
@@ -869,8 +884,7 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
             else
                 status = cvmgen_launch(error, stream, elements,
                                        cvm_conv2d_Y_int8_int32_direct_plain, values,
-                                       (const int8_t *)args->X->data,
-                                       (const int8_t *)args->W->data,
+                                       (const int8_t *)args->X->data, (const int8_t *)args->W->data,
                                        args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                        (int32_t *)args->Y->data);
         }

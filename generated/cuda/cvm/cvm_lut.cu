@@ -177,18 +177,18 @@ int cvm_cvm_lut_cuda(const cvm_cvm_lut_args *args, cvmgen_stream stream, cvmgen_
                                (const int8_t *)args->table->data, (int8_t *)args->Y->data);
     else if (narrow)
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
-            cvm_cvm_lut_Y_int8_int32,
-                               values, (const int8_t *)args->indices->data,
+                               cvm_cvm_lut_Y_int8_int32, values,
+                               (const int8_t *)args->indices->data,
                                (const int8_t *)args->table->data, (int32_t *)args->Y->data);
     else if (narrow_result)
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
-            cvm_cvm_lut_Y_int32_int8,
-                               values, (const int32_t *)args->indices->data,
+                               cvm_cvm_lut_Y_int32_int8, values,
+                               (const int32_t *)args->indices->data,
                                (const int32_t *)args->table->data, (int8_t *)args->Y->data);
     else
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
-            cvm_cvm_lut_Y_int32_int32,
-                               values, (const int32_t *)args->indices->data,
+                               cvm_cvm_lut_Y_int32_int32, values,
+                               (const int32_t *)args->indices->data,
                                (const int32_t *)args->table->data, (int32_t *)args->Y->data);
     return status;
 }

@@ -179,13 +179,13 @@ int cvm_elemwise_sub_cuda(const cvm_elemwise_sub_args *args, cvmgen_stream strea
     else if (narrow_result)
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_elemwise_sub_Y_int32_int8, values,
-                                   (const int32_t *)args->A->data,
-                               (const int32_t *)args->B->data, (int8_t *)args->Y->data);
+                               (const int32_t *)args->A->data, (const int32_t *)args->B->data,
+                               (int8_t *)args->Y->data);
     else
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
                                cvm_elemwise_sub_Y_int32_int32, values,
-                                   (const int32_t *)args->A->data,
-                               (const int32_t *)args->B->data, (int32_t *)args->Y->data);
+                               (const int32_t *)args->A->data, (const int32_t *)args->B->data,
+                               (int32_t *)args->Y->data);
     return status;
 }
 #endif

@@ -251,8 +251,7 @@ int cvm_expand_dims_cuda(const cvm_expand_dims_args *args, cvmgen_stream stream,
     else
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                cvm_expand_dims_Y_int32_int32, values,
-                                   (const int32_t *)args->X->data,
-                               (int32_t *)args->Y->data);
+                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
     return status;
 }
 #endif

@@ -39,7 +39,7 @@ cvm_get_valid_count_V_int8(const __grid_constant__ get_valid_count_V_values valu
             const int64_t start = first + share * threadIdx.x;
             const int64_t stop = cvmgen_min_i64(start + share, N);
             uint32_t passes = 0;
-            int64_t passed;
+            int64_t passed = 0;
             for (int64_t q = start; q < stop; ++q) {
                 if (X[(b * N + q) * K + 1] > (int32_t)score_threshold) passes |= 1u << (q - start);
             }
@@ -69,7 +69,7 @@ cvm_get_valid_count_V_int32(const __grid_constant__ get_valid_count_V_values val
             const int64_t start = first + share * threadIdx.x;
             const int64_t stop = cvmgen_min_i64(start + share, N);
             uint32_t passes = 0;
-            int64_t passed;
+            int64_t passed = 0;
             for (int64_t q = start; q < stop; ++q) {
                 if (X[(b * N + q) * K + 1] > (int32_t)score_threshold) passes |= 1u << (q - start);
             }
@@ -365,23 +365,23 @@ int cvm_get_valid_count_cuda(const cvm_get_valid_count_args *args, cvmgen_stream
         if (narrow && narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_get_valid_count_Y_int8_int8, values,
-                                       (const int8_t *)args->X->data,
-                                   V, V_length, (int8_t *)args->Y->data);
+                                   (const int8_t *)args->X->data, V, V_length,
+                                   (int8_t *)args->Y->data);
         else if (narrow)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_get_valid_count_Y_int8_int32, values,
-                                       (const int8_t *)args->X->data,
-                                   V, V_length, (int32_t *)args->Y->data);
+                                   (const int8_t *)args->X->data, V, V_length,
+                                   (int32_t *)args->Y->data);
         else if (narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_get_valid_count_Y_int32_int8, values,
-                                       (const int32_t *)args->X->data,
-                                   V, V_length, (int8_t *)args->Y->data);
+                                   (const int32_t *)args->X->data, V, V_length,
+                                   (int8_t *)args->Y->data);
         else
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_get_valid_count_Y_int32_int32, values,
                                    (const int32_t *)args->X->data, V, V_length,
-                                       (int32_t *)args->Y->data);
+                                   (int32_t *)args->Y->data);
     }
     cvmgen_device_free(stream, V);
     cvmgen_device_free(stream, V_length);

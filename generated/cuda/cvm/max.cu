@@ -39,7 +39,7 @@
 
 /* What a call fixes for the kernels of family reduce line 16. */
 struct max_Y_0_values {
-    int64_t d_K_rows, d_K_run, X_K_step, Y_K_step, d_R_rows, d_R_run, X_R_step;
+    int64_t d_K_run, X_K_step, Y_K_step, d_R_rows, d_R_run, X_R_step;
     cvmgen_list X_steps_K, X_steps_R, Y_steps_K, d_K_box, d_R_box;
 };
 
@@ -189,7 +189,7 @@ cvm_max_Y_0_int32_int32(const __grid_constant__ cvmgen_teams teams,
 
 /* What a call fixes for the kernels of family reduce line 21. */
 struct max_Y_1_values {
-    int64_t d_K_rows_2, d_K_run_2, X_K_step_2, d_R_rows_2, d_R_run_2, X_R_step_2;
+    int64_t d_K_run_2, X_K_step_2, d_R_rows_2, d_R_run_2, X_R_step_2;
     cvmgen_list X_steps_K, X_steps_R, d_K_box_2, d_R_box_2;
 };
 
@@ -657,9 +657,9 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     if (plan.which_case == 0) {
-        const max_Y_0_values values = {plan.d_K_rows, plan.d_K_run, plan.X_K_step, plan.Y_K_step,
-                                       plan.d_R_rows, plan.d_R_run, plan.X_R_step, plan.X_steps_K,
-                                       plan.X_steps_R, plan.Y_steps_K, plan.d_K_box, plan.d_R_box};
+        const max_Y_0_values values = {plan.d_K_run, plan.X_K_step, plan.Y_K_step, plan.d_R_rows,
+                                       plan.d_R_run, plan.X_R_step, plan.X_steps_K, plan.X_steps_R,
+                                       plan.Y_steps_K, plan.d_K_box, plan.d_R_box};
         const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
         const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
         const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
@@ -670,20 +670,19 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
         else if (narrow)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_0_int8_int32, values,
                                             (const int8_t *)args->X->data,
-                                                (int32_t *)args->Y->data);
+                                            (int32_t *)args->Y->data);
         else if (narrow_result)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_0_int32_int8, values,
                                             (const int32_t *)args->X->data,
-                                                (int8_t *)args->Y->data);
+                                            (int8_t *)args->Y->data);
         else
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_0_int32_int32, values,
                                             (const int32_t *)args->X->data,
-                                                (int32_t *)args->Y->data);
+                                            (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
-        const max_Y_1_values values = {plan.d_K_rows_2, plan.d_K_run_2, plan.X_K_step_2,
-                                       plan.d_R_rows_2, plan.d_R_run_2, plan.X_R_step_2,
-                                           plan.X_steps_K,
+        const max_Y_1_values values = {plan.d_K_run_2, plan.X_K_step_2, plan.d_R_rows_2,
+                                       plan.d_R_run_2, plan.X_R_step_2, plan.X_steps_K,
                                        plan.X_steps_R, plan.d_K_box_2, plan.d_R_box_2};
         const int64_t elements = cvmgen_domain({plan.d_K_rows_2, plan.d_K_run_2});
         const int64_t reduced = cvmgen_domain({plan.d_R_rows_2, plan.d_R_run_2});
@@ -695,15 +694,15 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
         else if (narrow)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_1_int8_int32, values,
                                             (const int8_t *)args->X->data,
-                                                (int32_t *)args->Y->data);
+                                            (int32_t *)args->Y->data);
         else if (narrow_result)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_1_int32_int8, values,
                                             (const int32_t *)args->X->data,
-                                                (int8_t *)args->Y->data);
+                                            (int8_t *)args->Y->data);
         else
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_1_int32_int32, values,
                                             (const int32_t *)args->X->data,
-                                                (int32_t *)args->Y->data);
+                                            (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 2) {
         const max_Y_2_values values = {plan.n_size};
@@ -716,15 +715,15 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
         else if (narrow)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_2_int8_int32, values,
                                             (const int8_t *)args->X->data,
-                                                (int32_t *)args->Y->data);
+                                            (int32_t *)args->Y->data);
         else if (narrow_result)
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_2_int32_int8, values,
                                             (const int32_t *)args->X->data,
-                                                (int8_t *)args->Y->data);
+                                            (int8_t *)args->Y->data);
         else
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_max_Y_2_int32_int32, values,
                                             (const int32_t *)args->X->data,
-                                                (int32_t *)args->Y->data);
+                                            (int32_t *)args->Y->data);
     }
     return status;
 }

@@ -62,8 +62,10 @@ cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count, x_own = at % x_count;
-            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_own = at / x_count;
+            const int32_t x_own = at % x_count;
+            const int64_t y = y_first + y_own;
+            const int64_t x = x_first + x_own;
             const int32_t y_start = y_box.start + y_own * (int32_t)SH;
             const int32_t x_start = x_box.start + x_own * (int32_t)SW;
             int32_t largest = INT32_MIN;
@@ -151,8 +153,10 @@ cvm_max_pool2d_Y_int8_int32(const __grid_constant__ max_pool2d_Y_values values,
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count, x_own = at % x_count;
-            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_own = at / x_count;
+            const int32_t x_own = at % x_count;
+            const int64_t y = y_first + y_own;
+            const int64_t x = x_first + x_own;
             const int32_t y_start = y_box.start + y_own * (int32_t)SH;
             const int32_t x_start = x_box.start + x_own * (int32_t)SW;
             int32_t largest = INT32_MIN;
@@ -240,8 +244,10 @@ cvm_max_pool2d_Y_int32_int8(const __grid_constant__ max_pool2d_Y_values values,
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count, x_own = at % x_count;
-            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_own = at / x_count;
+            const int32_t x_own = at % x_count;
+            const int64_t y = y_first + y_own;
+            const int64_t x = x_first + x_own;
             const int32_t y_start = y_box.start + y_own * (int32_t)SH;
             const int32_t x_start = x_box.start + x_own * (int32_t)SW;
             int32_t largest = INT32_MIN;
@@ -329,8 +335,10 @@ cvm_max_pool2d_Y_int32_int32(const __grid_constant__ max_pool2d_Y_values values,
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count, x_own = at % x_count;
-            const int64_t y = y_first + y_own, x = x_first + x_own;
+            const int32_t y_own = at / x_count;
+            const int32_t x_own = at % x_count;
+            const int64_t y = y_first + y_own;
+            const int64_t x = x_first + x_own;
             const int32_t y_start = y_box.start + y_own * (int32_t)SH;
             const int32_t x_start = x_box.start + x_own * (int32_t)SW;
             int32_t largest = INT32_MIN;
@@ -511,8 +519,7 @@ int cvm_max_pool2d_cuda(const cvm_max_pool2d_args *args, cvmgen_stream stream,
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.C});
     cvmgen_tiling tiling = {};
-    const bool tiled = cvmgen_tile_windows(&tiling, planes,
-                                           {{plan.YH, plan.SH, plan.PSH, plan.PSH},
+    const bool tiled = cvmgen_tile_windows(&tiling, planes, {{plan.YH, plan.SH, plan.PSH, plan.PSH},
                                            {plan.YW, plan.SW, plan.PSW, plan.PSW}});
     if (narrow && narrow_result) {
         if (tiled)

@@ -252,7 +252,7 @@ cvm_non_max_suppression_U_int8_kept(const __grid_constant__ non_max_suppression_
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
         for (int64_t column = 0; column < (TK + 63) / 64; ++column) {
-            const uint64_t kept = cvmgen_block_keep(U_mask + (b * ((N + 63) / 64) + column) * N, 64
+            const uint64_t kept = cvmgen_block_keep(&U_mask[(b * ((N + 63) / 64) + column) * N], 64
                 * column, TK);
             for (int64_t p = 64 * column + threadIdx.x; p < 64 * column + 64; p += blockDim.x) {
                 if (cvmgen_bit(kept, p % 64)) {
@@ -425,7 +425,7 @@ cvm_non_max_suppression_U_int32_kept(
             : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
         int64_t count = 0;
         for (int64_t column = 0; column < (TK + 63) / 64; ++column) {
-            const uint64_t kept = cvmgen_block_keep(U_mask + (b * ((N + 63) / 64) + column) * N, 64
+            const uint64_t kept = cvmgen_block_keep(&U_mask[(b * ((N + 63) / 64) + column) * N], 64
                 * column, TK);
             for (int64_t p = 64 * column + threadIdx.x; p < 64 * column + 64; p += blockDim.x) {
                 if (cvmgen_bit(kept, p % 64)) {
@@ -672,18 +672,14 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
         const int64_t lists = plan.B;
         if (narrow)
             status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_I_int8,
-                values,
-                                          (const int8_t *)args->X->data,
+                                          values, (const int8_t *)args->X->data,
                                           (const int32_t *)args->valid_count->data, I, I_length,
-                                              I_keys,
-                                          I_spare);
+                                          I_keys, I_spare);
         else
             status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_I_int32,
-                values,
-                                          (const int32_t *)args->X->data,
+                                          values, (const int32_t *)args->X->data,
                                           (const int32_t *)args->valid_count->data, I, I_length,
-                                              I_keys,
-                                          I_spare);
+                                          I_keys, I_spare);
     }
     if (status == CVMGEN_OK) {
         const non_max_suppression_U_values values = {plan.B, plan.N, plan.iou_threshold, plan.top_k,
@@ -696,23 +692,21 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
                 status = cvmgen_device_scratch(error, stream, words, &U_mask);
                 if (status == CVMGEN_OK)
                     status = cvmgen_launch(error, stream, 8 * words,
-                        cvm_non_max_suppression_U_int8_pairs, values,
+                                           cvm_non_max_suppression_U_int8_pairs, values,
                                            (const int8_t *)args->X->data,
-                                               (const int32_t *)args->valid_count->data,
-                                           I, (uint8_t *)U_mask);
+                                           (const int32_t *)args->valid_count->data, I,
+                                           (uint8_t *)U_mask);
                 if (status == CVMGEN_OK)
                     status = cvmgen_launch_blocks(error, stream, lists,
-                        cvm_non_max_suppression_U_int8_kept, values,
+                                                  cvm_non_max_suppression_U_int8_kept, values,
                                                   (const int32_t *)args->valid_count->data, U,
-                                                      U_length,
-                                                  (const uint64_t *)U_mask);
+                                                  U_length, (const uint64_t *)U_mask);
                 cvmgen_device_free(stream, U_mask);
             } else {
                 status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_U_int8,
-                    values,
-                                              (const int8_t *)args->X->data,
+                                              values, (const int8_t *)args->X->data,
                                               (const int32_t *)args->valid_count->data, I, U,
-                                                  U_length);
+                                              U_length);
             }
         } else {
             if (words > 0) {
@@ -720,23 +714,21 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
                 status = cvmgen_device_scratch(error, stream, words, &U_mask);
                 if (status == CVMGEN_OK)
                     status = cvmgen_launch(error, stream, 8 * words,
-                        cvm_non_max_suppression_U_int32_pairs, values,
+                                           cvm_non_max_suppression_U_int32_pairs, values,
                                            (const int32_t *)args->X->data,
-                                               (const int32_t *)args->valid_count->data,
-                                           I, (uint8_t *)U_mask);
+                                           (const int32_t *)args->valid_count->data, I,
+                                           (uint8_t *)U_mask);
                 if (status == CVMGEN_OK)
                     status = cvmgen_launch_blocks(error, stream, lists,
-                        cvm_non_max_suppression_U_int32_kept,
-                                                  values, (const int32_t *)args->valid_count->data,
-                                                      U, U_length,
-                                                  (const uint64_t *)U_mask);
+                                                  cvm_non_max_suppression_U_int32_kept, values,
+                                                  (const int32_t *)args->valid_count->data, U,
+                                                  U_length, (const uint64_t *)U_mask);
                 cvmgen_device_free(stream, U_mask);
             } else {
                 status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_U_int32,
-                    values,
-                                              (const int32_t *)args->X->data,
+                                              values, (const int32_t *)args->X->data,
                                               (const int32_t *)args->valid_count->data, I, U,
-                                                  U_length);
+                                              U_length);
             }
         }
     }
@@ -745,23 +737,19 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
         const int64_t elements = cvmgen_domain({plan.B, plan.N, 6});
         if (narrow && narrow_result)
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int8_int8,
-                values,
-                                   (const int8_t *)args->X->data, I, U, U_length,
-                                       (int8_t *)args->Y->data);
+                                   values, (const int8_t *)args->X->data, I, U, U_length,
+                                   (int8_t *)args->Y->data);
         else if (narrow)
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int8_int32,
-                values,
-                                   (const int8_t *)args->X->data, I, U, U_length,
-                                       (int32_t *)args->Y->data);
+                                   values, (const int8_t *)args->X->data, I, U, U_length,
+                                   (int32_t *)args->Y->data);
         else if (narrow_result)
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int32_int8,
-                values,
-                                   (const int32_t *)args->X->data, I, U, U_length,
-                                       (int8_t *)args->Y->data);
+                                   values, (const int32_t *)args->X->data, I, U, U_length,
+                                   (int8_t *)args->Y->data);
         else
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int32_int32,
-                values,
-                                   (const int32_t *)args->X->data, I, U, U_length,
+                                   values, (const int32_t *)args->X->data, I, U, U_length,
                                    (int32_t *)args->Y->data);
     }
     cvmgen_device_free(stream, I);

@@ -349,23 +349,19 @@ int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error 
         const int64_t elements = plan.m_size;
         if (narrow && narrow_result)
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
-                cvm_take_Y_0_int8_int8,
-                                   values, (const int8_t *)args->X->data,
+                                   cvm_take_Y_0_int8_int8, values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
         else if (narrow)
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
-                cvm_take_Y_0_int8_int32,
-                                   values, (const int8_t *)args->X->data,
+                                   cvm_take_Y_0_int8_int32, values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
         else if (narrow_result)
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
-                cvm_take_Y_0_int32_int8,
-                                   values, (const int32_t *)args->X->data,
+                                   cvm_take_Y_0_int32_int8, values, (const int32_t *)args->X->data,
                                    (const int32_t *)args->indices->data, (int8_t *)args->Y->data);
         else
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
-                cvm_take_Y_0_int32_int32,
-                                   values, (const int32_t *)args->X->data,
+                                   cvm_take_Y_0_int32_int32, values, (const int32_t *)args->X->data,
                                    (const int32_t *)args->indices->data, (int32_t *)args->Y->data);
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {

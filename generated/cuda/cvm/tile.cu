@@ -220,8 +220,8 @@ int cvm_tile_cuda(const cvm_tile_args *args, cvmgen_stream stream, cvmgen_error 
     const int64_t elements = plan.k_run;
     if (narrow && narrow_result)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
-            cvm_tile_Y_int8_int8,
-                               values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+                               cvm_tile_Y_int8_int8, values, (const int8_t *)args->X->data,
+                               (int8_t *)args->Y->data);
     else if (narrow)
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_tile_Y_int8_int32, values, (const int8_t *)args->X->data,

@@ -393,25 +393,23 @@ int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_erro
         if (narrow && narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_0_int8_int8, values,
-                                       (const int8_t *)args->Cond->data,
-                                   (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                                   (int8_t *)args->Y->data);
+                                   (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
+                                   (const int8_t *)args->B->data, (int8_t *)args->Y->data);
         else if (narrow)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_0_int8_int32, values,
-                                       (const int8_t *)args->Cond->data,
-                                   (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                                   (int32_t *)args->Y->data);
+                                   (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
+                                   (const int8_t *)args->B->data, (int32_t *)args->Y->data);
         else if (narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 8),
                                    cvm_where_Y_0_int32_int8, values,
-                                       (const int32_t *)args->Cond->data,
+                                   (const int32_t *)args->Cond->data,
                                    (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                    (int8_t *)args->Y->data);
         else
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_where_Y_0_int32_int32, values,
-                                       (const int32_t *)args->Cond->data,
+                                   (const int32_t *)args->Cond->data,
                                    (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                    (int32_t *)args->Y->data);
     }
@@ -422,25 +420,23 @@ int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_erro
         if (narrow && narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_1_int8_int8, values,
-                                       (const int8_t *)args->Cond->data,
-                                   (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                                   (int8_t *)args->Y->data);
+                                   (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
+                                   (const int8_t *)args->B->data, (int8_t *)args->Y->data);
         else if (narrow)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_1_int8_int32, values,
-                                       (const int8_t *)args->Cond->data,
-                                   (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                                   (int32_t *)args->Y->data);
+                                   (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
+                                   (const int8_t *)args->B->data, (int32_t *)args->Y->data);
         else if (narrow_result)
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_1_int32_int8, values,
-                                       (const int32_t *)args->Cond->data,
+                                   (const int32_t *)args->Cond->data,
                                    (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                    (int8_t *)args->Y->data);
         else
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_where_Y_1_int32_int32, values,
-                                       (const int32_t *)args->Cond->data,
+                                   (const int32_t *)args->Cond->data,
                                    (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                    (int32_t *)args->Y->data);
     }

@@ -71,15 +71,17 @@ systemml_conv2d_y(const __grid_constant__ conv2d_y_values values, const double *
                                                       W);
         for (int32_t at = threadIdx.x; at < c_count * p_box.length * q_box.length;
             at += blockDim.x) {
-            const int64_t c = at / (p_box.length * q_box.length);
+            const int64_t c = at / q_box.length / p_box.length;
             const int64_t place = p_box.first + at / q_box.length % p_box.length;
             const int64_t place_2 = q_box.first + at % q_box.length;
             x_box[at] = x[n * (C * H * W) + (c * H + place) * W + place_2];
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < p_count * q_count; at += blockDim.x) {
-            const int32_t p_own = at / q_count, q_own = at % q_count;
-            const int64_t p = p_first + p_own, q = q_first + q_own;
+            const int32_t p_own = at / q_count;
+            const int32_t q_own = at % q_count;
+            const int64_t p = p_first + p_own;
+            const int64_t q = q_first + q_own;
             const int32_t p_start = p_box.start + p_own * (int32_t)SH;
             const int32_t q_start = q_box.start + q_own * (int32_t)SW;
             double total = 0.0;

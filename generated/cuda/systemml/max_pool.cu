@@ -77,8 +77,10 @@ systemml_max_pool_y(const __grid_constant__ max_pool_y_values values,
         }
         __syncthreads();
         for (int32_t at = threadIdx.x; at < p_count * q_count; at += blockDim.x) {
-            const int32_t p_own = at / q_count, q_own = at % q_count;
-            const int64_t p = p_first + p_own, q = q_first + q_own;
+            const int32_t p_own = at / q_count;
+            const int32_t q_own = at % q_count;
+            const int64_t p = p_first + p_own;
+            const int64_t q = q_first + q_own;
             const int32_t p_start = p_box.start + p_own * (int32_t)SH;
             const int32_t q_start = q_box.start + q_own * (int32_t)SW;
             double largest = -CVMGEN_INFINITY;
@@ -289,8 +291,8 @@ int systemml_max_pool_cuda(const systemml_max_pool_args *args, cvmgen_stream str
     const bool tiled = cvmgen_tile_windows(&tiling, planes, {{plan.YH, plan.SH, plan.R, plan.R},
                                            {plan.YW, plan.SW, plan.S, plan.S}});
     if (tiled)
-        status = cvmgen_launch_windows<double>(error, stream, tiling, systemml_max_pool_y,
-                                               values, (const double *)args->x->data,
+        status = cvmgen_launch_windows<double>(error, stream, tiling, systemml_max_pool_y, values,
+                                               (const double *)args->x->data,
                                                (double *)args->y->data, tiling);
     else
         status = cvmgen_launch(error, stream, elements, systemml_max_pool_y_plain, values,

@@ -36,9 +36,9 @@
 
 /* What a call fixes for the kernels of reduce_min line 5. */
 struct reduce_min_output1_values {
-    int64_t nan_mode, d_K_rows, d_K_run, input1_K_step, output1_K_step, d_R_rows, d_R_run;
-    int64_t input1_step, d_R_rows_2, d_R_run_2, input1_2_step, d_R_rows_3, d_R_run_3;
-    int64_t input1_3_step, d_R_rows_4, d_R_run_4, input1_4_step;
+    int64_t nan_mode, d_K_run, input1_K_step, output1_K_step, d_R_rows, d_R_run, input1_step;
+    int64_t d_R_rows_2, d_R_run_2, input1_2_step, d_R_rows_3, d_R_run_3, input1_3_step;
+    int64_t d_R_rows_4, d_R_run_4, input1_4_step;
     cvmgen_list input1_steps_K, output1_steps_K, d_K_box, d_R_box, input1_steps, d_R_box_2;
     cvmgen_list input1_steps_2, d_R_box_3, input1_steps_3, d_R_box_4, input1_steps_4;
 };
@@ -524,15 +524,15 @@ int tosa_reduce_min_cuda(const tosa_reduce_min_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const reduce_min_output1_values values = {plan.nan_mode, plan.d_K_rows, plan.d_K_run,
-                                              plan.input1_K_step, plan.output1_K_step,
-                                              plan.d_R_rows, plan.d_R_run, plan.input1_step,
-                                              plan.d_R_rows_2, plan.d_R_run_2, plan.input1_2_step,
-                                              plan.d_R_rows_3, plan.d_R_run_3, plan.input1_3_step,
-                                              plan.d_R_rows_4, plan.d_R_run_4, plan.input1_4_step,
-                                              plan.input1_steps_K, plan.output1_steps_K,
-                                              plan.d_K_box, plan.d_R_box, plan.input1_steps,
-                                              plan.d_R_box_2, plan.input1_steps_2, plan.d_R_box_3,
+    const reduce_min_output1_values values = {plan.nan_mode, plan.d_K_run, plan.input1_K_step,
+                                              plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
+                                              plan.input1_step, plan.d_R_rows_2, plan.d_R_run_2,
+                                              plan.input1_2_step, plan.d_R_rows_3, plan.d_R_run_3,
+                                              plan.input1_3_step, plan.d_R_rows_4, plan.d_R_run_4,
+                                              plan.input1_4_step, plan.input1_steps_K,
+                                              plan.output1_steps_K, plan.d_K_box, plan.d_R_box,
+                                              plan.input1_steps, plan.d_R_box_2,
+                                              plan.input1_steps_2, plan.d_R_box_3,
                                               plan.input1_steps_3, plan.d_R_box_4,
                                               plan.input1_steps_4};
     if (plan.types == reduce_min_of_int8) {
@@ -565,8 +565,7 @@ int tosa_reduce_min_cuda(const tosa_reduce_min_args *args, cvmgen_stream stream,
         const cvmgen_teams teams = cvmgen_choose_blocks(elements, reduced,
                                                         plan.input1_K_step < plan.input1_step);
         status = cvmgen_launch_teams<4>(error, stream, teams, tosa_reduce_min_output1_float32,
-            values,
-                                        (const float *)args->input1->data,
+                                        values, (const float *)args->input1->data,
                                         (float *)args->output1->data);
     }
     return status;

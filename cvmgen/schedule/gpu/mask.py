@@ -10,7 +10,8 @@ from cvmgen.analysis.greedy import Greedy, relevant
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance, entry_at
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import fresh, rebuild
+from cvmgen.ir.visit import rebuild
+from cvmgen.schedule.gpu.mapped import Writer
 
 WORD = i.Const(64)  # the candidates that a word of the mask has bits for
 BYTE = i.Const(8)  # those that one thread tests
@@ -42,24 +43,20 @@ class Mask:
         return plus(times(column, self.capacity), candidate)
 
 
-class MaskNests:
+class MaskNests(Writer):
     """Puts together the nests of a selection: `pairs` finds the mask, `kept` goes through it."""
 
     def __init__(self, found: Greedy, mask: Mask) -> None:
-        self.found, self.mask = found, mask
-        self.loop, self.span = found.loop, found.loop.span
-        own = (found.locals, self.loop)
-        self.taken = {*names_in((*own, mask.capacity)), *assigned((*found.locals, self.loop))}
-        self.taken |= {each.index for each in mask.loops}
+        own = (*found.locals, found.loop)
+        taken = {*names_in((own, mask.capacity)), *assigned(own)}
+        super().__init__(found.loop.span, taken | {each.index for each in mask.loops})
+        self.found, self.mask, self.loop = found, mask, found.loop
         # Candidates that are counted from 0 are their own places.
         self.counted = self.loop.low == i.ZERO
         self.earlier, self.later = map(self.place, (found.test.index, self.loop.index))
         self.column, self.byte = self.fresh("column"), self.fresh("byte")
         self.first, self.end, self.out = self.fresh("first"), self.fresh("end"), self.fresh("out")
         self.bits, self.rank = self.fresh("kept"), self.fresh("place")
-
-    def fresh(self, name: str) -> i.Var:
-        return i.Var(fresh(name, self.taken))
 
     def place(self, index: str) -> i.Var:
         return i.Var(index) if self.counted else self.fresh(f"{index}_at")
@@ -73,7 +70,7 @@ class MaskNests:
         capacity = self.mask.capacity
         extents = ((self.byte, BYTE), (self.earlier, capacity), (self.column, columns(capacity)))
         for index, extent in extents:
-            body = (self.over(index, i.ZERO, extent, body),)
+            body = (self.over(index, extent, body),)
         return self.of_lists(body)
 
     def of_lists(self, body: i.Block) -> i.Block:
@@ -87,22 +84,22 @@ class MaskNests:
         end = i.Call("min_i64", (plus(self.first, BYTE), self.candidates()))
         word = self.mask.word(plus(self.mask.column, self.column), self.earlier)
         place = i.Load(self.mask.name, None, plus(times(word, BYTE), self.byte))
-        found = (self.let(self.end, end), tests)
+        found = (self.let(self.end, "i64", end), tests)
         return (
             *relevant(self.found.locals, found),
-            self.let(self.first, start),
+            self.let(self.first, "i64", start),
             found[0],
-            i.Let(self.out.name, "u32", i.ZERO, self.span),
+            self.let(self.out, "u32", i.ZERO),
             tests,
             i.Store(place, self.out, self.span),
         )
 
     def tests(self) -> i.Block:
         """The tests of the candidates behind an entry, if it meets its own condition."""
-        rules_out = i.Accumulate(self.out.name, "+", bit(self.later), self.span)
+        rules_out = self.add(self.out, "+", bit(self.later))
         body = (*self.candidate(self.loop.index, self.later), *self.found.against(rules_out))
         low = i.Call("max_i64", (self.first, plus(self.earlier, i.ONE)))
-        loop = self.over(self.later, low, self.end, body)
+        loop = self.over(self.later, self.end, body, low=low)
         entry = self.candidate(self.found.test.index, self.earlier)
         if self.found.condition == i.Const(True):
             return (*entry, loop)
@@ -126,19 +123,23 @@ class MaskNests:
         count, found = self.found.counter, self.found
         column = self.mask.word(plus(self.mask.column, self.column), i.ZERO)
         start = times(WORD, self.column)
-        address = plus(i.Var(self.mask.name), column)
+        address = i.Address(i.Load(self.mask.name, None, column))
         keep = i.Call("block_keep", (address, start, self.candidates()))
         store = rebuild(found.store, lambda each: self.rank if each == i.Var(count) else each)
         at = i.Binary("rem", self.later, WORD)
         place = plus(i.Var(count), i.Call("bits_below", (self.bits, at)))
-        stored = (*self.candidate(self.loop.index, self.later), self.let(self.rank, place), store)
+        stored = (
+            *self.candidate(self.loop.index, self.later),
+            self.let(self.rank, "i64", place),
+            store,
+        )
         those = self.where(i.Call("bit", (self.bits, at)), *stored)
         body: i.Block = (
-            i.Let(self.bits.name, "u64", keep, self.span),
-            self.over(self.later, start, plus(start, WORD), (those,)),
+            self.let(self.bits, "u64", keep),
+            self.over(self.later, plus(start, WORD), (those,), low=start),
             i.Accumulate(count, "+", i.Call("bits", (self.bits,)), self.span),
         )
-        steps = (self.over(self.column, i.ZERO, columns(self.candidates()), body), *found.behind)
+        steps = (self.over(self.column, columns(self.candidates()), body), *found.behind)
         return self.of_lists((*relevant(found.locals, steps), *steps))
 
     # -------------------------------------------------------- candidates
@@ -160,16 +161,7 @@ class MaskNests:
             return ()
         low = self.loop.low
         value = entry_at(self.loop.high, place) if low is None else plus(low, place)
-        return (self.let(i.Var(name), value),)
-
-    def let(self, name: i.Var, value: i.Expr) -> i.Let:
-        return i.Let(name.name, "i64", value, self.span)
-
-    def where(self, condition: i.Expr, *then: i.Stmt) -> i.If:
-        return i.If(condition, then, (), self.span)
-
-    def over(self, index: i.Var, low: i.Expr, high: i.Expr, body: i.Block) -> i.Loop:
-        return i.Loop(index.name, low, high, body, 0, self.span)
+        return (self.let(i.Var(name), "i64", value),)
 
 
 def columns(candidates: i.Expr) -> i.Expr:

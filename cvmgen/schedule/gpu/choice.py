@@ -1,0 +1,69 @@
+"""The stage that maps kernels to threads: a nest gets the first one of the mappings that schedules
+for CUDA name which knows its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from cvmgen.ir.uniform import thread_fault
+from cvmgen.ir.verify import kernel_fault
+from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.forms import Settings
+from cvmgen.schedule.gpu.blocks import blocks
+from cvmgen.schedule.gpu.mapped import Mapped, Otherwise, Task
+from cvmgen.schedule.gpu.pair_mask import pair_mask
+from cvmgen.schedule.gpu.shared_boxes import shared_boxes
+from cvmgen.schedule.gpu.teams import teams
+from cvmgen.schedule.gpu.tensor_tiles import tensor_tiles
+from cvmgen.schedule.gpu.threads import threads
+from cvmgen.schedule.gpu.vectors import vectors
+from cvmgen.schedule.kernels import Kernel, Kernels
+
+# By what schedules call them; each gives None for a nest that is not of its shape.
+MAPPINGS: dict[str, Callable[[Task, Otherwise], Mapped | None]] = {
+    "pair_mask": lambda task, otherwise: pair_mask(task),
+    "blocks": lambda task, otherwise: blocks(task),
+    "tensor_tiles": tensor_tiles,
+    "shared_boxes": lambda task, otherwise: shared_boxes(task),
+    "teams": lambda task, otherwise: teams(task),
+    "vectors": lambda task, otherwise: vectors(task),
+    "threads": lambda task, otherwise: threads(task),
+}
+
+
+def mapped(kernels: Kernels, schedules: Schedules) -> Kernels:
+    """The kernels with what each becomes on a GPU."""
+    names = [name for name, _ in schedules.mappings("cuda")]
+    settings = all_settings(schedules)
+
+    def of(kernel: Kernel) -> Mapped:
+        dtypes = kernel.subject.dtypes
+        task = Task(kernels.program, kernel.nest, kernel.typed, "", dtypes, settings)
+        return mapping(task, names)
+
+    return replace(kernels, kernels=tuple(replace(e, mapped=of(e)) for e in kernels.kernels))
+
+
+def all_settings(schedules: Schedules) -> dict[str, Settings]:
+    """The settings of all mappings by name; those that no schedule uses have cvmgen's own."""
+    return dict(packaged().mappings("cuda")) | dict(schedules.mappings("cuda"))
+
+
+def unsound_on_gpu(kernel: Kernel) -> Iterator[str]:
+    """What in the functions that a kernel became does not hold together, or threads may not do."""
+    outside = kernel.subject.outside
+    for each in () if kernel.mapped is None else kernel.mapped.functions:
+        given = {parameter.name for parameter in (*each.leading, *each.parameters)}
+        names, tensors = outside.names | given, {*outside.tensors, *given}
+        if fault := kernel_fault(each.body, names, tensors) or thread_fault(each.body):
+            yield f"in the {each.kind} kernel{each.name} {fault}"
+
+
+def mapping(task: Task, names: Sequence[str]) -> Mapped:
+    """The mapping for the shape of a nest: of those named, the first that knows it."""
+    if not names:
+        return blocks(task) or threads(task)
+    first, *rest = names
+    found = MAPPINGS[first](task, lambda other: mapping(other, rest))
+    return mapping(task, rest) if found is None else found
