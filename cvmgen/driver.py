@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,7 +40,7 @@ from cvmgen.paths import MANIFEST
 from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.gpu.choice import mapped, unsound_on_gpu
 from cvmgen.schedule.gpu.mapped import described
-from cvmgen.schedule.kernels import Kernel, Kernels, scheduled, typed
+from cvmgen.schedule.kernels import Kernel, Kernels, outlined, scheduled, typed, unsound_parts
 from cvmgen.schedule.legality import unsound
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning
 from cvmgen.spec.check import check_files, read_folder
@@ -99,9 +100,12 @@ KernelPass = Callable[..., Kernels]  # of kernels and, by its name, `schedules`
 KernelPasses = tuple[tuple[str, KernelPass], ...]
 # From the lowered program to a kernel for each choice of element types, and on.
 TYPES = "types"
-C_KERNELS: KernelPasses = (("schedule", partial(scheduled, "c")),)
+C_KERNELS: KernelPasses = (
+    ("schedule", partial(scheduled, "c")),
+    ("outline", lambda kernels, schedules: outlined(kernels)),
+)
 CUDA_KERNELS: KernelPasses = (("mapping", mapped),)
-STAGES = ("parse", "check", "translate", *(name for name, _ in C), TYPES, "schedule")
+STAGES = ("parse", "check", "translate", *(name for name, _ in C), TYPES, "schedule", "outline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +227,10 @@ def finished(program: i.Program, target: str, schedules: Schedules) -> i.Program
 def verify_kernels(kernels: Kernels, stage: str) -> None:
     """Raise InternalError that names the stage if a kernel does not hold together."""
     for each in kernels.kernels:
-        faults = unsound(each.subject) if each.mapped is None else unsound_on_gpu(each)
+        faults = chain(
+            unsound(each.subject) if each.mapped is None else unsound_on_gpu(each),
+            unsound_parts(kernels.program, each),
+        )
         if fault := next(faults, ""):
             name = kernels.operator.full_name
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
@@ -255,6 +262,8 @@ def stage_text(operator: Operator, stage: str, schedules: Schedules | None = Non
     if stage == "schedule":
         chosen = packaged() if schedules is None else schedules
         return schedule_text(operator, chosen) + mapping_text(operator, chosen)
+    if stage == "outline":
+        return outline_text(operator, packaged() if schedules is None else schedules)
     return program_text(next(found for name, found in programs(operator, "c") if name == stage))
 
 
@@ -265,6 +274,13 @@ def programs(operator: Operator, target: str) -> Iterator[tuple[str, i.Program]]
         yield name, program
     if TARGETS[target].kernel_passes is not None:
         yield TYPES, typed_kernels(program).shown()
+
+
+def outline_text(operator: Operator, schedules: Schedules) -> str:
+    """The functions that C is printed from: of each nest the widest kernel, behind its parts."""
+    kernels = finished(lower(operator, C), "c", schedules)
+    assert isinstance(kernels, Kernels)
+    return program_text(kernels.shown())
 
 
 def schedule_text(operator: Operator, schedules: Schedules) -> str:

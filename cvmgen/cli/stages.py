@@ -21,6 +21,7 @@ AROUND = {
     "check": "every name resolved, every kind known: what all later stages begin with",
     "translate": "a nest of loops around a store of each equation",
     driver.TYPES: "machine types, here for int32 tensors or the first choice of types",
+    "outline": "loops that threads share as functions of their own, which say what they capture",
     "schedule": "each nest by the actions for its class, and kernels by their mappings",
 }
 """The stages around the passes, which say themselves what they are for."""
@@ -30,7 +31,8 @@ _HEAD = re.compile(r"^(?=prepare:|nest )", re.M)
 def stages_of(target: str | None) -> tuple[str, ...]:
     """The stages of a target; without one, those of C, and at the end what CUDA does too."""
     known = driver.TARGETS[target or "c"]
-    last = () if known.kernel_passes is None else (driver.TYPES, "schedule")
+    last: tuple[str, ...] = () if known.kernel_passes is None else (driver.TYPES, "schedule")
+    last += ("outline",) if "outline" in dict(known.kernel_passes or ()) else ()
     return ("parse", "check", "translate", *(name for name, _ in known.passes), *last)
 
 
@@ -75,10 +77,12 @@ def stage_texts(
             yield name, driver.stage_text(operator, name)
     if stage in ("parse", "check"):
         return
-    if stage != "schedule":
+    if stage not in ("schedule", "outline"):
         yield from program_texts(operator, stage, target)
     if stage in ("schedule", ALL) and "schedule" in stages_of(target):
         yield "schedule", scheduled(operator, target, schedules)
+    if stage in ("outline", ALL) and "outline" in stages_of(target):
+        yield "outline", driver.stage_text(operator, "outline", schedules)
 
 
 def scheduled(operator: Operator, target: str | None, schedules: Schedules | None) -> str:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import DType
 from cvmgen.emit import interface
 from cvmgen.emit.c_entries import entry_parameters, entry_types
 from cvmgen.emit.c_like import identifier, indent
-from cvmgen.emit.c_parts import Frame, FunctionPrinter, kernel_functions
+from cvmgen.emit.c_parts import Frame, FunctionPrinter, part_text
 from cvmgen.emit.c_text import signature, type_tests, versions, wrapped
 from cvmgen.emit.c_tiles import Parameter, TilePrinter
 from cvmgen.emit.c_types import TypeChoice
-from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.kernels import Kernel, Kernels
+from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.schedule.outline import OVERFLOW
 from cvmgen.typing import choices
 
@@ -76,7 +75,6 @@ class NestEmitter:
         tensors |= entry_types(subject.kept)
         name = self.kernel_name(kernel)
         frame = Frame(
-            name,
             f"{self.name}_plan",
             (self.program.quoted(nest), *nest.more),
             self.restrict,
@@ -84,10 +82,10 @@ class NestEmitter:
             self.nest_fields,
             self.unpack,
         )
-        functions, left = kernel_functions(self.program, body, frame)
-        printer = FunctionPrinter(self.program, left, frame, None)
-        lines = [*self.unread(nest, body), *printer.kernel(left)]
-        head = [*versions(left), *signature(f"static void {name}(", parameters)]
+        functions = [part_text(self.program, frame, each) for each in kernel.parts]
+        printer = FunctionPrinter(self.program, kernel.outlined, frame, None)
+        lines = [*self.unread(nest, body), *printer.kernel(kernel.outlined)]
+        head = [*versions(kernel.outlined), *signature(f"static void {name}(", parameters)]
         return "\n\n".join([*functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
 
     def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
@@ -102,7 +100,7 @@ class NestEmitter:
         nest, tiling = kernel.nest, kernel.subject.tiling
         if tiling is None:
             return None
-        name = f"{self.nest_name(kernel.number)}{self.tiles_suffix(kernel)}"
+        name = f"{nest_name(self.program, kernel.number)}{self.tiles_suffix(kernel)}"
         used = choices.read_in(tiling.found.after) | {nest.tensor}
         parameters = [
             Parameter(identifier(tensor), element, self.restrict, tensor)
@@ -133,41 +131,13 @@ class NestEmitter:
         }
         return (shared if len(found) == 1 else kernel.variant).suffix
 
-    # -------------------------------------------------------- names
-
-    def nest_name(self, number: int) -> str:
-        nest = self.program.nests[number]
-        same = [n for n, each in enumerate(self.program.nests) if each.tensor == nest.tensor]
-        suffix = f"_{same.index(number)}" if len(same) > 1 else ""
-        return f"{self.name}_{nest.tensor}{suffix}"
-
     def kernel_name(self, kernel: Kernel) -> str:
-        name = f"{self.nest_name(kernel.number)}{kernel.variant.suffix}"
-        return f"{name}_nest" if name in self.taken else name
-
-    @property
-    def taken(self) -> set[str]:
-        """What the file has beside its kernels."""
-        own = (
-            "plan",
-            "prepare",
-            "rows",
-            "types",
-            "types_names",
-            "infer",
-            "run",
-            "bound",
-            "run_bound",
-        )
-        return {f"{self.name}_{each}" for each in own} | set(interface.row_names(self.operator))
+        return kernel.name
 
     # -------------------------------------------------------- what functions get
 
     def tensors(self, nest: i.Nest) -> list[str]:
-        """What a nest reads, inputs in the order of the operator, then what it writes."""
-        read = choices.inputs_read(self.program, nest)
-        scratch = choices.scratch_read(self.program, nest)
-        return [*read, *scratch, *choices.filled(self.program, nest)]
+        return choices.used_tensors(self.program, nest)
 
     def tensor_parameters(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> list[str]:
         """The tensors of a nest as parameters of its kernel."""
@@ -183,13 +153,8 @@ class NestEmitter:
             constant = "" if tensor in written else "const "
             yield tensor, f"{constant}{dtypes[tensor].c if tensor in dtypes else 'int64_t'}"
 
-    def nest_fields(self, body: tuple[object, ...], more: Iterable[str] = ()) -> list[Field]:
-        # A local may have the name of a value that only other nests read.
-        names = (names_in(body) - assigned(body)) | set(more)
-        given = {f"has_{each.name}" for each in walk(body) if isinstance(each, i.Given)}
-        optional = {f"has_{item.name}" for item in self.operator.inputs if item.optional}
-        wanted = names | (given - optional)
-        return [field for field in self.fields if field.name in wanted]
+    def nest_fields(self, body: object, more: Iterable[str] = ()) -> list[Field]:
+        return fields_read(self.fields, self.operator, body, more)
 
     def unpack(self, fields: Iterable[Field]) -> list[str]:
         """Locals for what the nest reads of the plan."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cvmgen.analysis.plan import Field
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_shares import Member, call_name, part_function
 from cvmgen.emit.c_text import versions, wrapped, wrapped_list
-from cvmgen.emit.plan import Field
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.outline import OVERFLOW, Outliner, Part, Total
+from cvmgen.schedule.outline import OVERFLOW, Part, Total
 
 LONG = 256  # elements
 OPERATIONS = {"and": "&&", "or": "||"}
@@ -27,7 +27,6 @@ class Frame:
     unpack: makes locals of that
     """
 
-    name: str
     plan: str
     formulas: tuple[str, ...]
     restrict: str
@@ -194,19 +193,11 @@ def parameter(tensor: str) -> str:
     return identifier(tensor) if tensor != OVERFLOW else "overflow"
 
 
-def kernel_functions(
+def part_text(
     program: i.Program,
-    body: i.Block,
     frame: Frame,
+    part: Part,
     printer: type[FunctionPrinter] = FunctionPrinter,
-) -> tuple[list[str], i.Block]:
-    """The functions for parts of a kernel's loops in threads, and what is left of the kernel."""
-    taken = {each.name for each in frame.fields(body)}
-
-    def reads_plan(part: i.Block) -> bool:
-        return bool(frame.fields(part))
-
-    outliner = Outliner(frame.name, body, [*frame.tensors], taken, reads_plan)
-    left = outliner.outlined()
-    made = (printer(program, each.body, frame, each).function(each) for each in outliner.parts)
-    return [*made], left
+) -> str:
+    """The function for a part of a kernel's loops in threads."""
+    return printer(program, part.body, frame, part).function(part)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import isqrt
 
+from cvmgen.analysis.plan import Field, plan_fields
 from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, c_support, interface
 from cvmgen.emit.c_checks import output_checks
@@ -21,7 +22,6 @@ from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, type_tests, wrapped, wrapped_list
 from cvmgen.emit.cuda_frame import Frame
 from cvmgen.emit.cuda_kernels import headers_of
-from cvmgen.emit.plan import Field, plan_fields
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render, support_file
 from cvmgen.emit.wrap import wrap_c
@@ -31,7 +31,7 @@ from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.gpu.mapped import Mapped, of_call
-from cvmgen.schedule.kernels import Kernel, Kernels
+from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.typing import choices
 
@@ -264,7 +264,7 @@ class CudaEmitter(c.CEmitter):
         return "\n".join([head, f"struct {self.values_name(number)} {{", *indent(lines), "};"])
 
     def values_name(self, number: int) -> str:
-        return f"{self.nest_name(number)}_values"
+        return f"{nest_name(self.program, number)}_values"
 
     def tensors(self, nest: i.Nest) -> list[str]:
         """As in C, but of the memory that a nest fills only what its statements speak of."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
+from cvmgen.analysis.plan import Field
 from cvmgen.emit.c_like import MACHINE_TYPES, identifier, indent
 from cvmgen.emit.c_text import signature, wrapped
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Launched, LaunchPrinter, called
-from cvmgen.emit.plan import Field
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, changed, names_in

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cvmgen import rules
+from cvmgen.analysis.plan import plan_fields
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, CVM, MAX_INPUTS, MAX_PRECISION
 from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_types import TypeChoice
@@ -13,7 +14,6 @@ from cvmgen.emit.c_words import number_or_zero, take_word, word_text
 from cvmgen.emit.host_printer import HostPrinter
 from cvmgen.emit.needed import needed, reads
 from cvmgen.emit.places import Places
-from cvmgen.emit.plan import plan_fields
 from cvmgen.escape import in_c_format
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types

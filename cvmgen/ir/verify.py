@@ -420,6 +420,11 @@ class Kernel:
                 self.read(condition, scope)
                 self.block(then, scope, changing, loops)
                 self.block(otherwise, scope, changing, loops)
+            case i.Fork(count=count, worth=worth, captures=captures):
+                self.read((count, worth), scope)
+                for each in captures:
+                    if each.kind not in ("plan", "tensor") and each.name not in scope:
+                        raise KernelFaultError(f"{each.name} is captured where nothing binds it")
             case i.Break():
                 if loops == 0:
                     raise KernelFaultError("a loop is left where there is none")

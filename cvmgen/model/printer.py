@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from cvmgen.algebra import simplify
 from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
-from cvmgen.emit.c_parts import Frame, FunctionPrinter, kernel_functions
+from cvmgen.emit.c_parts import Frame, FunctionPrinter, part_text
 from cvmgen.emit.c_shares import call_name
 from cvmgen.emit.c_text import signature, versions, wrapped_list
 from cvmgen.emit.wrap import wrap_c
@@ -15,15 +15,17 @@ from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.known.known_types import Elements
 from cvmgen.model.steps import Step
-from cvmgen.schedule.outline import Part
+from cvmgen.schedule.outline import Outliner, Part
 
 
 def step_text(step: Step, kinds: Mapping[str, str]) -> str:
     """The function of a step, behind those of its parts; `kinds`: what its parameters point to."""
     comments = [str(each) for each in step.kernel.origins]
-    frame = Frame(step.name, "", tuple(comments), "restrict", kinds, lambda _: [], lambda _: [])
+    frame = Frame("", tuple(comments), "restrict", kinds, lambda _: [], lambda _: [])
     program = i.Program(step.kernel.operator, (), ())
-    functions, left = kernel_functions(program, step.made.body, frame, StepPrinter)
+    outliner = Outliner(step.name, step.made.body, [*kinds], set(), lambda _: False)
+    left = outliner.outlined()
+    functions = [part_text(program, frame, each, StepPrinter) for each in outliner.parts]
     printer = StepPrinter(program, (*step.front, *left), frame, None)
     lines = [*printer.tables(left), *printer.block(step.front), *printer.block(left)]
     match left:

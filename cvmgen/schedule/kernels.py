@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
+from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import INT8
 from cvmgen.ir import nodes as i
+from cvmgen.ir.verify import kernel_fault
+from cvmgen.ir.visit import walk
 from cvmgen.schedule.book import Schedules
 from cvmgen.schedule.gpu.mapped import Mapped
+from cvmgen.schedule.outline import OVERFLOW, Outliner, Part, part_fault
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
-from cvmgen.typing.choices import Variant, element_types, variants
+from cvmgen.typing.choices import Variant, element_types, row_names, used_tensors, variants
 from cvmgen.typing.types import type_nest, type_prepare
+
+# What the file of an operator has beside its kernels, behind the operator's name.
+OWN = ("plan", "prepare", "rows", "types", "types_names", "infer", "run", "bound", "run_bound")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +28,24 @@ class Kernel:
     """A nest for one choice of element types.
 
     `typed` are its statements as they got machine types, which no schedule has changed; `subject`
-    has those that its schedule made of them. On a GPU it is `mapped` to threads.
+    has those that its schedule made of them; `outlined` are those with `parts` for the loops that
+    threads share. On a GPU it is `mapped` to threads.
     """
 
+    name: str
     number: int  # of the nest among those of the program
     nest: i.Nest
     variant: Variant
-    typed: tuple[i.Stmt, ...]
+    typed: i.Block
     subject: Subject
     mapped: Mapped | None = None
+    outlined: i.Block = ()
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def overflows(self) -> bool:
+        """Whether it can find a value beyond the type of its output."""
+        return any(isinstance(each, i.Overflow) for each in walk(self.typed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +73,17 @@ class Kernels:
         return min(zip(narrow, self.of(number), strict=True), key=itemgetter(0))[1]
 
     def shown(self) -> i.Program:
-        """The program with the widest kernels for its nests, for people."""
-        nests = tuple(
-            replace(nest, body=self.widest(number).subject.body)
-            for number, nest in enumerate(self.host.nests)
-        )
-        return replace(self.host, nests=nests)
+        """The program with the widest kernels for its nests, for people; of kernels in several
+        functions the parts stand first, each as a nest."""
+        nests: list[i.Nest] = []
+        for number, nest in enumerate(self.host.nests):
+            kernel = self.widest(number)
+            nests += (
+                replace(nest, body=each.body, formula=f"{each.name}: {nest.formula}")
+                for each in kernel.parts
+            )
+            nests.append(replace(nest, body=kernel.outlined or kernel.subject.body))
+        return replace(self.host, nests=tuple(nests))
 
 
 def typed(program: i.Program) -> Kernels:
@@ -77,7 +99,24 @@ def typed(program: i.Program) -> Kernels:
 def typed_kernel(program: i.Program, number: int, variant: Variant) -> Kernel:
     nest, dtypes = program.nests[number], element_types(program, variant)
     body = type_nest(program, nest, dtypes).body
-    return Kernel(number, nest, variant, body, Subject.of(program, nest, body, dtypes))
+    subject = Subject.of(program, nest, body, dtypes)
+    return Kernel(kernel_name(program, number, variant), number, nest, variant, body, subject)
+
+
+def kernel_name(program: i.Program, number: int, variant: Variant) -> str:
+    """What a kernel is called in C; no other function or type of its file is called so."""
+    operator = program.operator
+    name = f"{nest_name(program, number)}{variant.suffix}"
+    taken = {*(f"{operator.name}_{each}" for each in OWN), *row_names(operator)}
+    return f"{name}_nest" if name in taken else name
+
+
+def nest_name(program: i.Program, number: int) -> str:
+    """What the names of a nest's kernels begin with."""
+    tensor = program.nests[number].tensor
+    same = [at for at, each in enumerate(program.nests) if each.tensor == tensor]
+    suffix = f"_{same.index(number)}" if len(same) > 1 else ""
+    return f"{program.operator.name}_{tensor}{suffix}"
 
 
 def scheduled(target: str, kernels: Kernels, schedules: Schedules) -> Kernels:
@@ -86,3 +125,35 @@ def scheduled(target: str, kernels: Kernels, schedules: Schedules) -> Kernels:
         replace(each, subject=schedules.scheduled(target, each.subject)) for each in kernels.kernels
     )
     return replace(kernels, kernels=done)
+
+
+def outlined(kernels: Kernels) -> Kernels:
+    """The loops that threads share become functions of their own, which capture what they use."""
+    fields = plan_fields(kernels.program)
+    done = tuple(outlined_kernel(kernels.program, each, fields) for each in kernels.kernels)
+    return replace(kernels, kernels=done)
+
+
+def outlined_kernel(program: i.Program, kernel: Kernel, fields: tuple[Field, ...]) -> Kernel:
+    def read(body: i.Block) -> list[Field]:
+        return fields_read(fields, program.operator, body)
+
+    body = kernel.subject.body
+    tensors = used_tensors(program, kernel.nest)
+    tensors += [OVERFLOW] if kernel.overflows else []
+    tensors += [each.array for each in kernel.subject.kept]
+    taken = {each.name for each in read(body)}
+    outliner = Outliner(kernel.name, body, tensors, taken, lambda part: bool(read(part)))
+    return replace(kernel, outlined=outliner.outlined(), parts=tuple(outliner.parts))
+
+
+def unsound_parts(program: i.Program, kernel: Kernel) -> Iterator[str]:
+    """What does not hold together in the functions that were outlined."""
+    fields = plan_fields(program)
+    elements, names = kernel.subject.elements, kernel.subject.outside.names
+    if fault := kernel_fault(kernel.outlined, names, elements):
+        yield fault
+    for part in kernel.parts:
+        read = {each.name for each in fields_read(fields, program.operator, part.body)}
+        if fault := part_fault(part, read, elements):
+            yield f"{part.name}: {fault}"

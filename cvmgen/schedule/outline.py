@@ -8,7 +8,7 @@ kernel, one part at a time, which `combined` allows in any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import entry_at, extent, product, unravel
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import assigned, names_in, read_tensors, stored_tensors
+from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.measures import parallel
 
@@ -202,6 +203,16 @@ def captured_local(name: str, where: Local, written: frozenset[str], totals: set
             return i.Capture(name, "list")
         case i.Let(type=kind):
             return i.Capture(name, "total" if name in totals else "value", kind)
+
+
+def part_fault(part: Part, fields: Collection[str], elements: Mapping[str, str]) -> str:
+    """What in a part does not hold together: it has what it captures, the plan's values that it
+    reads, and its own names; empty where all does."""
+    locals_ = {each.name for each in part.captures if each.kind in ("value", "list", "total")}
+    arrays = {each.name for each in part.captures if each.kind == "array"}
+    tensors = {each.name for each in part.captures if each.kind == "tensor"} & {*elements, OVERFLOW}
+    names = locals_ | {*fields, part.own["low"], part.own["high"]}
+    return kernel_fault(part.body, names - {each.name for each in part.totals}, arrays | tensors)
 
 
 def captured(body: i.Block) -> Iterable[i.Capture]:

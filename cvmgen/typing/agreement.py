@@ -17,7 +17,9 @@ from cvmgen.ir.text import text
 BITS = {"u8": 8, "i8": 8, "i16": 16, "i32": 32, "u32": 32, "i64": 64, "u64": 64, "i128": 128}
 REALS = ("f32", "f64")
 NUMBER = "number"  # that is written out: it takes the type of what stands around it
-HOST = "host"  # an integer of 64 bits or a condition, which the host makes
+# An integer that the host makes or a loop counts, of 64 bits, or a condition: what is made of it
+# has the type that holds all its values, which may be narrower.
+HOST = "host"
 WRAPPING = ("+", "-", "*", "|")
 # What helpers take and give, where their names do not end with the type of both.
 HELPERS = {
@@ -87,7 +89,7 @@ class Agreement:
             case i.Loop(index=index, type=kind, low=low, high=high, body=body):
                 for each in (low, high) if low is not None else ():
                     self.index(each)
-                self.types[index] = kind
+                self.types[index] = HOST if kind == "i64" else kind
                 self.block(body)
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 self.truth(condition)
@@ -110,7 +112,7 @@ class Agreement:
 
     def index(self, expr: i.Expr) -> None:
         found = self.type_of(expr)
-        if found in (*REALS, "bool", "i128", "u64", "list"):
+        if found in (*REALS, "bool", "list"):
             raise DisagreementError(f"an index is {found}: {text(expr)}")
 
     def truth(self, expr: i.Expr) -> None:
@@ -135,7 +137,7 @@ class Agreement:
                 return self.elements.get(tensor, "i64")
             case i.Item(index=index):
                 self.index(index)
-                return "i64"
+                return HOST
             case i.Binary(op="shl" | "shr", left=left, right=right):
                 self.index(right)
                 return promoted(self.type_of(left))
@@ -162,7 +164,7 @@ class Agreement:
             case i.Contains() | i.Given():
                 return "bool"
             case i.PrecisionOf() | i.Dot() | i.Fold():
-                return "i64"
+                return HOST
             case i.Part() | i.ListOf() | i.Gather() | i.Entries():
                 return "list"
             case i.Member() | i.Address() | i.Lambda():  # what the host gives, places, functions
@@ -186,7 +188,7 @@ class Agreement:
         _, _, suffix = call.function.rpartition("_")
         takes, gives = HELPERS.get(call.function, (suffix, suffix))
         if takes not in (*BITS, *REALS):
-            return "f64" if given and all(each in (*REALS, NUMBER) for each in given) else "i64"
+            return "f64" if any(each in REALS for each in given) else HOST
         for kind, each in zip(given, call.arguments, strict=True):
             if kind != "list" and not fits(kind, takes, wraps=False):
                 raise DisagreementError(f"{call.function} is given {kind}: {text(each)}")
@@ -195,15 +197,15 @@ class Agreement:
 
 def promoted(kind: str) -> str:
     """What C makes of a small integer before it calculates."""
-    return "i32" if kind in ("i8", "u8", "i16", "bool") else "i64" if kind == HOST else kind
+    return "i32" if kind in ("i8", "u8", "i16", "bool") else kind
 
 
 def fits(kind: str, place: str, *, wraps: bool) -> bool:
     """Whether a place holds every value of a type as it is, or, if it `wraps`, modulo its own."""
     if kind in (place, NUMBER):
         return kind == place or place != "bool"
-    if kind == HOST:
-        return place == "bool" or fits("i64", place, wraps=wraps)
+    if HOST in (kind, place):
+        return "list" not in (kind, place) and kind not in REALS and place not in REALS
     if kind in REALS or place in REALS:
         return (kind, place) == ("f32", "f64")
     if kind == "bool":  # 0 or 1
@@ -223,6 +225,8 @@ def common_type(one: str, other: str) -> str | None:
         return one if one == "bool" else promoted(one)
     if {"bool", HOST} == {one, other}:
         return "bool"
+    if HOST in (one, other) and not {one, other} & {*REALS, "list"}:
+        return HOST
     if "bool" in (one, other) or (one in REALS) != (other in REALS):
         return None
     if one in REALS:

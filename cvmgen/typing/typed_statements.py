@@ -317,8 +317,6 @@ class Typer(ValueTyper):
         if op in ("max", "min"):
             self.widen(name, holding(found) if found is not None else type_name)
             self.reached(name, found)
-            if self.types[name] == "i32":
-                return replace(statement, value=typed)
             return replace(statement, value=converted(typed, type_name, self.types[name]))
         if op == "*" or found is None or not found.fits(32):
             self.grows(name, op, found)

@@ -35,6 +35,7 @@ SHOWN = [
      "nothing at all"),
     ("relu", "python", "flatten", "for 0 <= d < size(n):", "input X", "another target"),
     ("relu", "cuda", "schedule", "kernels for cuda:", "vectorise", "of CUDA mappings only"),
+    ("relu", "c", "outline", "fork relu_Y_int32_int32_part: ", "parallel for", "a part"),
     ("relu", "c", "schedule", "vectorise", "kernels for cuda", "of C actions only"),
     ("relu", None, "schedule", "kernels for cuda", "program cvm.dense", "of both"),
     ("relu", "numpy", "all", "lift: what the host knows", "walks: ", "stages of numpy"),

@@ -9,6 +9,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
+from cvmgen.spec.formula import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +35,15 @@ def plan_fields(program: i.Program, more: Iterable[str] = ()) -> tuple[Field, ..
             if nest.each[0] in names:
                 needed.add(nest.each[0])
     return tuple(Field(name, kind) for name, kind in types.items() if name in needed)
+
+
+def fields_read(
+    fields: Iterable[Field], operator: Operator, body: object, more: Iterable[str] = ()
+) -> list[Field]:
+    """The members of the plan that statements read, and `more`."""
+    # A local may have the name of a value that only other nests read.
+    names = (names_in(body) - assigned(body)) | set(more)
+    given = {f"has_{each.name}" for each in walk(body) if isinstance(each, i.Given)}
+    optional = {f"has_{item.name}" for item in operator.inputs if item.optional}
+    wanted = names | (given - optional)
+    return [field for field in fields if field.name in wanted]
