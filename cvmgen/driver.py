@@ -20,35 +20,35 @@ from cvmgen.inside.sites import HINT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
-from cvmgen.lower.ahead import reductions_ahead, reductions_ahead_in_threads
 from cvmgen.lower.array_nests import whole_arrays
 from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
-from cvmgen.lower.eager import eager_loads
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
 from cvmgen.lower.host_values import host_values
+from cvmgen.lower.invariant_reductions import reductions_ahead, reductions_ahead_in_threads
 from cvmgen.lower.known_parts import name_parts
 from cvmgen.lower.lift import lift_host
 from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
+from cvmgen.lower.speculation import eager_loads
 from cvmgen.lower.split import split_indices
 from cvmgen.lower.translate import translate
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
-from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.gpu.choice import mapped, unsound_on_gpu
 from cvmgen.schedule.gpu.mapped import described
 from cvmgen.schedule.kernels import Kernel, Kernels, outlined, scheduled, typed, unsound_parts
 from cvmgen.schedule.legality import unsound
+from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import parse_at
 from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS
-from cvmgen.typing.settled import without_known
+from cvmgen.typing.decided_tests import without_known
 
 Pass = Callable[[i.Program], i.Program]
 Passes = tuple[tuple[str, Pass], ...]

@@ -6,5 +6,5 @@
 - what an idiom of C or CUDA has to know of it: `tiling.py`, `boxes.py`, `counting.py`,
   `entries.py`
 - what holds of its values: `facts.py` (of host values in every admitted call), `magnitude.py`,
-  `inside.py`
+  `in_bounds.py`
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.analysis.copies import copy_runs
 from cvmgen.analysis.facts import Facts
-from cvmgen.analysis.inside import Inside
+from cvmgen.analysis.in_bounds import Inside
 from cvmgen.analysis.list_loops import selection
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen.analysis.greedy import Greedy, greedy
-from cvmgen.analysis.inside import Inside
+from cvmgen.analysis.in_bounds import Inside
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts

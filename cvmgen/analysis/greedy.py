@@ -14,7 +14,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, joined
 from cvmgen.ir.uses import assigned, carried, changed, names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.typing.settled import settled
+from cvmgen.typing.decided_tests import settled
 
 
 @dataclass(frozen=True, slots=True)

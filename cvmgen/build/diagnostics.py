@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from cvmgen.build.places import Blocks, read_blocks, spec_place
+from cvmgen.build.source_map import Blocks, read_blocks, spec_place
 
 SHOWN_LINES = 15
 

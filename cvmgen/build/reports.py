@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from cvmgen.build.places import Blocks, read_blocks, spec_formula
 from cvmgen.build.process import run
+from cvmgen.build.source_map import Blocks, read_blocks, spec_formula
 
 # A place in machine code: an instruction and, behind "<", the call that led there from a kernel.
 _CODE = re.compile(r"\{(0x[0-9a-f]+)(?:<(0x[0-9a-f]+))?\}")

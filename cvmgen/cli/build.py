@@ -38,7 +38,7 @@ from cvmgen.source import SpecWarning
 if TYPE_CHECKING:  # their modules need lark and sympy
     from cvmgen.cli.loops import Nest
     from cvmgen.driver import Texts
-    from cvmgen.schedule.book import Schedules
+    from cvmgen.schedule.schedules import Schedules
     from cvmgen.spec.formula import Operator
 
 SHOWN_CHANGES = 12
@@ -144,7 +144,7 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
 def reported(request: Request, progress: Progress) -> report.Report:
     """What the CUDA kernels of the requested operators became."""
     # Imported here, as in `generate`.
-    from cvmgen.schedule.book import read_schedules
+    from cvmgen.schedule.schedules import read_schedules
 
     schedules = read_schedules(request.spec)
     chosen = asked(request, progress)
@@ -154,7 +154,7 @@ def reported(request: Request, progress: Progress) -> report.Report:
 def looped(request: Request, progress: Progress) -> list[Nest]:
     """What the nests of the requested operators became in C."""
     from cvmgen.cli import loops
-    from cvmgen.schedule.book import read_schedules
+    from cvmgen.schedule.schedules import read_schedules
 
     schedules = read_schedules(request.spec)
     return loops.report(request.folder, asked(request, progress), schedules, progress)
@@ -249,7 +249,7 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
     progress.step("starting")
     # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
     from cvmgen import driver
-    from cvmgen.cli.ahead import made_ahead
+    from cvmgen.cli.precompute import made_ahead
     from cvmgen.cli.specs import (
         apply_all,
         checked_operators,
@@ -259,7 +259,7 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
         untested,
     )
     from cvmgen.cli.texts import remembered_texts
-    from cvmgen.schedule.book import read_schedules
+    from cvmgen.schedule.schedules import read_schedules
 
     operators = checked_operators(request.spec, progress, faults)
     schedules = read_schedules(request.spec)

@@ -11,10 +11,10 @@ from typing import Any
 from cvmgen.cli.exits import Exit
 from cvmgen.escape import json_text
 from cvmgen.schedule.actions import ACTIONS
-from cvmgen.schedule.book import Schedules, read_schedules
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
 from cvmgen.schedule.measures import MEASURES
+from cvmgen.schedule.schedules import Schedules, read_schedules
 
 WIDTH = 100
 WRITTEN = """\

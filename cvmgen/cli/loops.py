@@ -11,16 +11,16 @@ from pathlib import Path
 
 from cvmgen import driver
 from cvmgen.api.library import library_sources
-from cvmgen.build.places import spec_place
 from cvmgen.build.process import workers
 from cvmgen.build.progress import Progress
+from cvmgen.build.source_map import spec_place
 from cvmgen.build.vector_loops import InnerLoop, inner_loops
 from cvmgen.dtypes import CVM
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.book import Schedules
 from cvmgen.schedule.kernels import Kernel
+from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 

@@ -27,7 +27,7 @@ def build(
     `report`, also what the schedules, those of the spec folder, made of each step."""
     # Imported here: this needs lark, sympy and jinja2.
     from cvmgen.model.build import make_files, model_name
-    from cvmgen.schedule.book import read_schedules
+    from cvmgen.schedule.schedules import read_schedules
 
     chosen = name or model_name(symbol)
     place = folder or Path(chosen)

@@ -26,7 +26,7 @@ from cvmgen.paths import MANIFEST
 from cvmgen.spec.formula import Operator
 
 if TYPE_CHECKING:  # it needs lark, and an up-to-date build does not
-    from cvmgen.schedule.book import Schedules
+    from cvmgen.schedule.schedules import Schedules
 
 Asked = TypeVar("Asked")
 

@@ -20,7 +20,7 @@ from cvmgen.cli.specs import (
 from cvmgen.errors import Faults
 from cvmgen.escape import json_text
 from cvmgen.paths import schedules_folder, spec_folder
-from cvmgen.schedule.book import Schedules, read_schedules
+from cvmgen.schedule.schedules import Schedules, read_schedules
 from cvmgen.source import SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator

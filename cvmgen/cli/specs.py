@@ -17,7 +17,7 @@ from cvmgen.cli.stamp import PACKAGE
 from cvmgen.cli.synonyms import SYNONYMS, plain
 from cvmgen.errors import Faults, Strict
 from cvmgen.paths import formulas_folder
-from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning, did_you_mean, read_source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator

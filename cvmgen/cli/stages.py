@@ -10,7 +10,7 @@ from functools import partial
 from cvmgen import driver
 from cvmgen.cli.exits import UsageError
 from cvmgen.ir.text import program_text
-from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import did_you_mean
 from cvmgen.spec.formula import Operator
 

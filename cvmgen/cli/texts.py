@@ -12,7 +12,7 @@ from cvmgen.build.cache import content_key, get_or_build, is_stored
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
 from cvmgen.emit.interface import places
-from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
 

@@ -13,7 +13,7 @@ from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
 from cvmgen.emit.power_tables import power_tables
 from cvmgen.emit.render import render, support_file
-from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.types import MOST_ROWS
 

@@ -27,11 +27,11 @@ from cvmgen.emit.render import render, support_file
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.gpu.mapped import Mapped, of_call
 from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
+from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.typing import choices
 

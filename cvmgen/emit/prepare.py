@@ -12,8 +12,8 @@ from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_types import TypeChoice
 from cvmgen.emit.c_words import number_or_zero, take_word, word_text
 from cvmgen.emit.host_printer import HostPrinter
-from cvmgen.emit.needed import needed, reads
-from cvmgen.emit.places import Places
+from cvmgen.emit.live_names import needed, reads
+from cvmgen.emit.shape_slots import Places
 from cvmgen.escape import in_c_format
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types

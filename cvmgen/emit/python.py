@@ -12,7 +12,7 @@ from types import ModuleType
 from cvmgen import powers, reals, support, typed
 from cvmgen.analysis.plan import plan_fields
 from cvmgen.emit import interface
-from cvmgen.emit.needed import needed, reads
+from cvmgen.emit.live_names import needed, reads
 from cvmgen.emit.python_calls import Calls
 from cvmgen.emit.python_inputs import InputChecks
 from cvmgen.emit.python_printer import PythonPrinter, indent

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cvmgen.emit.places import Places
 from cvmgen.emit.python_printer import PythonPrinter, indent
 from cvmgen.emit.python_text import literal
+from cvmgen.emit.shape_slots import Places
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import identifier
 

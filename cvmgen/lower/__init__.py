@@ -10,14 +10,14 @@ for all targets:
   the nests
 - unfold (`unfold.py`): reductions become loops with an accumulator, bindings locals
 - guards (`guards.py`): conditions and locals move out to where they belong
-- ahead (`ahead.py`): reductions that do not depend on a loop stand in front of it; in CUDA the
-  outermost loops keep theirs
+- ahead (`invariant_reductions.py`): reductions that do not depend on a loop stand in front of it;
+  in CUDA the outermost loops keep theirs
 - peel (`peel.py`): C, CUDA: leading dimensions that are indexed one by one become loops of their
   own
 - split (`split.py`): C, CUDA: loops whose index is divided become two, where it is proved that
   they may
 - offsets (`offsets.py`): multi-indices become offsets, with strides that the host computes
-- eager (`eager.py`): C, CUDA: elements at the place of the loop are loaded before a choice
+- eager (`speculation.py`): C, CUDA: elements at the place of the loop are loaded before a choice
   between them
 - flatten (`flatten.py`): a box that every access walks whole is one flat loop
 - host_values (`host_values.py`): what nests need of lists is computed once a call

@@ -23,8 +23,8 @@ from cvmgen.lower.array_scope import (
     seen,
     tensor_itself,
 )
+from cvmgen.lower.common_subexpressions import certain
 from cvmgen.lower.lift import may_fail
-from cvmgen.lower.share import certain
 
 MOST_INLINED = 40
 FEW_NODES = 8

@@ -12,9 +12,9 @@ from cvmgen.ir.host import shape_name
 from cvmgen.ir.uses import bound_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.lower import positions
+from cvmgen.lower.common_subexpressions import share
+from cvmgen.lower.evaluation_counts import sure_names, sure_uses, uses
 from cvmgen.lower.selections import Place, used_lists, without_own
-from cvmgen.lower.share import share
-from cvmgen.lower.uses import sure_names, sure_uses, uses
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n

@@ -17,7 +17,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert, outputs, shape_name
 from cvmgen.ir.visit import rebuild
 from cvmgen.lower.affine import AffineLists, Walked, bound_names
-from cvmgen.lower.cuts import Slots, cut
+from cvmgen.lower.shape_parts import Slots, cut
 
 Node = TypeVar("Node", bound=i.Expr | i.Stmt)
 

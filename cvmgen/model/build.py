@@ -21,7 +21,7 @@ from cvmgen.model.fuse import fused
 from cvmgen.model.layouts import lay_out
 from cvmgen.model.program import Builder
 from cvmgen.paths import spec_folder
-from cvmgen.schedule.book import Schedules, packaged
+from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
 

@@ -10,7 +10,7 @@ from typing import Any
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.model.kernels import Kernel, Model
-from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.schedules import Schedules
 
 Index = tuple[tuple[i.Expr, bool], ...]
 

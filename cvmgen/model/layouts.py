@@ -25,8 +25,8 @@ from cvmgen.model.products import (
     total_range,
 )
 from cvmgen.model.storage import Placement, Storage, along_memory, ranges
-from cvmgen.schedule.book import Schedules
 from cvmgen.schedule.intrinsics import DOT4
+from cvmgen.schedule.schedules import Schedules
 from cvmgen.typing.ranges import Range
 
 Order = tuple[int, ...]

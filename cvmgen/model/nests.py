@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.analysis.facts import Facts
-from cvmgen.analysis.inside import Inside
+from cvmgen.analysis.in_bounds import Inside
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.visit import fresh, rebuild

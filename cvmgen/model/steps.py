@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cvmgen.emit.c_like import identifier
-from cvmgen.emit.c_shares import call_name, part_name
+from cvmgen.emit.c_outlined import call_name, part_name
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import read_tensors, stored_tensors
@@ -16,8 +16,8 @@ from cvmgen.model.layouts import Layouts, Tile
 from cvmgen.model.nests import Names, border, in_order, nest_of, span_of
 from cvmgen.model.storage import Storage, along_memory
 from cvmgen.model.tiles import Tiled
-from cvmgen.schedule.book import Schedules
 from cvmgen.schedule.legality import unsound
+from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import InModel, Subject
 
 

@@ -12,7 +12,7 @@ extensions).
 `stage` copies what windows read with its padding, in planes by the phase of the step
 (`schedule/staging.py`), `separate` combines their columns first, where `schedule/windows.py`
 proves that they may, in one row for several lines of results (`schedule/columns.py`), or in
-registers where small windows are two columns apart (`schedule/pairs.py`, `cvmgen_slides.h`);
+registers where small windows are two columns apart (`schedule/column_pairs.py`, `cvmgen_slides.h`);
 `abreast` and `turn` lay runs that are summed in their order side by side, so that several sums
 grow in vectors; `append` moves rows before it is known whether they pass, `overlap` by whole
 vectors, two at a time; `pieces` have one length, in which compilers keep vectors in registers;
@@ -32,6 +32,6 @@ Kernels with vector loops are compiled for several instruction sets where the co
 the loader chooses. A loop in threads is a function for a part of its iterations
 (`emit/c_parts.py`), which `cvmgen_threads.c` shares among threads of its own; its pointers are
 locals there, of which compilers do not see that they are `restrict`: hence CVMGEN_APART. Greatest
-real numbers become integers of the same order first (`typing/extremes.py`). For CUDA a schedule
-names a mapping and its numbers.
+real numbers become integers of the same order first (`typing/real_extremes.py`). For CUDA a
+schedule names a mapping (`gpu/`) and its numbers.
 """

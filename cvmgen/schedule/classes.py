@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from cvmgen.analysis import dependences, reductions
 from cvmgen.analysis.greedy import greedy
+from cvmgen.analysis.indirect import named_place
 from cvmgen.analysis.list_loops import selection
-from cvmgen.analysis.places import named_place
 from cvmgen.analysis.tiling import find_contraction
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, carried, names_in, read_tensors

@@ -11,9 +11,9 @@ from cvmgen.dtypes import INT8
 from cvmgen.ir import nodes as i
 from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.book import Schedules
 from cvmgen.schedule.gpu.mapped import Mapped
 from cvmgen.schedule.outline import OVERFLOW, Outliner, Part, part_fault
+from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
 from cvmgen.typing.choices import Variant, element_types, row_names, used_tensors, variants

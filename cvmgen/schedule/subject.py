@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from cvmgen.analysis.contraction import factor_sizes
 from cvmgen.analysis.entries import Kept
 from cvmgen.analysis.facts import Facts
-from cvmgen.analysis.inside import Inside
+from cvmgen.analysis.in_bounds import Inside
 from cvmgen.analysis.tiling import Tiling
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.typing.extremes import integer_extremes
+from cvmgen.typing.real_extremes import integer_extremes
 
 Roles = Mapping[str, tuple[str, ...]]
 """What schedules call the loops and accumulators of a nest, and the names that these have there."""

@@ -2,5 +2,5 @@
 
 `ranges.py` has the intervals, `typed_values.py` and `typed_calls.py` those of expressions,
 `typed_statements.py` what locals and elements are stored as; `types.py` does a nest, and
-`settled.py` takes out what its types decide.
+`decided_tests.py` takes out what its types decide.
 """

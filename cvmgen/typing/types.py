@@ -18,9 +18,9 @@ from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.visit import walk
 from cvmgen.source import SpecError
 from cvmgen.typing.accumulators import accumulated, counters
+from cvmgen.typing.decided_tests import settled
 from cvmgen.typing.modular import modular_accumulators
 from cvmgen.typing.ranges import Range
-from cvmgen.typing.settled import settled
 from cvmgen.typing.typed_statements import Typer
 
 

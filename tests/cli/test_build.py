@@ -23,7 +23,7 @@ from cvmgen.api.library import compiled, library_sources
 from cvmgen.emit import c_support, cuda, numpy, python
 from cvmgen.errors import BuildError, CvmgenError
 from cvmgen.ir.nodes import Program
-from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec import check
 from cvmgen.spec.declarations import OperatorDecl
 from cvmgen.spec.formula import Operator

@@ -9,7 +9,7 @@ import pytest
 
 from cvmgen import driver
 from cvmgen.cli import loops
-from cvmgen.schedule.book import packaged
+from cvmgen.schedule.schedules import packaged
 from cvmgen.spec.formula import Operator
 
 from .test_build import Build

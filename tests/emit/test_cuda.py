@@ -22,10 +22,10 @@ from cvmgen.emit import c_support, cuda
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
-from cvmgen.schedule.book import packaged
 from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.gpu.mapped import Task
 from cvmgen.schedule.gpu.threads import threads
+from cvmgen.schedule.schedules import packaged
 from tests.emit.cuda_texts import (
     NAMES,
     WARNINGS,

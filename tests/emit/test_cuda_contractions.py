@@ -15,8 +15,8 @@ from cvmgen.api.cuda_cpu_backend import PRELUDE, Order, State
 from cvmgen.build import compile_library, cuda_compiler, cuda_instructions
 from cvmgen.emit import cuda
 from cvmgen.errors import BuildError
-from cvmgen.schedule.book import packaged
 from cvmgen.schedule.gpu.choice import all_settings
+from cvmgen.schedule.schedules import packaged
 from tests.emit.cuda_texts import NAMES, classes, headers, text
 from tests.emit.on_cpu import OnCpu
 

@@ -24,7 +24,7 @@ from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library, sanitizer_environment, write_changed
 from cvmgen.errors import BuildError, InternalError, OperatorError
 from cvmgen.reference import Reference
-from cvmgen.schedule.book import Schedules, checked
+from cvmgen.schedule.schedules import Schedules, checked
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator

@@ -16,9 +16,9 @@ from random import Random
 from cvmgen import driver
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.actions import ACTIONS
-from cvmgen.schedule.book import checked
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.legality import applied
+from cvmgen.schedule.schedules import checked
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files

@@ -10,9 +10,9 @@ import pytest
 from cvmgen import driver
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference
-from cvmgen.schedule.book import checked
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
+from cvmgen.schedule.schedules import checked
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.schedules import parse_schedules

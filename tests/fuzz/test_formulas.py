@@ -26,7 +26,7 @@ from cvmgen.cli.specs import probe_alone
 from cvmgen.errors import Faults, RefusedError
 from cvmgen.reference import FormulaError, Reference
 from cvmgen.reference.failures import Budget, WorkLimit
-from cvmgen.schedule.book import packaged
+from cvmgen.schedule.schedules import packaged
 from cvmgen.source import Source, Span, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator

@@ -19,9 +19,9 @@ from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import make_files
 from cvmgen.schedule.actions import ACTIONS
-from cvmgen.schedule.book import Schedules, checked
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.measures import MEASURES
+from cvmgen.schedule.schedules import Schedules, checked
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.schedules import parse_schedules
 from tests.fuzz import seeds

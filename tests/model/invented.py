@@ -14,7 +14,7 @@ from cvmgen.graph.operators import Operators, operands
 from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
 from cvmgen.paths import spec_folder
-from cvmgen.schedule.book import Schedules, checked
+from cvmgen.schedule.schedules import Schedules, checked
 from cvmgen.source import Source
 from cvmgen.spec.schedules import parse_schedules
 

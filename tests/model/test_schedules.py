@@ -14,7 +14,7 @@ from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import make_files
 from cvmgen.model.emit import Files
-from cvmgen.schedule.book import Schedules, checked
+from cvmgen.schedule.schedules import Schedules, checked
 from cvmgen.source import Source, SpecError
 from cvmgen.spec.schedules import parse_schedules
 from tests.conformance.calls import Conformance

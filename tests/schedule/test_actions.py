@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.schedule.test_book import story
+from tests.schedule.test_schedules import story
 
 ADD = "input X : cvm[M, N]\noutput Y : cvm[M, N] precision 32\nY[i, j] = X[i, j] + 1"
 TOTAL = "input X : cvm[M, N]\noutput Y : cvm[N] precision 32\nY[i] = sum[j < M](X[j, i])"

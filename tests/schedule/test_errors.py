@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cvmgen.driver import C, emitted, lower
-from cvmgen.schedule.book import checked
+from cvmgen.schedule.schedules import checked
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.schedules import parse_schedules

@@ -11,7 +11,7 @@ import pytest
 
 import cvmgen
 from cvmgen.reference import Reference, Tensor
-from cvmgen.schedule.book import packaged
+from cvmgen.schedule.schedules import packaged
 
 DOT4 = packaged().intrinsics["dot4"]
 COLUMNS, DEPTH = DOT4.packed["C"], DOT4.packed["K"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.driver import emitted
-from cvmgen.schedule.book import Schedules, checked
+from cvmgen.schedule.schedules import Schedules, checked
 from cvmgen.source import Source, SpecError
 from cvmgen.spec.schedules import parse_schedules
 from tests.specs import operator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.driver import stage_text
-from tests.schedule.test_book import story
+from tests.schedule.test_schedules import story
 from tests.specs import operator
 
 POOL = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.analysis.places import named_place
+from cvmgen.analysis.indirect import named_place
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import read_tensors, stored_tensors

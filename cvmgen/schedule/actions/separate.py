@@ -9,9 +9,9 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.actions.hoist import simple
+from cvmgen.schedule.column_pairs import Pairs
 from cvmgen.schedule.columns import COLUMN, NEAR, Columns, Names
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.pairs import Pairs
 from cvmgen.schedule.subject import Subject
 from cvmgen.schedule.windows import Windows, find_windows, plus, times
 

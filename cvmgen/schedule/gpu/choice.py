@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from cvmgen.ir.uniform import thread_fault
 from cvmgen.ir.verify import kernel_fault
-from cvmgen.schedule.book import Schedules, packaged
 from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.blocks import blocks
 from cvmgen.schedule.gpu.mapped import Mapped, Otherwise, Task
@@ -19,6 +18,7 @@ from cvmgen.schedule.gpu.tensor_tiles import tensor_tiles
 from cvmgen.schedule.gpu.threads import threads
 from cvmgen.schedule.gpu.vectors import vectors
 from cvmgen.schedule.kernels import Kernel, Kernels
+from cvmgen.schedule.schedules import Schedules, packaged
 
 # By what schedules call them; each gives None for a nest that is not of its shape.
 MAPPINGS: dict[str, Callable[[Task, Otherwise], Mapped | None]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.build.places import spec_formula, spec_place
+from cvmgen.build.source_map import spec_formula, spec_place
 
 TEXT = """\
 /* cvm.a: what it does, as in line 7.

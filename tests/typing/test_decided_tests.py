@@ -8,7 +8,7 @@ from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.text import block_lines
-from cvmgen.typing.settled import settled
+from cvmgen.typing.decided_tests import settled
 from cvmgen.typing.types import type_nest
 from tests.specs import operator
 

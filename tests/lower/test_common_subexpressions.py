@@ -5,7 +5,7 @@ import pytest
 from cvmgen.driver import COMMON, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines, text
-from cvmgen.lower.share import share
+from cvmgen.lower.common_subexpressions import share
 from tests.specs import operator
 
 VECTOR = "input X : cvm[N]\noutput Y : cvm[N] precision 32\n"

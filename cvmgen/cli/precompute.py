@@ -15,7 +15,7 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.specs import is_proved, is_tried, probe_alone
 from cvmgen.cli.texts import are_remembered
 from cvmgen.driver import Texts
-from cvmgen.schedule.book import Schedules
+from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
 
 

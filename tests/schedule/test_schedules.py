@@ -11,9 +11,9 @@ from cvmgen.cli.specs import apply_all
 from cvmgen.driver import C, emitted, lower, stage_text
 from cvmgen.errors import Strict
 from cvmgen.paths import spec_folder
-from cvmgen.schedule.book import Schedules, checked, packaged, read_schedules
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
+from cvmgen.schedule.schedules import Schedules, checked, packaged, read_schedules
 from cvmgen.source import Source
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
