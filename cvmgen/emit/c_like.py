@@ -29,6 +29,8 @@ MACHINE_TYPES = {
     "bool": "bool",
     "int": "int64_t",
     "list": "cvmgen_list",
+    "element_t": "element_t",  # type parameters
+    "result_t": "result_t",
     "totals": "int32_t *const",
     "vector": "auto",
     "auto": "auto",

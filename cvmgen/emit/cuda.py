@@ -6,7 +6,7 @@ checks and infers as the C target does, chooses a kernel of each nest for the ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as Names
 from dataclasses import replace
 from functools import cached_property
@@ -20,7 +20,7 @@ from cvmgen.emit.c_like import comment, identifier, indent, quoted
 from cvmgen.emit.c_nests import overflow_parameter
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_text import chosen, file_header, type_tests, wrapped, wrapped_list
-from cvmgen.emit.cuda_frame import Frame
+from cvmgen.emit.cuda_frame import Frame, Given, template
 from cvmgen.emit.cuda_kernels import headers_of
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render, support_file
@@ -29,7 +29,8 @@ from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.choice import all_settings
-from cvmgen.schedule.gpu.mapped import Mapped, of_call
+from cvmgen.schedule.gpu.generic import SOURCE, generic
+from cvmgen.schedule.gpu.mapped import Function, Mapped, of_call
 from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.formula import Input, Operator
@@ -238,9 +239,36 @@ class CudaEmitter(c.CEmitter):
         for number, nest in enumerate(self.program.nests):
             if self.value_fields(number):
                 found.append(self.values(number, nest))
-            for kernel in self.kernels.of(number):
-                frame = self.frame(kernel)
-                found += [frame.kernel(each) for each in mapped(kernel).functions]
+            found += self.nest_functions(self.kernels.of(number))
+        return found
+
+    def nest_functions(self, kernels: Sequence[Kernel]) -> list[str]:
+        """The functions that the kernels of a nest become; those that differ in element types alone
+        are one for all of them, which a kernel for each choice of types calls."""
+        names = {tuple(function.name for function in mapped(each).functions) for each in kernels}
+        if len(names) > 1:
+            return [text for each in kernels for text in self.nest_functions([each])]
+        columns = zip(*(mapped(each).functions for each in kernels), strict=True)
+        return [text for functions in columns for text in self.column([*kernels], [*functions])]
+
+    def column(self, kernels: Sequence[Kernel], functions: Sequence[Function]) -> list[str]:
+        """A function of kernels: once for all, once for those that read the same types, or one for
+        each."""
+        frames = [self.frame(each) for each in kernels]
+        made = generic(kernels, functions)
+        name, source = nest_name(self.program, kernels[0].number), kernels[0].variant.source
+        if made is not None and SOURCE not in made.types and source is not None:
+            name = f"{name}_{source.name}"
+        if made is not None and (text := template(frames, made, name)):
+            return text
+        found: list[str] = []
+        sources = {each.variant.source: None for each in kernels}
+        for source in sources:
+            own = [at for at, each in enumerate(kernels) if each.variant.source == source]
+            if 1 < len(own) < len(kernels):
+                found += self.column([kernels[at] for at in own], [functions[at] for at in own])
+            else:
+                found += (frames[at].kernel(functions[at]) for at in own)
         return found
 
     def kernel_name(self, kernel: Kernel) -> str:
@@ -278,13 +306,17 @@ class CudaEmitter(c.CEmitter):
 
     def framed(self, kernel: Kernel, nest: i.Nest, body: i.Block) -> Frame:
         number, dtypes = kernel.number, kernel.subject.dtypes
-        parameters = self.tensor_parameters(nest, dtypes) + overflow_parameter(body)
+        parameters = [
+            Given(kind.removeprefix("const "), name, kind.startswith("const "))
+            for name, kind in self.tensor_types(nest, dtypes)
+        ]
+        parameters += [Given("int64_t", "overflow", None)] if overflow_parameter(body) else []
         arguments = [self.operand(each, nest, dtypes) for each in self.tensors(nest)]
         if overflow_parameter(body):
             at = self.word(nest.tensor)
             arguments.append(f"overflow + {at}" if at else "overflow")
         if self.value_fields(number):
-            parameters.insert(0, f"const __grid_constant__ {self.values_name(number)} values")
+            parameters.insert(0, Given(self.values_name(number), "values", None, whole=True))
             arguments.insert(0, "values")
         return Frame(
             self.program,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from cvmgen.analysis.plan import Field
 from cvmgen.emit.c_like import MACHINE_TYPES, identifier, indent
-from cvmgen.emit.c_text import signature, wrapped
+from cvmgen.emit.c_text import signature, wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Launched, LaunchPrinter, called
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.schedule.gpu.generic import DifferentError, Generic, unified
 from cvmgen.schedule.gpu.mapped import Function, Parameter
 
 BOUNDS = {
@@ -23,13 +24,42 @@ BOUNDS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A parameter of a kernel: elements that nothing else points to, some memory (`constant` is
+    None), or a `whole` structure."""
+
+    kind: str
+    name: str
+    constant: bool | None
+    whole: bool = False
+
+    def declared(self, *, inlined: bool = False) -> str:
+        """Its declaration; a function that is inlined has structures by reference."""
+        if self.whole:
+            return f"const {self.kind} &{self.name}" if inlined else grid_constant(self)
+        if self.constant is None:
+            return f"{self.kind} *{self.name}"
+        return (
+            f"{'const ' if self.constant else ''}{self.kind} *__restrict__ {identifier(self.name)}"
+        )
+
+    @property
+    def argument(self) -> str:
+        return self.name if self.whole or self.constant is None else identifier(self.name)
+
+
+def grid_constant(given: Given) -> str:
+    return f"const __grid_constant__ {given.kind} {given.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """What the kernels of a nest share, for one choice of element types."""
 
     program: i.Program
     name: str  # with which those of its functions begin
     body: i.Block  # typed, before it is mapped
-    parameters: Sequence[str]
+    parameters: Sequence[Given]
     arguments: Sequence[str]  # of a launch, for the parameters
     opening: Sequence[str]  # of a kernel, below locals for what it reads of a call: the formula
     fields: Callable[[tuple[object, ...]], list[Field]]  # what IR reads of a call
@@ -40,25 +70,40 @@ class Frame:
         """That of a kernel."""
         return self.part(function.body) if function.own else self
 
+    def given(self, function: Function) -> list[Given]:
+        """The parameters of a kernel."""
+        own = self.of(function).parameters
+        return [*map(extra, function.leading), *own, *map(extra, function.parameters)]
+
+    def head(self, function: Function) -> list[str]:
+        """The head of a kernel."""
+        powers = "power_f64" in called(function.body) and not function.bounds
+        bounds = BOUNDS["powers" if powers else function.bounds]
+        start = f'extern "C" __global__ void __launch_bounds__({bounds})'
+        parameters = [each.declared() for each in self.given(function)]
+        return [start, *signature(f"{self.name}{function.name}(", parameters)]
+
     def kernel(self, function: Function) -> str:
         """The text of a kernel."""
+        return "\n".join([*self.head(function), *self.lines(function), "}"])
+
+    def lines(self, function: Function) -> list[str]:
+        """The statements of a kernel."""
         frame = self.of(function)
-        extra = (*function.leading, *function.parameters)
-        parameters = [*map(declared, function.leading), *frame.parameters]
-        parameters += map(declared, function.parameters)
-        of_nest = names_in(self.body) | assigned(self.body)
-        made = ({each.name for each in extra} | assigned(function.body)) - of_nest
+        others = {each.name for each in (*function.leading, *function.parameters)}
+        made = (others | assigned(function.body)) - (names_in(self.body) | assigned(self.body))
         printer = CudaKernelPrinter(self.program, function.body, made)
         fields = self.fields(function.body)
         opening = unpacked(fields, function.short)
         if not fields and "values" in frame.arguments:  # another kernel of the nest reads them
             opening = ["(void)values;"]
-        lines = [*opening, *frame.opening, *printer.block(function.body)]
-        powers = "power_f64" in called(function.body) and not function.bounds
-        bounds = BOUNDS["powers" if powers else function.bounds]
-        start = f'extern "C" __global__ void __launch_bounds__({bounds})'
-        head = signature(f"{self.name}{function.name}(", parameters)
-        return "\n".join([start, *head, *wrap_c(indent(lines)), "}"])
+        return wrap_c(indent([*opening, *frame.opening, *printer.block(function.body)]))
+
+    def entry(self, function: Function, name: str) -> str:
+        """A kernel that only calls a function for its element types."""
+        arguments = [each.argument for each in self.given(function)]
+        call = indent(wrapped_list(f"{name}(", arguments, ");", 92))
+        return "\n".join([*self.head(function), *call, "}"])
 
     def host(self, functions: Sequence[Function], statements: i.Block, width: int) -> list[str]:
         """Statements of the host around launches of kernels, in lines of so many columns."""
@@ -83,10 +128,30 @@ def unpacked(fields: Iterable[Field], short: Container[str]) -> list[str]:
     return [*lines, *(f"const cvmgen_list &{name} = values.{name};" for name in lists)]
 
 
-def declared(parameter: Parameter) -> str:
+def extra(parameter: Parameter) -> Given:
     """A parameter of a kernel besides those of its nest."""
     kind = MACHINE_TYPES[parameter.type]
     if parameter.elements:
-        constant = "" if parameter.written else "const "
-        return f"{constant}{kind} *__restrict__ {parameter.name}"
-    return f"const __grid_constant__ {kind} {parameter.name}"
+        return Given(kind, parameter.name, not parameter.written)
+    return Given(kind, parameter.name, None, whole=True)
+
+
+def template(frames: Sequence[Frame], made: Generic, nest: str) -> list[str]:
+    """A function for several element types, and the kernels that call it for theirs; nothing where
+    these are given other things."""
+    columns = {tuple(MACHINE_TYPES[each] for each in kinds): n for n, kinds in made.types.items()}
+    try:
+        given = unified([frame.given(made.function) for frame in frames], columns)
+    except DifferentError:
+        return []
+    name = f"{nest}{made.function.name}_body"
+    parameters = [each.declared(inlined=True) for each in given]
+    head = [
+        f"template <{', '.join(f'typename {each}' for each in made.types)}>",
+        *signature(f"static __device__ __forceinline__ void {name}(", parameters),
+    ]
+    found = ["\n".join([*head, *frames[0].lines(made.function), "}"])]
+    for at, frame in enumerate(frames):
+        kinds = ", ".join(MACHINE_TYPES[each[at]] for each in made.types.values())
+        found.append(frame.entry(made.function, f"{name}<{kinds}>"))
+    return found

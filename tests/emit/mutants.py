@@ -151,7 +151,7 @@ MUTANTS = (
         "cvm/transpose.cu",
         "d_start + d * d_step",
         "d_start + d",
-        "cvm_transpose_Y_int8_int8",
+        "transpose_Y_int8_body",
     ),
     Mutant(
         "an index that may be one too great",
@@ -160,7 +160,7 @@ MUTANTS = (
         "cvm/take.cu",
         "n_size - 1",
         "n_size",
-        "cvm_take_Y_0_int8_int8",
+        "take_Y_0_int8_body",
     ),
     Mutant(
         "a shift by one more",
@@ -188,7 +188,7 @@ MUTANTS = (
         SUM,
         "uint32_t total = 0;",
         "uint32_t total;",
-        "cvm_sum_Y_0_int8_int32",
+        "sum_Y_0_body",
     ),
     Mutant(
         "the least for the greatest",
@@ -254,7 +254,7 @@ MUTANTS = (
         POOL,
         "largest = INT32_MIN;",
         "largest = 0;",
-        "cvm_max_pool2d_Y_int8_int8",
+        "max_pool2d_Y_body",
     ),
     Mutant(
         "the box is read before it is there",
@@ -263,7 +263,7 @@ MUTANTS = (
         POOL,
         "        __syncthreads();\n",
         "",
-        "cvm_max_pool2d_Y_int8_int8",
+        "max_pool2d_Y_body",
     ),
     Mutant(
         "the box is written while it is read",
@@ -272,7 +272,7 @@ MUTANTS = (
         POOL,
         "__syncthreads(); /* the next tile writes the box anew */",
         "",
-        "cvm_max_pool2d_Y_int8_int8",
+        "max_pool2d_Y_body",
     ),
     Mutant(
         "a box without its last row",
@@ -281,7 +281,7 @@ MUTANTS = (
         POOL,
         "* SH + PSH, H)",
         "* SH + PSH - 1, H)",
-        "cvm_max_pool2d_Y_int8_int8",
+        "max_pool2d_Y_body",
     ),
     Mutant(
         "half of the shared memory",
@@ -298,7 +298,7 @@ MUTANTS = (
         CONV,
         "0 <= w && w < XW",
         "w < XW",
-        "cvm_conv2d_Y_int8_int32",
+        "conv2d_Y_body",
     ),
     # -------------------------------------------------------------- contractions
     Mutant(
@@ -362,9 +362,9 @@ MUTANTS = (
         "cvm.dense",
         "forward",
         DENSE,
-        "(int32_t)(total",
+        "(result_t)(total",
         "(int16_t)(total",
-        "cvm_dense_Y_int8_int32",
+        "dense_Y_body",
     ),
     Mutant(
         "a product that is not widened",
@@ -373,7 +373,7 @@ MUTANTS = (
         DENSE,
         "(uint32_t)X[i * K + k] * (uint32_t)W[j * K + k]",
         "(uint32_t)(X[i * K + k] * W[j * K + k])",
-        "cvm_dense_Y_int32_int32_direct",
+        "dense_Y_direct_body",
     ),
     Mutant(
         "a copy that no device has",
@@ -440,7 +440,7 @@ MUTANTS = (
         VALID,
         "if (threadIdx.x == 0) V_length",
         "V_length",
-        "cvm_get_valid_count_V_int8",
+        "get_valid_count_V_body",
     ),
     Mutant(
         "runs are merged before they are sorted",

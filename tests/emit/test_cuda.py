@@ -121,18 +121,29 @@ def test_a_loop_that_does_not_begin_at_zero() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kernel_says_where_it_comes_from(name: str) -> None:
-    kernels = text(name).split('extern "C" __global__ ')[1:]
-    emitter = cuda.CudaEmitter(kernels_of(name))
-    nests = [each.nest for each in emitter.kernels.kernels for _ in cuda.mapped(each).functions]
-    for kernel, nest in zip(kernels, nests, strict=True):
-        assert f" /* {emitter.program.quoted(nest)} */ " in " ".join(kernel.split())
+    """Or calls a function for several element types, which does."""
+    found = kernels_of(name)
+    quoted = {found.program.quoted(each.nest): 0 for each in found.kernels}
+    for part in re.split(r'^(?=extern "C" __global__|template <)', text(name), flags=re.M)[1:]:
+        own = [each for each in quoted if f" /* {each} */ " in " ".join(part.split())]
+        assert len(own) == 1 or "_body<" in part
+        quoted |= dict.fromkeys(own, 1)
+    assert all(quoted.values())
+
+
+def test_kernels_that_differ_in_types_alone_are_one_function() -> None:
+    convolution = text("cvm.conv2d")
+    assert convolution.count("template <typename element_t, typename result_t>") == 3
+    assert convolution.count('extern "C" __global__ ') == 12
+    assert "conv2d_Y_body<int8_t, int32_t>(values, X, W, B, Y);" in convolution
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kernel_has_a_class(name: str) -> None:
     heads = text(name).split('extern "C" __global__ ')[1:]
     names = [re.match(r"void __launch_bounds__\([^)]*\)\s+(\w+)\(", head) for head in heads]
-    assert [found and found[1] for found in names] == list(classes(name))
+    assert {found and found[1] for found in names} == set(classes(name))
+    assert len(names) == len(classes(name))
 
 
 # By the class that recognisers find: the kernels that a nest may get. A mapping may decline what is

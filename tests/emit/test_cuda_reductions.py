@@ -193,6 +193,6 @@ def test_a_kernel_reads_as_written() -> None:
         "        for (int64_t k = share.column; k < K; k += share.columns)",
         "            total += (uint32_t)X[i * K + k];",
         "        total = cvmgen_combine<cvmgen_plus>(team, total);",
-        "        if (cvmgen_stores(team)) Y[i] = (int8_t)total;",
+        "        if (cvmgen_stores(team)) Y[i] = (result_t)total;",
         "    }",
     ]

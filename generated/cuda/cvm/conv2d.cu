@@ -35,10 +35,12 @@ struct conv2d_Y_values {
     int64_t N, C, XH, XW, OC, IC, KH, KW, PH, PW, SH, SW, DH, DW, OPG, YH, YW;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
-                       const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                       const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void conv2d_Y_body(const conv2d_Y_values &values,
+                                                     const element_t *__restrict__ X,
+                                                     const element_t *__restrict__ W,
+                                                     const int32_t *__restrict__ B,
+                                                     result_t *__restrict__ Y) {
     const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
     const int32_t XW = (int32_t)values.XW, OC = (int32_t)values.OC, IC = (int32_t)values.IC;
     const int32_t KH = (int32_t)values.KH, KW = (int32_t)values.KW, PH = (int32_t)values.PH;
@@ -61,7 +63,7 @@ cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
             const int32_t x = column % YW;
             const int32_t y = column / YW % YH;
             const int32_t n = column / YW / YH;
-            return [=](const cvmgen_place<3> &place) -> int8_t {
+            return [=](const cvmgen_place<3> &place) -> element_t {
                 const int32_t ic = place[0];
                 const int32_t ki = place[1];
                 const int32_t kj = place[2];
@@ -78,10 +80,108 @@ cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
             const int32_t n = column / YW / YH;
             return [=](int32_t oc_inner, uint32_t total) {
                 const int32_t oc = oc_outer * OPG + oc_inner;
-                Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
+                Y[((n * OC + oc) * YH + y) * YW + x] = (result_t)(total
                     + (uint32_t)(B != NULL ? B[oc] : 0));
             };
         });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
+cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
+                       const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                       const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    conv2d_Y_body<int8_t, int8_t>(values, X, W, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
+cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
+                        const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                        const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    conv2d_Y_body<int8_t, int32_t>(values, X, W, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
+cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
+                        const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                        const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    conv2d_Y_body<int32_t, int8_t>(values, X, W, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
+cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
+                         const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                         const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    conv2d_Y_body<int32_t, int32_t>(values, X, W, B, Y);
+}
+
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void conv2d_Y_direct_body(const conv2d_Y_values &values,
+                                                            const element_t *__restrict__ X,
+                                                            const element_t *__restrict__ W,
+                                                            const int32_t *__restrict__ B,
+                                                            result_t *__restrict__ Y,
+                                                            const cvmgen_tiling &tiling) {
+    const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
+    const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
+    const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
+    const int64_t OPG = values.OPG, YH = values.YH, YW = values.YW;
+    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
+       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
+       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    CVMGEN_DYNAMIC_SHARED(shared);
+    element_t *const X_box = (element_t *)shared;
+    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
+        int32_t rest = tile;
+        const int32_t x_first = rest % tiling.along[2] * tiling.results[2];
+        rest /= tiling.along[2];
+        const int32_t y_first = rest % tiling.along[1] * tiling.results[1];
+        rest /= tiling.along[1];
+        const int64_t oc = rest % (int32_t)OC;
+        rest /= (int32_t)OC;
+        const int64_t n = rest;
+        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[1]);
+        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[2]);
+        const int32_t ic_count = (int32_t)IC;
+        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
+                                                      (y_count - 1) * SH + (KH - 1) * DH + 1,
+                                                      XH);
+        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
+                                                      (x_count - 1) * SW + (KW - 1) * DW + 1,
+                                                      XW);
+        for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
+            at += blockDim.x) {
+            const int64_t ic = at / x_box.length / y_box.length;
+            const int64_t h = y_box.first + at / x_box.length % y_box.length;
+            const int64_t w = x_box.first + at % x_box.length;
+            X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
+        }
+        __syncthreads();
+        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
+            const int32_t y_own = at / x_count;
+            const int32_t x_own = at % x_count;
+            const int64_t y = y_first + y_own;
+            const int64_t x = x_first + x_own;
+            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
+            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
+            uint32_t total = 0;
+            for (int32_t ic = 0; ic < (int32_t)IC; ++ic) {
+                for (int32_t ki = 0; ki < (int32_t)KH; ++ki) {
+                    const int32_t h = y_start + ki * (int32_t)DH;
+                    if (0 <= h && h < y_box.length) {
+                        for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
+                            const int32_t w = x_start + kj * (int32_t)DW;
+                            if (0 <= w && w < x_box.length)
+                                total += (uint32_t)X_box[(ic * y_box.length + h) * x_box.length
+                                    + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                        }
+                    }
+                }
+            }
+            Y[((n * OC + oc) * YH + y) * YW + x] = (result_t)(total
+                + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+        __syncthreads(); /* the next tile writes the box anew */
     }
 }
 
@@ -90,156 +190,7 @@ cvm_conv2d_Y_int8_int8_direct(const __grid_constant__ conv2d_Y_values values,
                               const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                               const int32_t *__restrict__ B, int8_t *__restrict__ Y,
                               const __grid_constant__ cvmgen_tiling tiling) {
-    const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
-    const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
-    const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
-    const int64_t OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_DYNAMIC_SHARED(shared);
-    int8_t *const X_box = (int8_t *)shared;
-    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
-        int32_t rest = tile;
-        const int32_t x_first = rest % tiling.along[2] * tiling.results[2];
-        rest /= tiling.along[2];
-        const int32_t y_first = rest % tiling.along[1] * tiling.results[1];
-        rest /= tiling.along[1];
-        const int64_t oc = rest % (int32_t)OC;
-        rest /= (int32_t)OC;
-        const int64_t n = rest;
-        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[1]);
-        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[2]);
-        const int32_t ic_count = (int32_t)IC;
-        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
-                                                      (y_count - 1) * SH + (KH - 1) * DH + 1,
-                                                      XH);
-        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
-                                                      (x_count - 1) * SW + (KW - 1) * DW + 1,
-                                                      XW);
-        for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
-            at += blockDim.x) {
-            const int64_t ic = at / x_box.length / y_box.length;
-            const int64_t h = y_box.first + at / x_box.length % y_box.length;
-            const int64_t w = x_box.first + at % x_box.length;
-            X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
-        }
-        __syncthreads();
-        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count;
-            const int32_t x_own = at % x_count;
-            const int64_t y = y_first + y_own;
-            const int64_t x = x_first + x_own;
-            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
-            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
-            uint32_t total = 0;
-            for (int32_t ic = 0; ic < (int32_t)IC; ++ic) {
-                for (int32_t ki = 0; ki < (int32_t)KH; ++ki) {
-                    const int32_t h = y_start + ki * (int32_t)DH;
-                    if (0 <= h && h < y_box.length) {
-                        for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
-                            const int32_t w = x_start + kj * (int32_t)DW;
-                            if (0 <= w && w < x_box.length)
-                                total += (uint32_t)(X_box[(ic * y_box.length + h) * x_box.length
-                                    + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        __syncthreads(); /* the next tile writes the box anew */
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int8_int8_direct_plain(const __grid_constant__ conv2d_Y_values values,
-                                    const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                                    const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
-    const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
-    const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
-    const int64_t DW = values.DW, OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t elements = N * OC * YH * YW;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t x = rest % YW;
-        rest /= YW;
-        const int64_t y = rest % YH;
-        rest /= YH;
-        const int64_t oc = rest % OC;
-        rest /= OC;
-        const int64_t n = rest;
-        uint32_t total = 0;
-        for (int64_t ic = 0; ic < IC; ++ic) {
-            for (int64_t ki = 0; ki < KH; ++ki) {
-                const int64_t h = y * SH - PH + ki * DH;
-                if (0 <= h && h < XH) {
-                    for (int64_t kj = 0; kj < KW; ++kj) {
-                        const int64_t w = x * SW - PW + kj * DW;
-                        if (0 <= w && w < XW)
-                            total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW
-                                + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                    }
-                }
-            }
-        }
-        Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
-                        const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                        const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
-    const int32_t XW = (int32_t)values.XW, OC = (int32_t)values.OC, IC = (int32_t)values.IC;
-    const int32_t KH = (int32_t)values.KH, KW = (int32_t)values.KW, PH = (int32_t)values.PH;
-    const int32_t PW = (int32_t)values.PW, SH = (int32_t)values.SH, SW = (int32_t)values.SW;
-    const int32_t DH = (int32_t)values.DH, DW = (int32_t)values.DW, OPG = (int32_t)values.OPG;
-    const int32_t YH = (int32_t)values.YH, YW = (int32_t)values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const cvmgen_contraction whole = {OC / OPG, OPG, N * YH * YW, IC * KH * KW};
-    CVMGEN_DYNAMIC_SHARED(memory);
-    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
-        const cvmgen_tile tile(whole, at);
-        const int32_t oc_outer = tile.batch;
-        const auto a = cvmgen_rows_of(W, [=](int32_t oc_inner) {
-            const int32_t oc = oc_outer * OPG + oc_inner;
-            return oc * IC * KH * KW;
-        });
-        const auto b = cvmgen_elements_of(cvmgen_place<3>{{IC, KH, KW}, {}}, [=](int32_t column) {
-            const int32_t x = column % YW;
-            const int32_t y = column / YW % YH;
-            const int32_t n = column / YW / YH;
-            return [=](const cvmgen_place<3> &place) -> int8_t {
-                const int32_t ic = place[0];
-                const int32_t ki = place[1];
-                const int32_t kj = place[2];
-                const int32_t h = y * SH - PH + ki * DH;
-                if (!(0 <= h && h < XH)) return 0;
-                const int32_t w = x * SW - PW + kj * DW;
-                if (!(0 <= w && w < XW)) return 0;
-                return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
-            };
-        });
-        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t column) {
-            const int32_t x = column % YW;
-            const int32_t y = column / YW % YH;
-            const int32_t n = column / YW / YH;
-            return [=](int32_t oc_inner, uint32_t total) {
-                const int32_t oc = oc_outer * OPG + oc_inner;
-                Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-            };
-        });
-    }
+    conv2d_Y_direct_body<int8_t, int8_t>(values, X, W, B, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -247,156 +198,7 @@ cvm_conv2d_Y_int8_int32_direct(const __grid_constant__ conv2d_Y_values values,
                                const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                                const int32_t *__restrict__ B, int32_t *__restrict__ Y,
                                const __grid_constant__ cvmgen_tiling tiling) {
-    const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
-    const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
-    const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
-    const int64_t OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_DYNAMIC_SHARED(shared);
-    int8_t *const X_box = (int8_t *)shared;
-    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
-        int32_t rest = tile;
-        const int32_t x_first = rest % tiling.along[2] * tiling.results[2];
-        rest /= tiling.along[2];
-        const int32_t y_first = rest % tiling.along[1] * tiling.results[1];
-        rest /= tiling.along[1];
-        const int64_t oc = rest % (int32_t)OC;
-        rest /= (int32_t)OC;
-        const int64_t n = rest;
-        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[1]);
-        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[2]);
-        const int32_t ic_count = (int32_t)IC;
-        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
-                                                      (y_count - 1) * SH + (KH - 1) * DH + 1,
-                                                      XH);
-        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
-                                                      (x_count - 1) * SW + (KW - 1) * DW + 1,
-                                                      XW);
-        for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
-            at += blockDim.x) {
-            const int64_t ic = at / x_box.length / y_box.length;
-            const int64_t h = y_box.first + at / x_box.length % y_box.length;
-            const int64_t w = x_box.first + at % x_box.length;
-            X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
-        }
-        __syncthreads();
-        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count;
-            const int32_t x_own = at % x_count;
-            const int64_t y = y_first + y_own;
-            const int64_t x = x_first + x_own;
-            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
-            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
-            uint32_t total = 0;
-            for (int32_t ic = 0; ic < (int32_t)IC; ++ic) {
-                for (int32_t ki = 0; ki < (int32_t)KH; ++ki) {
-                    const int32_t h = y_start + ki * (int32_t)DH;
-                    if (0 <= h && h < y_box.length) {
-                        for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
-                            const int32_t w = x_start + kj * (int32_t)DW;
-                            if (0 <= w && w < x_box.length)
-                                total += (uint32_t)(X_box[(ic * y_box.length + h) * x_box.length
-                                    + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        __syncthreads(); /* the next tile writes the box anew */
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int8_int32_direct_plain(const __grid_constant__ conv2d_Y_values values,
-                                     const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                                     const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
-    const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
-    const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
-    const int64_t DW = values.DW, OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t elements = N * OC * YH * YW;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t x = rest % YW;
-        rest /= YW;
-        const int64_t y = rest % YH;
-        rest /= YH;
-        const int64_t oc = rest % OC;
-        rest /= OC;
-        const int64_t n = rest;
-        uint32_t total = 0;
-        for (int64_t ic = 0; ic < IC; ++ic) {
-            for (int64_t ki = 0; ki < KH; ++ki) {
-                const int64_t h = y * SH - PH + ki * DH;
-                if (0 <= h && h < XH) {
-                    for (int64_t kj = 0; kj < KW; ++kj) {
-                        const int64_t w = x * SW - PW + kj * DW;
-                        if (0 <= w && w < XW)
-                            total += (uint32_t)(X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW
-                                + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                    }
-                }
-            }
-        }
-        Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
-                        const int32_t *__restrict__ X, const int32_t *__restrict__ W,
-                        const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
-    const int32_t XW = (int32_t)values.XW, OC = (int32_t)values.OC, IC = (int32_t)values.IC;
-    const int32_t KH = (int32_t)values.KH, KW = (int32_t)values.KW, PH = (int32_t)values.PH;
-    const int32_t PW = (int32_t)values.PW, SH = (int32_t)values.SH, SW = (int32_t)values.SW;
-    const int32_t DH = (int32_t)values.DH, DW = (int32_t)values.DW, OPG = (int32_t)values.OPG;
-    const int32_t YH = (int32_t)values.YH, YW = (int32_t)values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const cvmgen_contraction whole = {OC / OPG, OPG, N * YH * YW, IC * KH * KW};
-    CVMGEN_DYNAMIC_SHARED(memory);
-    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
-        const cvmgen_tile tile(whole, at);
-        const int32_t oc_outer = tile.batch;
-        const auto a = cvmgen_rows_of(W, [=](int32_t oc_inner) {
-            const int32_t oc = oc_outer * OPG + oc_inner;
-            return oc * IC * KH * KW;
-        });
-        const auto b = cvmgen_elements_of(cvmgen_place<3>{{IC, KH, KW}, {}}, [=](int32_t column) {
-            const int32_t x = column % YW;
-            const int32_t y = column / YW % YH;
-            const int32_t n = column / YW / YH;
-            return [=](const cvmgen_place<3> &place) -> int32_t {
-                const int32_t ic = place[0];
-                const int32_t ki = place[1];
-                const int32_t kj = place[2];
-                const int32_t h = y * SH - PH + ki * DH;
-                if (!(0 <= h && h < XH)) return 0;
-                const int32_t w = x * SW - PW + kj * DW;
-                if (!(0 <= w && w < XW)) return 0;
-                return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
-            };
-        });
-        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t column) {
-            const int32_t x = column % YW;
-            const int32_t y = column / YW % YH;
-            const int32_t n = column / YW / YH;
-            return [=](int32_t oc_inner, uint32_t total) {
-                const int32_t oc = oc_outer * OPG + oc_inner;
-                Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-            };
-        });
-    }
+    conv2d_Y_direct_body<int8_t, int32_t>(values, X, W, B, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -404,157 +206,7 @@ cvm_conv2d_Y_int32_int8_direct(const __grid_constant__ conv2d_Y_values values,
                                const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                                const int32_t *__restrict__ B, int8_t *__restrict__ Y,
                                const __grid_constant__ cvmgen_tiling tiling) {
-    const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
-    const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
-    const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
-    const int64_t OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_DYNAMIC_SHARED(shared);
-    int32_t *const X_box = (int32_t *)shared;
-    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
-        int32_t rest = tile;
-        const int32_t x_first = rest % tiling.along[2] * tiling.results[2];
-        rest /= tiling.along[2];
-        const int32_t y_first = rest % tiling.along[1] * tiling.results[1];
-        rest /= tiling.along[1];
-        const int64_t oc = rest % (int32_t)OC;
-        rest /= (int32_t)OC;
-        const int64_t n = rest;
-        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[1]);
-        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[2]);
-        const int32_t ic_count = (int32_t)IC;
-        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
-                                                      (y_count - 1) * SH + (KH - 1) * DH + 1,
-                                                      XH);
-        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
-                                                      (x_count - 1) * SW + (KW - 1) * DW + 1,
-                                                      XW);
-        for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
-            at += blockDim.x) {
-            const int64_t ic = at / x_box.length / y_box.length;
-            const int64_t h = y_box.first + at / x_box.length % y_box.length;
-            const int64_t w = x_box.first + at % x_box.length;
-            X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
-        }
-        __syncthreads();
-        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count;
-            const int32_t x_own = at % x_count;
-            const int64_t y = y_first + y_own;
-            const int64_t x = x_first + x_own;
-            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
-            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
-            uint32_t total = 0;
-            for (int32_t ic = 0; ic < (int32_t)IC; ++ic) {
-                for (int32_t ki = 0; ki < (int32_t)KH; ++ki) {
-                    const int32_t h = y_start + ki * (int32_t)DH;
-                    if (0 <= h && h < y_box.length) {
-                        for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
-                            const int32_t w = x_start + kj * (int32_t)DW;
-                            if (0 <= w && w < x_box.length)
-                                total += (uint32_t)X_box[(ic * y_box.length + h) * x_box.length
-                                    + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        __syncthreads(); /* the next tile writes the box anew */
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int32_int8_direct_plain(const __grid_constant__ conv2d_Y_values values,
-                                     const int32_t *__restrict__ X,
-                                     const int32_t *__restrict__ W,
-                                     const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
-    const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
-    const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
-    const int64_t DW = values.DW, OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t elements = N * OC * YH * YW;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t x = rest % YW;
-        rest /= YW;
-        const int64_t y = rest % YH;
-        rest /= YH;
-        const int64_t oc = rest % OC;
-        rest /= OC;
-        const int64_t n = rest;
-        uint32_t total = 0;
-        for (int64_t ic = 0; ic < IC; ++ic) {
-            for (int64_t ki = 0; ki < KH; ++ki) {
-                const int64_t h = y * SH - PH + ki * DH;
-                if (0 <= h && h < XH) {
-                    for (int64_t kj = 0; kj < KW; ++kj) {
-                        const int64_t w = x * SW - PW + kj * DW;
-                        if (0 <= w && w < XW)
-                            total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW
-                                + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                    }
-                }
-            }
-        }
-        Y[((n * OC + oc) * YH + y) * YW + x] = (int8_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
-                         const int32_t *__restrict__ X, const int32_t *__restrict__ W,
-                         const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
-    const int32_t XW = (int32_t)values.XW, OC = (int32_t)values.OC, IC = (int32_t)values.IC;
-    const int32_t KH = (int32_t)values.KH, KW = (int32_t)values.KW, PH = (int32_t)values.PH;
-    const int32_t PW = (int32_t)values.PW, SH = (int32_t)values.SH, SW = (int32_t)values.SW;
-    const int32_t DH = (int32_t)values.DH, DW = (int32_t)values.DW, OPG = (int32_t)values.OPG;
-    const int32_t YH = (int32_t)values.YH, YW = (int32_t)values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const cvmgen_contraction whole = {OC / OPG, OPG, N * YH * YW, IC * KH * KW};
-    CVMGEN_DYNAMIC_SHARED(memory);
-    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
-        const cvmgen_tile tile(whole, at);
-        const int32_t oc_outer = tile.batch;
-        const auto a = cvmgen_rows_of(W, [=](int32_t oc_inner) {
-            const int32_t oc = oc_outer * OPG + oc_inner;
-            return oc * IC * KH * KW;
-        });
-        const auto b = cvmgen_elements_of(cvmgen_place<3>{{IC, KH, KW}, {}}, [=](int32_t column) {
-            const int32_t x = column % YW;
-            const int32_t y = column / YW % YH;
-            const int32_t n = column / YW / YH;
-            return [=](const cvmgen_place<3> &place) -> int32_t {
-                const int32_t ic = place[0];
-                const int32_t ki = place[1];
-                const int32_t kj = place[2];
-                const int32_t h = y * SH - PH + ki * DH;
-                if (!(0 <= h && h < XH)) return 0;
-                const int32_t w = x * SW - PW + kj * DW;
-                if (!(0 <= w && w < XW)) return 0;
-                return X[((n * C + (oc_outer * IC + ic)) * XH + h) * XW + w];
-            };
-        });
-        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t column) {
-            const int32_t x = column % YW;
-            const int32_t y = column / YW % YH;
-            const int32_t n = column / YW / YH;
-            return [=](int32_t oc_inner, uint32_t total) {
-                const int32_t oc = oc_outer * OPG + oc_inner;
-                Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-            };
-        });
-    }
+    conv2d_Y_direct_body<int32_t, int8_t>(values, X, W, B, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -562,74 +214,15 @@ cvm_conv2d_Y_int32_int32_direct(const __grid_constant__ conv2d_Y_values values,
                                 const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                                 const int32_t *__restrict__ B, int32_t *__restrict__ Y,
                                 const __grid_constant__ cvmgen_tiling tiling) {
-    const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
-    const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
-    const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
-    const int64_t OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    CVMGEN_DYNAMIC_SHARED(shared);
-    int32_t *const X_box = (int32_t *)shared;
-    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
-        int32_t rest = tile;
-        const int32_t x_first = rest % tiling.along[2] * tiling.results[2];
-        rest /= tiling.along[2];
-        const int32_t y_first = rest % tiling.along[1] * tiling.results[1];
-        rest /= tiling.along[1];
-        const int64_t oc = rest % (int32_t)OC;
-        rest /= (int32_t)OC;
-        const int64_t n = rest;
-        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[1]);
-        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[2]);
-        const int32_t ic_count = (int32_t)IC;
-        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
-                                                      (y_count - 1) * SH + (KH - 1) * DH + 1,
-                                                      XH);
-        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
-                                                      (x_count - 1) * SW + (KW - 1) * DW + 1,
-                                                      XW);
-        for (int32_t at = threadIdx.x; at < ic_count * y_box.length * x_box.length;
-            at += blockDim.x) {
-            const int64_t ic = at / x_box.length / y_box.length;
-            const int64_t h = y_box.first + at / x_box.length % y_box.length;
-            const int64_t w = x_box.first + at % x_box.length;
-            X_box[at] = X[((n * C + oc / OPG * IC + ic) * XH + h) * XW + w];
-        }
-        __syncthreads();
-        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count;
-            const int32_t x_own = at % x_count;
-            const int64_t y = y_first + y_own;
-            const int64_t x = x_first + x_own;
-            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
-            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
-            uint32_t total = 0;
-            for (int32_t ic = 0; ic < (int32_t)IC; ++ic) {
-                for (int32_t ki = 0; ki < (int32_t)KH; ++ki) {
-                    const int32_t h = y_start + ki * (int32_t)DH;
-                    if (0 <= h && h < y_box.length) {
-                        for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
-                            const int32_t w = x_start + kj * (int32_t)DW;
-                            if (0 <= w && w < x_box.length)
-                                total += (uint32_t)X_box[(ic * y_box.length + h) * x_box.length
-                                    + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        __syncthreads(); /* the next tile writes the box anew */
-    }
+    conv2d_Y_direct_body<int32_t, int32_t>(values, X, W, B, Y, tiling);
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int32_int32_direct_plain(const __grid_constant__ conv2d_Y_values values,
-                                      const int32_t *__restrict__ X,
-                                      const int32_t *__restrict__ W,
-                                      const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void conv2d_Y_direct_plain_body(const conv2d_Y_values &values,
+                                                                  const element_t *__restrict__ X,
+                                                                  const element_t *__restrict__ W,
+                                                                  const int32_t *__restrict__ B,
+                                                                  result_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -661,8 +254,39 @@ cvm_conv2d_Y_int32_int32_direct_plain(const __grid_constant__ conv2d_Y_values va
                 }
             }
         }
-        Y[((n * OC + oc) * YH + y) * YW + x] = (int32_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
+        Y[((n * OC + oc) * YH + y) * YW + x] = (result_t)(total
+            + (uint32_t)(B != NULL ? B[oc] : 0));
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int8_int8_direct_plain(const __grid_constant__ conv2d_Y_values values,
+                                    const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                                    const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    conv2d_Y_direct_plain_body<int8_t, int8_t>(values, X, W, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int8_int32_direct_plain(const __grid_constant__ conv2d_Y_values values,
+                                     const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                                     const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    conv2d_Y_direct_plain_body<int8_t, int32_t>(values, X, W, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int32_int8_direct_plain(const __grid_constant__ conv2d_Y_values values,
+                                     const int32_t *__restrict__ X,
+                                     const int32_t *__restrict__ W,
+                                     const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    conv2d_Y_direct_plain_body<int32_t, int8_t>(values, X, W, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_conv2d_Y_int32_int32_direct_plain(const __grid_constant__ conv2d_Y_values values,
+                                      const int32_t *__restrict__ X,
+                                      const int32_t *__restrict__ W,
+                                      const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    conv2d_Y_direct_plain_body<int32_t, int32_t>(values, X, W, B, Y);
 }
 
 #ifndef __CUDACC_RTC__

@@ -19,10 +19,12 @@ struct dense_Y_values {
     int64_t M, K, N;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_dense_Y_int8_int8(const __grid_constant__ dense_Y_values values,
-                      const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                      const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void dense_Y_body(const dense_Y_values &values,
+                                                    const element_t *__restrict__ X,
+                                                    const element_t *__restrict__ W,
+                                                    const int32_t *__restrict__ B,
+                                                    result_t *__restrict__ Y) {
     const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
     /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const cvmgen_contraction whole = {1, M, N, K};
@@ -37,9 +39,56 @@ cvm_dense_Y_int8_int8(const __grid_constant__ dense_Y_values values,
         });
         cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t j) {
             return [=](int32_t i, uint32_t total) {
-                Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+                Y[i * N + j] = (result_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
             };
         });
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
+cvm_dense_Y_int8_int8(const __grid_constant__ dense_Y_values values,
+                      const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                      const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    dense_Y_body<int8_t, int8_t>(values, X, W, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
+cvm_dense_Y_int8_int32(const __grid_constant__ dense_Y_values values,
+                       const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                       const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    dense_Y_body<int8_t, int32_t>(values, X, W, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
+cvm_dense_Y_int32_int8(const __grid_constant__ dense_Y_values values,
+                       const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                       const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    dense_Y_body<int32_t, int8_t>(values, X, W, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
+cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
+                        const int32_t *__restrict__ X, const int32_t *__restrict__ W,
+                        const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
+    dense_Y_body<int32_t, int32_t>(values, X, W, B, Y);
+}
+
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void dense_Y_direct_body(const dense_Y_values &values,
+                                                           const element_t *__restrict__ X,
+                                                           const element_t *__restrict__ W,
+                                                           const int32_t *__restrict__ B,
+                                                           result_t *__restrict__ Y) {
+    const int64_t M = values.M, K = values.K, N = values.N;
+    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const int64_t elements = M * N;
+    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
+        const int64_t i = at / N;
+        const int64_t j = at % N;
+        uint32_t total = 0;
+        for (int64_t k = 0; k < K; ++k)
+            total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
+        Y[i * N + j] = (result_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
     }
 }
 
@@ -47,140 +96,28 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_dense_Y_int8_int8_direct(const __grid_constant__ dense_Y_values values,
                              const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                              const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    const int64_t M = values.M, K = values.K, N = values.N;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t elements = M * N;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t i = at / N;
-        const int64_t j = at % N;
-        uint32_t total = 0;
-        for (int64_t k = 0; k < K; ++k)
-            total += (uint32_t)(X[i * K + k] * W[j * K + k]);
-        Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_dense_Y_int8_int32(const __grid_constant__ dense_Y_values values,
-                       const int8_t *__restrict__ X, const int8_t *__restrict__ W,
-                       const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const cvmgen_contraction whole = {1, M, N, K};
-    CVMGEN_DYNAMIC_SHARED(memory);
-    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
-        const cvmgen_tile tile(whole, at);
-        const auto a = cvmgen_rows_of(X, [=](int32_t i) {
-            return i * K;
-        });
-        const auto b = cvmgen_rows_of(W, [=](int32_t j) {
-            return j * K;
-        });
-        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t j) {
-            return [=](int32_t i, uint32_t total) {
-                Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-            };
-        });
-    }
+    dense_Y_direct_body<int8_t, int8_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_dense_Y_int8_int32_direct(const __grid_constant__ dense_Y_values values,
                               const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                               const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int64_t M = values.M, K = values.K, N = values.N;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t elements = M * N;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t i = at / N;
-        const int64_t j = at % N;
-        uint32_t total = 0;
-        for (int64_t k = 0; k < K; ++k)
-            total += (uint32_t)(X[i * K + k] * W[j * K + k]);
-        Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_dense_Y_int32_int8(const __grid_constant__ dense_Y_values values,
-                       const int32_t *__restrict__ X, const int32_t *__restrict__ W,
-                       const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const cvmgen_contraction whole = {1, M, N, K};
-    CVMGEN_DYNAMIC_SHARED(memory);
-    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
-        const cvmgen_tile tile(whole, at);
-        const auto a = cvmgen_rows_of(X, [=](int32_t i) {
-            return i * K;
-        });
-        const auto b = cvmgen_rows_of(W, [=](int32_t j) {
-            return j * K;
-        });
-        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t j) {
-            return [=](int32_t i, uint32_t total) {
-                Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-            };
-        });
-    }
+    dense_Y_direct_body<int8_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_dense_Y_int32_int8_direct(const __grid_constant__ dense_Y_values values,
                               const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                               const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    const int64_t M = values.M, K = values.K, N = values.N;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t elements = M * N;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t i = at / N;
-        const int64_t j = at % N;
-        uint32_t total = 0;
-        for (int64_t k = 0; k < K; ++k)
-            total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
-        Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
-                        const int32_t *__restrict__ X, const int32_t *__restrict__ W,
-                        const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const cvmgen_contraction whole = {1, M, N, K};
-    CVMGEN_DYNAMIC_SHARED(memory);
-    for (int64_t at = blockIdx.x; at < whole.tiles(); at += gridDim.x) {
-        const cvmgen_tile tile(whole, at);
-        const auto a = cvmgen_rows_of(X, [=](int32_t i) {
-            return i * K;
-        });
-        const auto b = cvmgen_rows_of(W, [=](int32_t j) {
-            return j * K;
-        });
-        cvmgen_contract<uint32_t>(memory, whole, tile, a, b, [=](int32_t j) {
-            return [=](int32_t i, uint32_t total) {
-                Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-            };
-        });
-    }
+    dense_Y_direct_body<int32_t, int8_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_dense_Y_int32_int32_direct(const __grid_constant__ dense_Y_values values,
                                const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                                const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int64_t M = values.M, K = values.K, N = values.N;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t elements = M * N;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        const int64_t i = at / N;
-        const int64_t j = at % N;
-        uint32_t total = 0;
-        for (int64_t k = 0; k < K; ++k)
-            total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
-        Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-    }
+    dense_Y_direct_body<int32_t, int32_t>(values, X, W, B, Y);
 }
 
 #ifndef __CUDACC_RTC__

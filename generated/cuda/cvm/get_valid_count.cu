@@ -25,10 +25,12 @@ struct get_valid_count_V_values {
     int64_t B, N, K, score_threshold;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_get_valid_count_V_int8(const __grid_constant__ get_valid_count_V_values values,
-                           const int8_t *__restrict__ X, int64_t *__restrict__ V,
-                           int64_t *__restrict__ V_length) {
+template <typename element_t>
+static __device__ __forceinline__ void get_valid_count_V_body(
+                                                              const get_valid_count_V_values &values,
+                                                              const element_t *__restrict__ X,
+                                                              int64_t *__restrict__ V,
+                                                              int64_t *__restrict__ V_length) {
     const int64_t B = values.B, N = values.N, K = values.K;
     const int64_t score_threshold = values.score_threshold;
     /* get_valid_count line 10: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
@@ -56,33 +58,17 @@ cvm_get_valid_count_V_int8(const __grid_constant__ get_valid_count_V_values valu
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_get_valid_count_V_int8(const __grid_constant__ get_valid_count_V_values values,
+                           const int8_t *__restrict__ X, int64_t *__restrict__ V,
+                           int64_t *__restrict__ V_length) {
+    get_valid_count_V_body<int8_t>(values, X, V, V_length);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_get_valid_count_V_int32(const __grid_constant__ get_valid_count_V_values values,
                             const int32_t *__restrict__ X, int64_t *__restrict__ V,
                             int64_t *__restrict__ V_length) {
-    const int64_t B = values.B, N = values.N, K = values.K;
-    const int64_t score_threshold = values.score_threshold;
-    /* get_valid_count line 10: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
-    for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        int64_t count = 0;
-        const int64_t share = cvmgen_block_share(N);
-        for (int64_t first = 0; first < N; first += share * blockDim.x) {
-            const int64_t start = first + share * threadIdx.x;
-            const int64_t stop = cvmgen_min_i64(start + share, N);
-            uint32_t passes = 0;
-            int64_t passed = 0;
-            for (int64_t q = start; q < stop; ++q) {
-                if (X[(b * N + q) * K + 1] > (int32_t)score_threshold) passes |= 1u << (q - start);
-            }
-            int64_t place = count + cvmgen_block_rank(passes, &passed);
-            for (; passes != 0; passes &= passes - 1) {
-                const int64_t q = start + cvmgen_lowest_bit(passes);
-                V[b * N + place] = q;
-                place += 1;
-            }
-            count += passed;
-        }
-        if (threadIdx.x == 0) V_length[b] = count;
-    }
+    get_valid_count_V_body<int32_t>(values, X, V, V_length);
 }
 
 /* What a call fixes for the kernels of get_valid_count line 11. */

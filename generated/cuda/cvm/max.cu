@@ -43,10 +43,11 @@ struct max_Y_0_values {
     cvmgen_list X_steps_K, X_steps_R, Y_steps_K, d_K_box, d_R_box;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ max_Y_0_values values,
-                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void max_Y_0_body(const cvmgen_teams &teams,
+                                                    const max_Y_0_values &values,
+                                                    const element_t *__restrict__ X,
+                                                    result_t *__restrict__ Y) {
     const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
     const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
     const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
@@ -74,117 +75,37 @@ cvm_max_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
         largest = cvmgen_combine<cvmgen_greatest>(team, largest);
         if (cvmgen_stores(team)) {
             const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
-            Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
+            Y[Y_K_row + d_K * Y_K_step] = (result_t)largest;
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
+                      const __grid_constant__ max_Y_0_values values,
+                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    max_Y_0_body<int8_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_0_int8_int32(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ max_Y_0_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
-    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
-    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &Y_steps_K = values.Y_steps_K;
-    const cvmgen_list &d_K_box = values.d_K_box;
-    const cvmgen_list &d_R_box = values.d_R_box;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run;
-        const int64_t d_K = team.result % d_K_run;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        int32_t largest = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
-                largest = cvmgen_max_i32(largest,
-                    X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
-        }
-        largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) {
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
-            Y[Y_K_row + d_K * Y_K_step] = largest;
-        }
-    }
+    max_Y_0_body<int8_t, int32_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_0_int32_int8(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ max_Y_0_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
-    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
-    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &Y_steps_K = values.Y_steps_K;
-    const cvmgen_list &d_K_box = values.d_K_box;
-    const cvmgen_list &d_R_box = values.d_R_box;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run;
-        const int64_t d_K = team.result % d_K_run;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        int32_t largest = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
-                largest = cvmgen_max_i32(largest,
-                    X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
-        }
-        largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) {
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
-            Y[Y_K_row + d_K * Y_K_step] = (int8_t)largest;
-        }
-    }
+    max_Y_0_body<int32_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_0_int32_int32(const __grid_constant__ cvmgen_teams teams,
                         const __grid_constant__ max_Y_0_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
-    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
-    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &Y_steps_K = values.Y_steps_K;
-    const cvmgen_list &d_K_box = values.d_K_box;
-    const cvmgen_list &d_R_box = values.d_R_box;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run;
-        const int64_t d_K = team.result % d_K_run;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        int32_t largest = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
-                largest = cvmgen_max_i32(largest,
-                    X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)]);
-        }
-        largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) {
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
-            Y[Y_K_row + d_K * Y_K_step] = largest;
-        }
-    }
+    max_Y_0_body<int32_t, int32_t>(teams, values, X, Y);
 }
 
 /* What a call fixes for the kernels of family reduce line 21. */
@@ -193,10 +114,11 @@ struct max_Y_1_values {
     cvmgen_list X_steps_K, X_steps_R, d_K_box_2, d_R_box_2;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ max_Y_1_values values,
-                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void max_Y_1_body(const cvmgen_teams &teams,
+                                                    const max_Y_1_values &values,
+                                                    const element_t *__restrict__ X,
+                                                    result_t *__restrict__ Y) {
     const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
     const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
     const int64_t X_R_step_2 = values.X_R_step_2;
@@ -220,101 +142,36 @@ cvm_max_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
                     X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
         }
         largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
+        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (result_t)largest;
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
+                      const __grid_constant__ max_Y_1_values values,
+                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    max_Y_1_body<int8_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_1_int8_int32(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ max_Y_1_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
-    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
-    const int64_t X_R_step_2 = values.X_R_step_2;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &d_K_box_2 = values.d_K_box_2;
-    const cvmgen_list &d_R_box_2 = values.d_R_box_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run_2;
-        const int64_t d_K = team.result % d_K_run_2;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
-        int32_t largest = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
-                largest = cvmgen_max_i32(largest,
-                    X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
-        }
-        largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = largest;
-    }
+    max_Y_1_body<int8_t, int32_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_1_int32_int8(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ max_Y_1_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
-    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
-    const int64_t X_R_step_2 = values.X_R_step_2;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &d_K_box_2 = values.d_K_box_2;
-    const cvmgen_list &d_R_box_2 = values.d_R_box_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run_2;
-        const int64_t d_K = team.result % d_K_run_2;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
-        int32_t largest = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
-                largest = cvmgen_max_i32(largest,
-                    X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
-        }
-        largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int8_t)largest;
-    }
+    max_Y_1_body<int32_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_1_int32_int32(const __grid_constant__ cvmgen_teams teams,
                         const __grid_constant__ max_Y_1_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
-    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
-    const int64_t X_R_step_2 = values.X_R_step_2;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &d_K_box_2 = values.d_K_box_2;
-    const cvmgen_list &d_R_box_2 = values.d_R_box_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run_2;
-        const int64_t d_K = team.result % d_K_run_2;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
-        int32_t largest = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
-                largest = cvmgen_max_i32(largest,
-                    X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)]);
-        }
-        largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = largest;
-    }
+    max_Y_1_body<int32_t, int32_t>(teams, values, X, Y);
 }
 
 /* What a call fixes for the kernels of family reduce line 25. */
@@ -322,10 +179,11 @@ struct max_Y_2_values {
     int64_t n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ max_Y_2_values values,
-                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void max_Y_2_body(const cvmgen_teams &teams,
+                                                    const max_Y_2_values &values,
+                                                    const element_t *__restrict__ X,
+                                                    result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* family reduce line 25: Y[0] = max[d... < n...](X[d...]) */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
@@ -336,62 +194,36 @@ cvm_max_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
         for (int64_t d = share.column; d < n_size; d += share.columns)
             largest = cvmgen_max_i32(largest, X[d]);
         largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) Y[0] = (int8_t)largest;
+        if (cvmgen_stores(team)) Y[0] = (result_t)largest;
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
+                      const __grid_constant__ max_Y_2_values values,
+                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    max_Y_2_body<int8_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_2_int8_int32(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ max_Y_2_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* family reduce line 25: Y[0] = max[d... < n...](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        int32_t largest = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns)
-            largest = cvmgen_max_i32(largest, X[d]);
-        largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) Y[0] = largest;
-    }
+    max_Y_2_body<int8_t, int32_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_2_int32_int8(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ max_Y_2_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* family reduce line 25: Y[0] = max[d... < n...](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        int32_t largest = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns)
-            largest = cvmgen_max_i32(largest, X[d]);
-        largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) Y[0] = (int8_t)largest;
-    }
+    max_Y_2_body<int32_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_2_int32_int32(const __grid_constant__ cvmgen_teams teams,
                         const __grid_constant__ max_Y_2_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* family reduce line 25: Y[0] = max[d... < n...](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        int32_t largest = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns)
-            largest = cvmgen_max_i32(largest, X[d]);
-        largest = cvmgen_combine<cvmgen_greatest>(team, largest);
-        if (cvmgen_stores(team)) Y[0] = largest;
-    }
+    max_Y_2_body<int32_t, int32_t>(teams, values, X, Y);
 }
 
 #ifndef __CUDACC_RTC__

@@ -29,17 +29,18 @@ struct max_pool2d_Y_values {
     int64_t N, C, H, W, PSH, PSW, PH, PW, SH, SW, YH, YW;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
-                           const int8_t *__restrict__ X, int8_t *__restrict__ Y,
-                           const __grid_constant__ cvmgen_tiling tiling) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void max_pool2d_Y_body(const max_pool2d_Y_values &values,
+                                                         const element_t *__restrict__ X,
+                                                         result_t *__restrict__ Y,
+                                                         const cvmgen_tiling &tiling) {
     const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
     const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
     const int64_t YH = values.YH, YW = values.YW;
     /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
        x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
     CVMGEN_DYNAMIC_SHARED(shared);
-    int8_t *const X_box = (int8_t *)shared;
+    element_t *const X_box = (element_t *)shared;
     for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
         int32_t rest = tile;
         const int32_t x_first = rest % tiling.along[1] * tiling.results[1];
@@ -80,288 +81,45 @@ cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
                     }
                 }
             }
-            Y[((n * C + c) * YH + y) * YW + x] = (int8_t)largest;
+            Y[((n * C + c) * YH + y) * YW + x] = (result_t)largest;
         }
         __syncthreads(); /* the next tile writes the box anew */
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int8_int8_plain(const __grid_constant__ max_pool2d_Y_values values,
-                                 const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
-    const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
-    const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t elements = N * C * YH * YW;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t x = rest % YW;
-        rest /= YW;
-        const int64_t y = rest % YH;
-        rest /= YH;
-        const int64_t c = rest % C;
-        rest /= C;
-        const int64_t n = rest;
-        int32_t largest = INT32_MIN;
-        for (int64_t i = 0; i < PSH; ++i) {
-            const int64_t place = y * SH - PH + i;
-            if (0 <= place && place < H) {
-                for (int64_t j = 0; j < PSW; ++j) {
-                    const int64_t place_2 = x * SW - PW + j;
-                    if (0 <= place_2 && place_2 < W)
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + place) * W + place_2]);
-                }
-            }
-        }
-        Y[((n * C + c) * YH + y) * YW + x] = (int8_t)largest;
-    }
+cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
+                           const int8_t *__restrict__ X, int8_t *__restrict__ Y,
+                           const __grid_constant__ cvmgen_tiling tiling) {
+    max_pool2d_Y_body<int8_t, int8_t>(values, X, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_pool2d_Y_int8_int32(const __grid_constant__ max_pool2d_Y_values values,
                             const int8_t *__restrict__ X, int32_t *__restrict__ Y,
                             const __grid_constant__ cvmgen_tiling tiling) {
-    const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
-    const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
-    const int64_t YH = values.YH, YW = values.YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_DYNAMIC_SHARED(shared);
-    int8_t *const X_box = (int8_t *)shared;
-    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
-        int32_t rest = tile;
-        const int32_t x_first = rest % tiling.along[1] * tiling.results[1];
-        rest /= tiling.along[1];
-        const int32_t y_first = rest % tiling.along[0] * tiling.results[0];
-        rest /= tiling.along[0];
-        const int64_t c = rest % (int32_t)C;
-        rest /= (int32_t)C;
-        const int64_t n = rest;
-        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[0]);
-        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[1]);
-        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
-                                                      (y_count - 1) * SH + PSH, H);
-        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
-                                                      (x_count - 1) * SW + PSW, W);
-        for (int32_t at = threadIdx.x; at < y_box.length * x_box.length; at += blockDim.x) {
-            const int64_t place = y_box.first + at / x_box.length;
-            const int64_t place_2 = x_box.first + at % x_box.length;
-            X_box[at] = X[((n * C + c) * H + place) * W + place_2];
-        }
-        __syncthreads();
-        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count;
-            const int32_t x_own = at % x_count;
-            const int64_t y = y_first + y_own;
-            const int64_t x = x_first + x_own;
-            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
-            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
-            int32_t largest = INT32_MIN;
-            for (int32_t i = 0; i < (int32_t)PSH; ++i) {
-                const int32_t place = y_start + i;
-                if (0 <= place && place < y_box.length) {
-                    for (int32_t j = 0; j < (int32_t)PSW; ++j) {
-                        const int32_t place_2 = x_start + j;
-                        if (0 <= place_2 && place_2 < x_box.length)
-                            largest = cvmgen_max_i32(largest,
-                                X_box[place * x_box.length + place_2]);
-                    }
-                }
-            }
-            Y[((n * C + c) * YH + y) * YW + x] = largest;
-        }
-        __syncthreads(); /* the next tile writes the box anew */
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int8_int32_plain(const __grid_constant__ max_pool2d_Y_values values,
-                                  const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
-    const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
-    const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t elements = N * C * YH * YW;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t x = rest % YW;
-        rest /= YW;
-        const int64_t y = rest % YH;
-        rest /= YH;
-        const int64_t c = rest % C;
-        rest /= C;
-        const int64_t n = rest;
-        int32_t largest = INT32_MIN;
-        for (int64_t i = 0; i < PSH; ++i) {
-            const int64_t place = y * SH - PH + i;
-            if (0 <= place && place < H) {
-                for (int64_t j = 0; j < PSW; ++j) {
-                    const int64_t place_2 = x * SW - PW + j;
-                    if (0 <= place_2 && place_2 < W)
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + place) * W + place_2]);
-                }
-            }
-        }
-        Y[((n * C + c) * YH + y) * YW + x] = largest;
-    }
+    max_pool2d_Y_body<int8_t, int32_t>(values, X, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_pool2d_Y_int32_int8(const __grid_constant__ max_pool2d_Y_values values,
                             const int32_t *__restrict__ X, int8_t *__restrict__ Y,
                             const __grid_constant__ cvmgen_tiling tiling) {
-    const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
-    const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
-    const int64_t YH = values.YH, YW = values.YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_DYNAMIC_SHARED(shared);
-    int32_t *const X_box = (int32_t *)shared;
-    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
-        int32_t rest = tile;
-        const int32_t x_first = rest % tiling.along[1] * tiling.results[1];
-        rest /= tiling.along[1];
-        const int32_t y_first = rest % tiling.along[0] * tiling.results[0];
-        rest /= tiling.along[0];
-        const int64_t c = rest % (int32_t)C;
-        rest /= (int32_t)C;
-        const int64_t n = rest;
-        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[0]);
-        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[1]);
-        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
-                                                      (y_count - 1) * SH + PSH, H);
-        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
-                                                      (x_count - 1) * SW + PSW, W);
-        for (int32_t at = threadIdx.x; at < y_box.length * x_box.length; at += blockDim.x) {
-            const int64_t place = y_box.first + at / x_box.length;
-            const int64_t place_2 = x_box.first + at % x_box.length;
-            X_box[at] = X[((n * C + c) * H + place) * W + place_2];
-        }
-        __syncthreads();
-        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count;
-            const int32_t x_own = at % x_count;
-            const int64_t y = y_first + y_own;
-            const int64_t x = x_first + x_own;
-            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
-            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
-            int32_t largest = INT32_MIN;
-            for (int32_t i = 0; i < (int32_t)PSH; ++i) {
-                const int32_t place = y_start + i;
-                if (0 <= place && place < y_box.length) {
-                    for (int32_t j = 0; j < (int32_t)PSW; ++j) {
-                        const int32_t place_2 = x_start + j;
-                        if (0 <= place_2 && place_2 < x_box.length)
-                            largest = cvmgen_max_i32(largest,
-                                X_box[place * x_box.length + place_2]);
-                    }
-                }
-            }
-            Y[((n * C + c) * YH + y) * YW + x] = (int8_t)largest;
-        }
-        __syncthreads(); /* the next tile writes the box anew */
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int32_int8_plain(const __grid_constant__ max_pool2d_Y_values values,
-                                  const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
-    const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
-    const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t elements = N * C * YH * YW;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t x = rest % YW;
-        rest /= YW;
-        const int64_t y = rest % YH;
-        rest /= YH;
-        const int64_t c = rest % C;
-        rest /= C;
-        const int64_t n = rest;
-        int32_t largest = INT32_MIN;
-        for (int64_t i = 0; i < PSH; ++i) {
-            const int64_t place = y * SH - PH + i;
-            if (0 <= place && place < H) {
-                for (int64_t j = 0; j < PSW; ++j) {
-                    const int64_t place_2 = x * SW - PW + j;
-                    if (0 <= place_2 && place_2 < W)
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + place) * W + place_2]);
-                }
-            }
-        }
-        Y[((n * C + c) * YH + y) * YW + x] = (int8_t)largest;
-    }
+    max_pool2d_Y_body<int32_t, int8_t>(values, X, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_pool2d_Y_int32_int32(const __grid_constant__ max_pool2d_Y_values values,
                              const int32_t *__restrict__ X, int32_t *__restrict__ Y,
                              const __grid_constant__ cvmgen_tiling tiling) {
-    const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
-    const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
-    const int64_t YH = values.YH, YW = values.YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    CVMGEN_DYNAMIC_SHARED(shared);
-    int32_t *const X_box = (int32_t *)shared;
-    for (int32_t tile = blockIdx.x; tile < tiling.tiles; tile += gridDim.x) {
-        int32_t rest = tile;
-        const int32_t x_first = rest % tiling.along[1] * tiling.results[1];
-        rest /= tiling.along[1];
-        const int32_t y_first = rest % tiling.along[0] * tiling.results[0];
-        rest /= tiling.along[0];
-        const int64_t c = rest % (int32_t)C;
-        rest /= (int32_t)C;
-        const int64_t n = rest;
-        const int32_t y_count = cvmgen_min_i32((int32_t)YH - y_first, tiling.results[0]);
-        const int32_t x_count = cvmgen_min_i32((int32_t)YW - x_first, tiling.results[1]);
-        const cvmgen_side y_box = cvmgen_clipped_side(y_first * SH - PH,
-                                                      (y_count - 1) * SH + PSH, H);
-        const cvmgen_side x_box = cvmgen_clipped_side(x_first * SW - PW,
-                                                      (x_count - 1) * SW + PSW, W);
-        for (int32_t at = threadIdx.x; at < y_box.length * x_box.length; at += blockDim.x) {
-            const int64_t place = y_box.first + at / x_box.length;
-            const int64_t place_2 = x_box.first + at % x_box.length;
-            X_box[at] = X[((n * C + c) * H + place) * W + place_2];
-        }
-        __syncthreads();
-        for (int32_t at = threadIdx.x; at < y_count * x_count; at += blockDim.x) {
-            const int32_t y_own = at / x_count;
-            const int32_t x_own = at % x_count;
-            const int64_t y = y_first + y_own;
-            const int64_t x = x_first + x_own;
-            const int32_t y_start = y_box.start + y_own * (int32_t)SH;
-            const int32_t x_start = x_box.start + x_own * (int32_t)SW;
-            int32_t largest = INT32_MIN;
-            for (int32_t i = 0; i < (int32_t)PSH; ++i) {
-                const int32_t place = y_start + i;
-                if (0 <= place && place < y_box.length) {
-                    for (int32_t j = 0; j < (int32_t)PSW; ++j) {
-                        const int32_t place_2 = x_start + j;
-                        if (0 <= place_2 && place_2 < x_box.length)
-                            largest = cvmgen_max_i32(largest,
-                                X_box[place * x_box.length + place_2]);
-                    }
-                }
-            }
-            Y[((n * C + c) * YH + y) * YW + x] = largest;
-        }
-        __syncthreads(); /* the next tile writes the box anew */
-    }
+    max_pool2d_Y_body<int32_t, int32_t>(values, X, Y, tiling);
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int32_int32_plain(const __grid_constant__ max_pool2d_Y_values values,
-                                   const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void max_pool2d_Y_plain_body(
+                                                               const max_pool2d_Y_values &values,
+                                                               const element_t *__restrict__ X,
+                                                               result_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;
@@ -389,8 +147,32 @@ cvm_max_pool2d_Y_int32_int32_plain(const __grid_constant__ max_pool2d_Y_values v
                 }
             }
         }
-        Y[((n * C + c) * YH + y) * YW + x] = largest;
+        Y[((n * C + c) * YH + y) * YW + x] = (result_t)largest;
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_pool2d_Y_int8_int8_plain(const __grid_constant__ max_pool2d_Y_values values,
+                                 const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    max_pool2d_Y_plain_body<int8_t, int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_pool2d_Y_int8_int32_plain(const __grid_constant__ max_pool2d_Y_values values,
+                                  const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
+    max_pool2d_Y_plain_body<int8_t, int32_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_pool2d_Y_int32_int8_plain(const __grid_constant__ max_pool2d_Y_values values,
+                                  const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
+    max_pool2d_Y_plain_body<int32_t, int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_max_pool2d_Y_int32_int32_plain(const __grid_constant__ max_pool2d_Y_values values,
+                                   const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
+    max_pool2d_Y_plain_body<int32_t, int32_t>(values, X, Y);
 }
 
 #ifndef __CUDACC_RTC__

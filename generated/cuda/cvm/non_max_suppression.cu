@@ -166,6 +166,74 @@ cvm_non_max_suppression_U_int8(const __grid_constant__ non_max_suppression_U_val
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_non_max_suppression_U_int32(const __grid_constant__ non_max_suppression_U_values values,
+                                const int32_t *__restrict__ X,
+                                const int32_t *__restrict__ valid_count,
+                                const int64_t *__restrict__ I, int64_t *__restrict__ U,
+                                int64_t *__restrict__ U_length) {
+    const int64_t B = values.B, N = values.N, iou_threshold = values.iou_threshold;
+    const int64_t top_k = values.top_k;
+    const bool force_suppress = values.force_suppress;
+    /* non_max_suppression line 32: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b]
+       if q < p](iou[b, p, q] < iou_threshold)} */
+    for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
+        const int64_t TK = top_k < 0
+            ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
+            : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
+        int64_t count = 0;
+        for (int64_t p = 0; p < TK; ++p) {
+            bool test = X[(b * N + I[b * N + p]) * 6] >= 0;
+            if (test) {
+                bool holds = true;
+                for (int64_t q_at = threadIdx.x; q_at < count; q_at += blockDim.x) {
+                    const int64_t q = U[b * N + q_at];
+                    __int128 chosen = 0;
+                    if (force_suppress
+                        || X[(b * N + I[b * N + p]) * 6] == X[(b * N + I[b * N + q]) * 6]) {
+                        const int32_t R = X[(b * N + I[b * N + p]) * 6 + 2];
+                        const int32_t R_2 = X[(b * N + I[b * N + p]) * 6 + 4];
+                        const int32_t R_3 = X[(b * N + I[b * N + q]) * 6 + 2];
+                        const int32_t R_4 = X[(b * N + I[b * N + q]) * 6 + 4];
+                        const int32_t R_5 = X[(b * N + I[b * N + p]) * 6 + 3];
+                        const int32_t R_6 = X[(b * N + I[b * N + p]) * 6 + 5];
+                        const int32_t R_7 = X[(b * N + I[b * N + q]) * 6 + 3];
+                        const int32_t R_8 = X[(b * N + I[b * N + q]) * 6 + 5];
+                        const int32_t right = cvmgen_max_i32(R, R_2);
+                        const int32_t right_2 = cvmgen_max_i32(R_3, R_4);
+                        const int32_t left = cvmgen_min_i32(R, R_2);
+                        const int32_t left_2 = cvmgen_min_i32(R_3, R_4);
+                        const int32_t bottom = cvmgen_max_i32(R_5, R_6);
+                        const int32_t bottom_2 = cvmgen_max_i32(R_7, R_8);
+                        const int32_t top = cvmgen_min_i32(R_5, R_6);
+                        const int32_t top_2 = cvmgen_min_i32(R_7, R_8);
+                        const __int128 V = (__int128)cvmgen_max_i64(0,
+                            (int64_t)cvmgen_min_i32(right, right_2) - cvmgen_max_i32(left, left_2))
+                            * cvmgen_max_i64(0, (int64_t)cvmgen_min_i32(bottom, bottom_2)
+                            - cvmgen_max_i32(top, top_2));
+                        chosen = V > 0
+                            ? cvmgen_floor_div_i128(100 * V, (__int128)((int64_t)right - left)
+                            * ((int64_t)bottom - top) + (__int128)((int64_t)right_2 - left_2)
+                            * ((int64_t)bottom_2 - top_2) - V) : 0;
+                    }
+                    if (chosen >= iou_threshold) {
+                        holds = false;
+                        break;
+                    }
+                }
+                holds = cvmgen_block_all(holds);
+                test = holds;
+            }
+            if (test) {
+                if (threadIdx.x == 0) U[b * N + count] = p;
+                count += 1;
+            }
+            __syncthreads(); /* the next one reads the list so far */
+        }
+        if (threadIdx.x == 0) U_length[b] = count;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_U_int8_pairs(
                                      const __grid_constant__ non_max_suppression_U_values values,
                                      const int8_t *__restrict__ X,
@@ -235,102 +303,6 @@ cvm_non_max_suppression_U_int8_pairs(
             }
             U_mask[((b * ((N + 63) / 64) + column) * N + q) * 8 + byte] = out;
         }
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_U_int8_kept(const __grid_constant__ non_max_suppression_U_values values,
-                                    const int32_t *__restrict__ valid_count,
-                                    int64_t *__restrict__ U, int64_t *__restrict__ U_length,
-                                    const uint64_t *__restrict__ U_mask) {
-    const int64_t B = values.B, N = values.N, top_k = values.top_k;
-    /* non_max_suppression line 32: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b]
-       if q < p](iou[b, p, q] < iou_threshold)} */
-    for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        const int64_t TK = top_k < 0
-            ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
-            : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
-        int64_t count = 0;
-        for (int64_t column = 0; column < (TK + 63) / 64; ++column) {
-            const uint64_t kept = cvmgen_block_keep(&U_mask[(b * ((N + 63) / 64) + column) * N], 64
-                * column, TK);
-            for (int64_t p = 64 * column + threadIdx.x; p < 64 * column + 64; p += blockDim.x) {
-                if (cvmgen_bit(kept, p % 64)) {
-                    const int64_t place = count + cvmgen_bits_below(kept, p % 64);
-                    U[b * N + place] = p;
-                }
-            }
-            count += cvmgen_bits(kept);
-        }
-        if (threadIdx.x == 0) U_length[b] = count;
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_U_int32(const __grid_constant__ non_max_suppression_U_values values,
-                                const int32_t *__restrict__ X,
-                                const int32_t *__restrict__ valid_count,
-                                const int64_t *__restrict__ I, int64_t *__restrict__ U,
-                                int64_t *__restrict__ U_length) {
-    const int64_t B = values.B, N = values.N, iou_threshold = values.iou_threshold;
-    const int64_t top_k = values.top_k;
-    const bool force_suppress = values.force_suppress;
-    /* non_max_suppression line 32: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b]
-       if q < p](iou[b, p, q] < iou_threshold)} */
-    for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        const int64_t TK = top_k < 0
-            ? cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0)
-            : cvmgen_min_i64(top_k, cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0));
-        int64_t count = 0;
-        for (int64_t p = 0; p < TK; ++p) {
-            bool test = X[(b * N + I[b * N + p]) * 6] >= 0;
-            if (test) {
-                bool holds = true;
-                for (int64_t q_at = threadIdx.x; q_at < count; q_at += blockDim.x) {
-                    const int64_t q = U[b * N + q_at];
-                    __int128 chosen = 0;
-                    if (force_suppress
-                        || X[(b * N + I[b * N + p]) * 6] == X[(b * N + I[b * N + q]) * 6]) {
-                        const int32_t R = X[(b * N + I[b * N + p]) * 6 + 2];
-                        const int32_t R_2 = X[(b * N + I[b * N + p]) * 6 + 4];
-                        const int32_t R_3 = X[(b * N + I[b * N + q]) * 6 + 2];
-                        const int32_t R_4 = X[(b * N + I[b * N + q]) * 6 + 4];
-                        const int32_t R_5 = X[(b * N + I[b * N + p]) * 6 + 3];
-                        const int32_t R_6 = X[(b * N + I[b * N + p]) * 6 + 5];
-                        const int32_t R_7 = X[(b * N + I[b * N + q]) * 6 + 3];
-                        const int32_t R_8 = X[(b * N + I[b * N + q]) * 6 + 5];
-                        const int32_t right = cvmgen_max_i32(R, R_2);
-                        const int32_t right_2 = cvmgen_max_i32(R_3, R_4);
-                        const int32_t left = cvmgen_min_i32(R, R_2);
-                        const int32_t left_2 = cvmgen_min_i32(R_3, R_4);
-                        const int32_t bottom = cvmgen_max_i32(R_5, R_6);
-                        const int32_t bottom_2 = cvmgen_max_i32(R_7, R_8);
-                        const int32_t top = cvmgen_min_i32(R_5, R_6);
-                        const int32_t top_2 = cvmgen_min_i32(R_7, R_8);
-                        const __int128 V = (__int128)cvmgen_max_i64(0,
-                            (int64_t)cvmgen_min_i32(right, right_2) - cvmgen_max_i32(left, left_2))
-                            * cvmgen_max_i64(0, (int64_t)cvmgen_min_i32(bottom, bottom_2)
-                            - cvmgen_max_i32(top, top_2));
-                        chosen = V > 0
-                            ? cvmgen_floor_div_i128(100 * V, (__int128)((int64_t)right - left)
-                            * ((int64_t)bottom - top) + (__int128)((int64_t)right_2 - left_2)
-                            * ((int64_t)bottom_2 - top_2) - V) : 0;
-                    }
-                    if (chosen >= iou_threshold) {
-                        holds = false;
-                        break;
-                    }
-                }
-                holds = cvmgen_block_all(holds);
-                test = holds;
-            }
-            if (test) {
-                if (threadIdx.x == 0) U[b * N + count] = p;
-                count += 1;
-            }
-            __syncthreads(); /* the next one reads the list so far */
-        }
-        if (threadIdx.x == 0) U_length[b] = count;
     }
 }
 
@@ -410,12 +382,13 @@ cvm_non_max_suppression_U_int32_pairs(
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_U_int32_kept(
-                                     const __grid_constant__ non_max_suppression_U_values values,
-                                     const int32_t *__restrict__ valid_count,
-                                     int64_t *__restrict__ U, int64_t *__restrict__ U_length,
-                                     const uint64_t *__restrict__ U_mask) {
+template <typename element_t>
+static __device__ __forceinline__ void non_max_suppression_U_kept_body(
+                                                                       const non_max_suppression_U_values &values,
+                                                                       const int32_t *__restrict__ valid_count,
+                                                                       int64_t *__restrict__ U,
+                                                                       int64_t *__restrict__ U_length,
+                                                                       const uint64_t *__restrict__ U_mask) {
     const int64_t B = values.B, N = values.N, top_k = values.top_k;
     /* non_max_suppression line 32: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b]
        if q < p](iou[b, p, q] < iou_threshold)} */
@@ -439,17 +412,36 @@ cvm_non_max_suppression_U_int32_kept(
     }
 }
 
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_non_max_suppression_U_int8_kept(const __grid_constant__ non_max_suppression_U_values values,
+                                    const int32_t *__restrict__ valid_count,
+                                    int64_t *__restrict__ U, int64_t *__restrict__ U_length,
+                                    const uint64_t *__restrict__ U_mask) {
+    non_max_suppression_U_kept_body<int8_t>(values, valid_count, U, U_length, U_mask);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_non_max_suppression_U_int32_kept(
+                                     const __grid_constant__ non_max_suppression_U_values values,
+                                     const int32_t *__restrict__ valid_count,
+                                     int64_t *__restrict__ U, int64_t *__restrict__ U_length,
+                                     const uint64_t *__restrict__ U_mask) {
+    non_max_suppression_U_kept_body<int32_t>(values, valid_count, U, U_length, U_mask);
+}
+
 /* What a call fixes for the kernels of non_max_suppression line 34. */
 struct non_max_suppression_Y_values {
     int64_t B, N, max_output_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_Y_int8_int8(const __grid_constant__ non_max_suppression_Y_values values,
-                                    const int8_t *__restrict__ X, const int64_t *__restrict__ I,
-                                    const int64_t *__restrict__ U,
-                                    const int64_t *__restrict__ U_length,
-                                    int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void non_max_suppression_Y_body(
+                                                                  const non_max_suppression_Y_values &values,
+                                                                  const element_t *__restrict__ X,
+                                                                  const int64_t *__restrict__ I,
+                                                                  const int64_t *__restrict__ U,
+                                                                  const int64_t *__restrict__ U_length,
+                                                                  result_t *__restrict__ Y) {
     const int64_t B = values.B, N = values.N, max_output_size = values.max_output_size;
     /* non_max_suppression line 34: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
     const int64_t elements = B * N * 6;
@@ -461,10 +453,19 @@ cvm_non_max_suppression_Y_int8_int8(const __grid_constant__ non_max_suppression_
         rest /= N;
         const int64_t b = rest;
         Y[(b * N + n) * 6 + k] =
-            (int8_t)(n < (max_output_size < 0 ? U_length[b]
+            (result_t)(n < (max_output_size < 0 ? U_length[b]
             : cvmgen_min_i64(max_output_size, U_length[b]))
             ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_non_max_suppression_Y_int8_int8(const __grid_constant__ non_max_suppression_Y_values values,
+                                    const int8_t *__restrict__ X, const int64_t *__restrict__ I,
+                                    const int64_t *__restrict__ U,
+                                    const int64_t *__restrict__ U_length,
+                                    int8_t *__restrict__ Y) {
+    non_max_suppression_Y_body<int8_t, int8_t>(values, X, I, U, U_length, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -475,20 +476,7 @@ cvm_non_max_suppression_Y_int8_int32(
                                      const int64_t *__restrict__ U,
                                      const int64_t *__restrict__ U_length,
                                      int32_t *__restrict__ Y) {
-    const int64_t B = values.B, N = values.N, max_output_size = values.max_output_size;
-    /* non_max_suppression line 34: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    const int64_t elements = B * N * 6;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % 6;
-        rest /= 6;
-        const int64_t n = rest % N;
-        rest /= N;
-        const int64_t b = rest;
-        Y[(b * N + n) * 6 + k] = n < (max_output_size < 0 ? U_length[b]
-            : cvmgen_min_i64(max_output_size, U_length[b]))
-            ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1;
-    }
+    non_max_suppression_Y_body<int8_t, int32_t>(values, X, I, U, U_length, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -499,21 +487,7 @@ cvm_non_max_suppression_Y_int32_int8(
                                      const int64_t *__restrict__ U,
                                      const int64_t *__restrict__ U_length,
                                      int8_t *__restrict__ Y) {
-    const int64_t B = values.B, N = values.N, max_output_size = values.max_output_size;
-    /* non_max_suppression line 34: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    const int64_t elements = B * N * 6;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % 6;
-        rest /= 6;
-        const int64_t n = rest % N;
-        rest /= N;
-        const int64_t b = rest;
-        Y[(b * N + n) * 6 + k] =
-            (int8_t)(n < (max_output_size < 0 ? U_length[b]
-            : cvmgen_min_i64(max_output_size, U_length[b]))
-            ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1);
-    }
+    non_max_suppression_Y_body<int32_t, int8_t>(values, X, I, U, U_length, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -524,20 +498,7 @@ cvm_non_max_suppression_Y_int32_int32(
                                       const int64_t *__restrict__ U,
                                       const int64_t *__restrict__ U_length,
                                       int32_t *__restrict__ Y) {
-    const int64_t B = values.B, N = values.N, max_output_size = values.max_output_size;
-    /* non_max_suppression line 34: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
-    const int64_t elements = B * N * 6;
-    for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
-        int64_t rest = at;
-        const int64_t k = rest % 6;
-        rest /= 6;
-        const int64_t n = rest % N;
-        rest /= N;
-        const int64_t b = rest;
-        Y[(b * N + n) * 6 + k] = n < (max_output_size < 0 ? U_length[b]
-            : cvmgen_min_i64(max_output_size, U_length[b]))
-            ? X[(b * N + I[b * N + U[b * N + n]]) * 6 + k] : -1;
-    }
+    non_max_suppression_Y_body<int32_t, int32_t>(values, X, I, U, U_length, Y);
 }
 
 #ifndef __CUDACC_RTC__

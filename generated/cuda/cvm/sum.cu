@@ -45,10 +45,11 @@ struct sum_Y_0_values {
     cvmgen_list X_steps_K, X_steps_R, Y_steps_K, d_K_box, d_R_box;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ sum_Y_0_values values,
-                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void sum_Y_0_body(const cvmgen_teams &teams,
+                                                    const sum_Y_0_values &values,
+                                                    const element_t *__restrict__ X,
+                                                    result_t *__restrict__ Y) {
     const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
     const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
     const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
@@ -75,114 +76,37 @@ cvm_sum_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
         total = cvmgen_combine<cvmgen_plus>(team, total);
         if (cvmgen_stores(team)) {
             const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
-            Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
+            Y[Y_K_row + d_K * Y_K_step] = (result_t)total;
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_sum_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
+                      const __grid_constant__ sum_Y_0_values values,
+                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    sum_Y_0_body<int8_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_sum_Y_0_int8_int32(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ sum_Y_0_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
-    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
-    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &Y_steps_K = values.Y_steps_K;
-    const cvmgen_list &d_K_box = values.d_K_box;
-    const cvmgen_list &d_R_box = values.d_R_box;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run;
-        const int64_t d_K = team.result % d_K_run;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        uint32_t total = 0;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
-                total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
-        }
-        total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) {
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
-            Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
-        }
-    }
+    sum_Y_0_body<int8_t, int32_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_sum_Y_0_int32_int8(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ sum_Y_0_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
-    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
-    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &Y_steps_K = values.Y_steps_K;
-    const cvmgen_list &d_K_box = values.d_K_box;
-    const cvmgen_list &d_R_box = values.d_R_box;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run;
-        const int64_t d_K = team.result % d_K_run;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        uint32_t total = 0;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
-                total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
-        }
-        total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) {
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
-            Y[Y_K_row + d_K * Y_K_step] = (int8_t)total;
-        }
-    }
+    sum_Y_0_body<int32_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_sum_Y_0_int32_int32(const __grid_constant__ cvmgen_teams teams,
                         const __grid_constant__ sum_Y_0_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
-    const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
-    const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &Y_steps_K = values.Y_steps_K;
-    const cvmgen_list &d_K_box = values.d_K_box;
-    const cvmgen_list &d_R_box = values.d_R_box;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run;
-        const int64_t d_K = team.result % d_K_run;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &X_steps_K);
-        uint32_t total = 0;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows, d_R_run);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows; d_R_row += share.rows) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, &d_R_box, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run; d_R += share.columns)
-                total += (uint32_t)X[X_K_row + d_K * X_K_step + (X_R_row + d_R * X_R_step)];
-        }
-        total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) {
-            const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &Y_steps_K);
-            Y[Y_K_row + d_K * Y_K_step] = (int32_t)total;
-        }
-    }
+    sum_Y_0_body<int32_t, int32_t>(teams, values, X, Y);
 }
 
 /* What a call fixes for the kernels of family reduce line 21. */
@@ -191,10 +115,11 @@ struct sum_Y_1_values {
     cvmgen_list X_steps_K, X_steps_R, d_K_box_2, d_R_box_2;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ sum_Y_1_values values,
-                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void sum_Y_1_body(const cvmgen_teams &teams,
+                                                    const sum_Y_1_values &values,
+                                                    const element_t *__restrict__ X,
+                                                    result_t *__restrict__ Y) {
     const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
     const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
     const int64_t X_R_step_2 = values.X_R_step_2;
@@ -217,98 +142,36 @@ cvm_sum_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
                 total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
         }
         total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
+        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (result_t)total;
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_sum_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
+                      const __grid_constant__ sum_Y_1_values values,
+                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    sum_Y_1_body<int8_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_sum_Y_1_int8_int32(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ sum_Y_1_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
-    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
-    const int64_t X_R_step_2 = values.X_R_step_2;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &d_K_box_2 = values.d_K_box_2;
-    const cvmgen_list &d_R_box_2 = values.d_R_box_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run_2;
-        const int64_t d_K = team.result % d_K_run_2;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
-        uint32_t total = 0;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
-                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
-        }
-        total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
-    }
+    sum_Y_1_body<int8_t, int32_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_sum_Y_1_int32_int8(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ sum_Y_1_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
-    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
-    const int64_t X_R_step_2 = values.X_R_step_2;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &d_K_box_2 = values.d_K_box_2;
-    const cvmgen_list &d_R_box_2 = values.d_R_box_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run_2;
-        const int64_t d_K = team.result % d_K_run_2;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
-        uint32_t total = 0;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
-                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
-        }
-        total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int8_t)total;
-    }
+    sum_Y_1_body<int32_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_sum_Y_1_int32_int32(const __grid_constant__ cvmgen_teams teams,
                         const __grid_constant__ sum_Y_1_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
-    const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
-    const int64_t X_R_step_2 = values.X_R_step_2;
-    const cvmgen_list &X_steps_K = values.X_steps_K;
-    const cvmgen_list &X_steps_R = values.X_steps_R;
-    const cvmgen_list &d_K_box_2 = values.d_K_box_2;
-    const cvmgen_list &d_R_box_2 = values.d_R_box_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run_2;
-        const int64_t d_K = team.result % d_K_run_2;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, &d_K_box_2, &X_steps_K);
-        uint32_t total = 0;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_2, d_R_run_2);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_2; d_R_row += share.rows) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, &d_R_box_2, &X_steps_R);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run_2; d_R += share.columns)
-                total += (uint32_t)X[X_K_row_2 + d_K * X_K_step_2 + (X_R_row_2 + d_R * X_R_step_2)];
-        }
-        total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) Y[d_K_row * d_K_run_2 + d_K] = (int32_t)total;
-    }
+    sum_Y_1_body<int32_t, int32_t>(teams, values, X, Y);
 }
 
 /* What a call fixes for the kernels of family reduce line 25. */
@@ -316,10 +179,11 @@ struct sum_Y_2_values {
     int64_t n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_sum_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ sum_Y_2_values values,
-                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void sum_Y_2_body(const cvmgen_teams &teams,
+                                                    const sum_Y_2_values &values,
+                                                    const element_t *__restrict__ X,
+                                                    result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
@@ -330,62 +194,36 @@ cvm_sum_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
         for (int64_t d = share.column; d < n_size; d += share.columns)
             total += (uint32_t)X[d];
         total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) Y[0] = (int8_t)total;
+        if (cvmgen_stores(team)) Y[0] = (result_t)total;
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_sum_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
+                      const __grid_constant__ sum_Y_2_values values,
+                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    sum_Y_2_body<int8_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_sum_Y_2_int8_int32(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ sum_Y_2_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        uint32_t total = 0;
-        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns)
-            total += (uint32_t)X[d];
-        total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) Y[0] = (int32_t)total;
-    }
+    sum_Y_2_body<int8_t, int32_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_sum_Y_2_int32_int8(const __grid_constant__ cvmgen_teams teams,
                        const __grid_constant__ sum_Y_2_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        uint32_t total = 0;
-        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns)
-            total += (uint32_t)X[d];
-        total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) Y[0] = (int8_t)total;
-    }
+    sum_Y_2_body<int32_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_sum_Y_2_int32_int32(const __grid_constant__ cvmgen_teams teams,
                         const __grid_constant__ sum_Y_2_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        uint32_t total = 0;
-        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns)
-            total += (uint32_t)X[d];
-        total = cvmgen_combine<cvmgen_plus>(team, total);
-        if (cvmgen_stores(team)) Y[0] = (int32_t)total;
-    }
+    sum_Y_2_body<int32_t, int32_t>(teams, values, X, Y);
 }
 
 #ifndef __CUDACC_RTC__

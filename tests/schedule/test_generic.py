@@ -1,0 +1,54 @@
+"""What bodies for several element types have in common."""
+
+from __future__ import annotations
+
+import pytest
+
+from cvmgen.ir import nodes as i
+from cvmgen.schedule.gpu.generic import DifferentError, unified
+from cvmgen.source import Source, Span
+
+SPAN = Span(Source("a.cvm", "x"), 0, 1)
+PATTERNS = {("i8", "i32"): "result_t"}
+X = i.Load("X", None, i.Var("d"))
+
+
+def store(value: i.Expr) -> i.Store:
+    return i.Store(i.Load("Y", None, i.Var("d")), value, SPAN)
+
+
+ALIKE = [
+    (X, X, X, "the same"),
+    (
+        store(i.Convert("i8", X)),
+        store(i.Convert("i32", X)),
+        store(i.Convert("result_t", X)),
+        "types",
+    ),
+    (
+        i.Array("box", "i8", 4, SPAN),
+        i.Array("box", "i32", 4, SPAN),
+        i.Array("box", "result_t", 4, SPAN),
+        "arrays of elements",
+    ),
+]
+DIFFERENT = [
+    (i.Convert("i32", X), i.Convert("i64", X), "types that are no elements'"),
+    (i.Convert("i32", X), i.Convert("i8", X), "types the other way around"),
+    (store(i.Const(4)), store(i.Const(16)), "numbers"),
+    (i.Call("max_i32", (X, X)), i.Call("max_i64", (X, X)), "helpers"),
+    (X, i.Convert("i32", X), "other nodes"),
+    ((store(X),), (store(X), store(X)), "more statements"),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "both", "why"), ALIKE, ids=[row[-1] for row in ALIKE])
+def test_types_become_parameters(one: object, other: object, both: object, why: str) -> None:
+    assert unified((one, other), PATTERNS) == both, why
+
+
+@pytest.mark.parametrize(("one", "other", "why"), DIFFERENT, ids=[row[-1] for row in DIFFERENT])
+def test_what_differs_in_more_is_not_one(one: object, other: object, why: str) -> None:
+    with pytest.raises(DifferentError):
+        unified((one, other), PATTERNS)
+    assert why
