@@ -21,7 +21,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 # What the tests of a file share is made once, in the process that runs them.
-PYTEST_FLAGS ?= --numprocesses=auto --maxprocesses=8 --dist=loadfile
+PYTEST_FLAGS ?= --numprocesses=auto --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
 BENCH_FLAGS ?=
 FUZZ ?= 50
 FUZZ_SEED ?= $(shell date +%s)
