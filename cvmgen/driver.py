@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any, TypeVar
 
 from cvmgen import tree
 from cvmgen.analysis.order import order_walks
-from cvmgen.emit import c, c_support, cuda, interface, numpy, python
+from cvmgen.emit import c, c_support, cuda, cuda_support, interface, numpy, python
 from cvmgen.errors import CvmgenError, Faults, InternalError, Strict
 from cvmgen.inside.checks import CallProof, open_places, stay_inside
 from cvmgen.inside.shelter import shelter
@@ -160,8 +159,8 @@ TARGETS: Mapping[str, Target] = {
     "cuda": Target(
         CUDA,
         lambda kernels, schedules: cuda.emit_operator(kernels),
-        cuda.emit_header,
-        cuda.emit_support,
+        cuda_support.emit_header,
+        cuda_support.emit_support,
         operator_file="{opset}/{name}.cu",
         header_file="{opset}.h",
         support_file="{name}",
@@ -170,7 +169,6 @@ TARGETS: Mapping[str, Target] = {
     ),
 }
 
-MANIFEST_VERSION = 4  # counts the changes of the manifest's layout
 MANIFEST_PASSES = TARGETS["c"].passes
 
 
@@ -412,7 +410,7 @@ def generate(
     files = {path: text for each in made for path, text in each.files.items()}
     for name in targets:
         files |= {f"{name}/{path}": text for path, text in shared_files(name, whole, schedules)}
-    files[MANIFEST] = manifest_text([each.entry for each in made])
+    files[MANIFEST] = interface.manifest_text([each.entry for each in made])
     return files
 
 
@@ -500,23 +498,3 @@ def by_opset(operators: Iterable[Operator]) -> dict[str, list[Operator]]:
     for operator in operators:
         found.setdefault(operator.opset, []).append(operator)
     return found
-
-
-def manifest_text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """The manifest: a line for each member of an operator, so that differences stay small."""
-    operators = ",\n".join(f"    {{\n{members(entry, 6)}\n    }}" for entry in entries)
-    head = members({"version": MANIFEST_VERSION, "limits": interface.limits()}, 2)
-    return f'{{\n{head},\n  "operators": [\n{operators}\n  ]\n}}\n'
-
-
-def members(entry: Mapping[str, Any], margin: int) -> str:
-    """The members of an object, each on a line; objects in a list on lines of their own."""
-    pad = " " * margin
-    lines = []
-    for name, value in entry.items():
-        text = json.dumps(value, ensure_ascii=False)
-        if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-            items = (f"{pad}  {json.dumps(item, ensure_ascii=False)}" for item in value)
-            text = "[\n" + ",\n".join(items) + f"\n{pad}]"
-        lines.append(f"{pad}{json.dumps(name)}: {text}")
-    return ",\n".join(lines)

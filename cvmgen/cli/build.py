@@ -30,6 +30,7 @@ from cvmgen.cli.stamp import (
     stamp_path,
     write_stamp,
 )
+from cvmgen.emit.interface import manifest_text
 from cvmgen.errors import BuildError, CvmgenError, Faults
 from cvmgen.escape import json_text
 from cvmgen.paths import MANIFEST, schedules_folder, spec_folder
@@ -307,7 +308,7 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
             message = f"{name} has another interface now; build it too, or all"
             raise CvmgenError(message)
         entries[name] = before[name]
-    files[MANIFEST] = driver.manifest_text(list(entries.values()))
+    files[MANIFEST] = manifest_text(list(entries.values()))
     own = [each for each in members if each.full_name in chosen]
     warnings = untested(own, progress, faults, places)
     return Generated(files, entries, stale, warnings)

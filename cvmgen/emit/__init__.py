@@ -1,8 +1,8 @@
 """IR to text: printers for what depends on the IR, templates for what a reader sees as a file.
 
-- C and CUDA share `c_like.py` (expressions and statements) and `c_kernels.py`; `c.py` and `cuda.py`
-  assemble a file, `c_nests.py` its kernels, `c_parts.py` functions for threads, `c_tiles.py` what
-  goes with the register tile, `cuda_kernels.py` what is CUDA's alone
+- C and CUDA share `c_spelling.py`, `c_like.py` (expressions, statements) and `c_kernels.py`; `c.py`
+  and `cuda.py` assemble a file, `c_nests.py` its kernels, `c_parts.py` functions for threads,
+  `c_tiles.py` what goes with the register tile, `cuda_kernels.py` what is CUDA's alone
 - the host's part of a call: `prepare.py` and `c_prologue.py` for C and CUDA, `python.py` and
   `python_calls.py` for Python and numpy
 - `python_printer.py` prints plain loops, `numpy_printer.py` operations on whole arrays

@@ -8,9 +8,9 @@ from cvmgen.dtypes import CVM, INT32, DType
 from cvmgen.emit.c_bound import bound_text
 from cvmgen.emit.c_checks import input_checks, output_checks
 from cvmgen.emit.c_entries import KeptLists, entry_arguments
-from cvmgen.emit.c_like import identifier, indent, quoted
 from cvmgen.emit.c_nests import NestEmitter, overflow_parameter
 from cvmgen.emit.c_prologue import Prologue
+from cvmgen.emit.c_spelling import identifier, indent, quoted
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
 from cvmgen.emit.prepare import Prepare
 from cvmgen.emit.render import render

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cvmgen.emit import interface
-from cvmgen.emit.c_like import indent
+from cvmgen.emit.c_spelling import indent
 from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.spec.formula import Attribute, Operator
 

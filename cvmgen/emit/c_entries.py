@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cvmgen.analysis.entries import Kept
-from cvmgen.emit.c_like import MACHINE_TYPES, identifier
+from cvmgen.emit.c_spelling import MACHINE_TYPES, identifier
 from cvmgen.ir import nodes as i
 
 

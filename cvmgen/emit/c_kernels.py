@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cvmgen.emit.c_like import CPrinter, identifier
+from cvmgen.emit.c_like import CPrinter
+from cvmgen.emit.c_spelling import identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import changed, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk

@@ -7,110 +7,27 @@ from types import MappingProxyType
 from typing import assert_never
 
 from cvmgen.analysis.copies import is_vector
+from cvmgen.emit.c_spelling import (
+    BINARY,
+    LIMITS,
+    MACHINE_TYPES,
+    PRIMARY,
+    REALS,
+    TERNARY,
+    UNARY,
+    identifier,
+    indent,
+    negative,
+    paren,
+)
 from cvmgen.errors import InternalError
-from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import entry_at
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, walk
-from cvmgen.spec.words import C_WORDS, word_constant
+from cvmgen.spec.words import word_constant
 
-MACHINE_TYPES = {
-    "i8": "int8_t",
-    "i16": "int16_t",
-    "u8": "uint8_t",
-    "i32": "int32_t",
-    "i64": "int64_t",
-    "i128": "__int128",
-    "u32": "uint32_t",
-    "u64": "uint64_t",
-    "f32": "float",
-    "f64": "double",
-    "bool": "bool",
-    "int": "int64_t",
-    "list": "cvmgen_list",
-    "element_t": "element_t",  # type parameters
-    "result_t": "result_t",
-    "totals": "int32_t *const",
-    "vector": "auto",
-    "auto": "auto",
-    "contraction": "cvmgen_contraction",
-    "tile": "cvmgen_tile",
-    "team": "cvmgen_team",
-    "teams": "cvmgen_teams",
-    "share": "cvmgen_share",
-    "side": "cvmgen_side",
-    "tiling": "cvmgen_tiling",
-}
-BINARY = {
-    "+": (9, "+"),
-    "-": (9, "-"),
-    "*": (10, "*"),
-    "truncdiv": (10, "/"),
-    "over": (10, "/"),
-    "rem": (10, "%"),
-    "shl": (8, "<<"),
-    "shr": (8, ">>"),
-}
 UNROLL = {"": (), "all": ("CVMGEN_UNROLL",), "some": ("CVMGEN_OVERLAP",)}
-LIMITS = {
-    -(1 << 31): "INT32_MIN",
-    (1 << 31) - 1: "INT32_MAX",
-    -(1 << 63): "INT64_MIN",
-    (1 << 63) - 1: "INT64_MAX",
-}
-# What generated functions call their own locals.
-LOCALS = frozenset(
-    {
-        "NULL",
-        "args",
-        "dtype",
-        "elements",
-        "error",
-        "lists",
-        "narrow",
-        "narrow_result",
-        "overflow",
-        "plan",
-        "planes",
-        "reduced",
-        "rows",
-        "status",
-        "stream",
-        "teams",
-        "tiled",
-        "tiles",
-        "tiling",
-        "typed",
-        "typed_names",
-        "types",
-        "values",
-        "which_case",
-        "words",
-    }
-)
-PRIMARY = 12
-UNARY = 11
-TERNARY = 1
-REALS = {
-    "inf": ("CVMGEN_INFINITY", PRIMARY),
-    "-inf": ("-CVMGEN_INFINITY", UNARY),
-    "nan": ("CVMGEN_NAN", PRIMARY),
-}
-
-
-def identifier(name: str) -> str:
-    """A name of the formula as a C identifier."""
-    return f"{name}_" if name in C_WORDS or name in LOCALS else name
-
-
-def paren(text: str, level: int, least: int) -> str:
-    return f"({text})" if level < least else text
-
-
-def negative(text: str) -> str:
-    """Minus a value; two signs in a row would be a decrement."""
-    return f"-({text})" if text.startswith("-") else f"-{text}"
 
 
 class CPrinter:
@@ -539,17 +456,3 @@ def negated(expr: i.Expr) -> i.Expr | None:
             return right
         case _:
             return None
-
-
-def indent(lines: Iterable[str], by: int = 4) -> list[str]:
-    return [f"{' ' * by}{line}" if line and not line.startswith("#") else line for line in lines]
-
-
-def comment(text: str) -> str:
-    """A C comment."""
-    return f"/* {in_c_comment(text)} */"
-
-
-def quoted(text: str) -> str:
-    """A C string literal."""
-    return f'"{in_c_string(text)}"'

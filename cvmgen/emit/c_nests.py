@@ -9,8 +9,8 @@ from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import DType
 from cvmgen.emit import interface
 from cvmgen.emit.c_entries import entry_parameters, entry_types
-from cvmgen.emit.c_like import identifier, indent
 from cvmgen.emit.c_parts import Frame, FunctionPrinter, part_text
+from cvmgen.emit.c_spelling import identifier, indent
 from cvmgen.emit.c_text import signature, type_tests, versions, wrapped
 from cvmgen.emit.c_tiles import Parameter, TilePrinter
 from cvmgen.emit.c_types import TypeChoice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cvmgen.emit.c_like import indent
+from cvmgen.emit.c_spelling import indent
 from cvmgen.emit.c_text import signature
 from cvmgen.emit.wrap import WIDTH, wrap_c
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from cvmgen.analysis.plan import Field
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_outlined import Member, call_name, part_function
+from cvmgen.emit.c_spelling import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_text import versions, wrapped, wrapped_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk

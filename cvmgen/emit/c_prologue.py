@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cvmgen.emit.c_like import identifier
+from cvmgen.emit.c_spelling import identifier
 from cvmgen.emit.prepare import Prepare
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types

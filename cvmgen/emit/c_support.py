@@ -8,7 +8,7 @@ from cvmgen import rules
 from cvmgen.dtypes import DTYPES, LIST_CAPACITY, MAX_PRECISION, MAX_RANK, MAX_SIZE
 from cvmgen.emit import c_words, interface
 from cvmgen.emit.c_bound import bind_head
-from cvmgen.emit.c_like import comment, indent
+from cvmgen.emit.c_spelling import comment, indent
 from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
 from cvmgen.emit.power_tables import power_tables

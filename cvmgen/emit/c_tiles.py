@@ -10,7 +10,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.plan import Field
 from cvmgen.analysis.tiling import Flat, Steps, Stored, Tiling, flattened, read_locals
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_like import comment, identifier, indent
+from cvmgen.emit.c_spelling import comment, identifier, indent
 from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from cvmgen.dtypes import CVM
 from cvmgen.emit import interface
-from cvmgen.emit.c_like import quoted
+from cvmgen.emit.c_spelling import quoted
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.spec.formula import Input, Operator
 from cvmgen.typing.choices import row_names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cvmgen.emit.c_like import identifier, indent, quoted
+from cvmgen.emit.c_spelling import identifier, indent, quoted
 from cvmgen.rules import ATTRIBUTE_MISSING
 from cvmgen.spec.attribute_words import word_rule
 from cvmgen.spec.formula import Attribute, Operator

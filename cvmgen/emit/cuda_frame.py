@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from cvmgen.analysis.plan import Field
-from cvmgen.emit.c_like import MACHINE_TYPES, identifier, indent
+from cvmgen.emit.c_spelling import MACHINE_TYPES, identifier, indent
 from cvmgen.emit.c_text import signature, wrapped, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Launched, LaunchPrinter, called
 from cvmgen.emit.wrap import wrap_c

@@ -7,15 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_like import (
-    MACHINE_TYPES,
-    PRIMARY,
-    CPrinter,
-    comment,
-    constant,
-    identifier,
-    indent,
-)
+from cvmgen.emit.c_like import CPrinter, constant
+from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, comment, identifier, indent
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors

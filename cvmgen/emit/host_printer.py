@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cvmgen.emit.c_like import CPrinter, identifier
+from cvmgen.emit.c_like import CPrinter
+from cvmgen.emit.c_spelling import identifier
 from cvmgen.ir import nodes as i
 
 

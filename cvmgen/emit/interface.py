@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from cvmgen.analysis.moved import moved_inputs
@@ -155,6 +156,8 @@ def default_lines(operator: Operator) -> list[str]:
 
 # ---------------------------------------------------------------- the manifest
 
+MANIFEST_VERSION = 4  # counts the changes of the manifest's layout
+
 
 def places(operator: Operator) -> dict[str, Any]:
     """Where an operator stands, and each block that its generated code names lines of."""
@@ -214,3 +217,23 @@ def limits() -> dict[str, Any]:
         "attribute_low": ATTRIBUTE_LOW,
         "attribute_high": ATTRIBUTE_HIGH,
     }
+
+
+def manifest_text(entries: Sequence[Mapping[str, Any]]) -> str:
+    """The manifest: a line for each member of an operator, so that differences stay small."""
+    operators = ",\n".join(f"    {{\n{members(entry, 6)}\n    }}" for entry in entries)
+    head = members({"version": MANIFEST_VERSION, "limits": limits()}, 2)
+    return f'{{\n{head},\n  "operators": [\n{operators}\n  ]\n}}\n'
+
+
+def members(entry: Mapping[str, Any], margin: int) -> str:
+    """The members of an object, each on a line; objects in a list on lines of their own."""
+    pad = " " * margin
+    lines = []
+    for name, value in entry.items():
+        text = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            items = (f"{pad}  {json.dumps(item, ensure_ascii=False)}" for item in value)
+            text = "[\n" + ",\n".join(items) + f"\n{pad}]"
+        lines.append(f"{pad}{json.dumps(name)}: {text}")
+    return ",\n".join(lines)

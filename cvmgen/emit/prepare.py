@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from cvmgen import rules
 from cvmgen.analysis.plan import plan_fields
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, CVM, MAX_INPUTS, MAX_PRECISION
-from cvmgen.emit.c_like import comment, identifier, indent, quoted
+from cvmgen.emit.c_checks import check_input
+from cvmgen.emit.c_spelling import comment, identifier, indent, quoted
 from cvmgen.emit.c_types import TypeChoice
 from cvmgen.emit.c_words import number_or_zero, take_word, word_text
 from cvmgen.emit.host_printer import HostPrinter
@@ -478,12 +479,6 @@ class Prepare:
             lines += indent([*inner, *self.block(body)])
         refuse = f'return cvmgen_refuse(error, "", "", {quoted(rules.NO_CASE)});'
         return [*lines, "} else {", *indent([refuse]), "}"]
-
-
-def check_input(item: Input) -> str:
-    """The function that checks an input of any shape."""
-    kind = "input" if item.dtype == CVM else "typed_input"
-    return f"cvmgen_check_{kind}_or_empty" if item.empty else f"cvmgen_check_{kind}"
 
 
 def both(present: str, earlier: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cvmgen.emit import c_support
-from cvmgen.emit.c_like import MACHINE_TYPES, indent
+from cvmgen.emit.c_spelling import MACHINE_TYPES, indent
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.render import render
 from cvmgen.escape import in_c_comment, printable

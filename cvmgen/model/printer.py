@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cvmgen.algebra import simplify
-from cvmgen.emit.c_like import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_outlined import call_name
 from cvmgen.emit.c_parts import Frame, FunctionPrinter, part_text
+from cvmgen.emit.c_spelling import MACHINE_TYPES, comment, identifier, indent
 from cvmgen.emit.c_text import signature, versions, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i

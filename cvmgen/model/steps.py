@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cvmgen.emit.c_like import identifier
 from cvmgen.emit.c_outlined import call_name, part_name
+from cvmgen.emit.c_spelling import identifier
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import read_tensors, stored_tensors

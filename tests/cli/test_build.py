@@ -20,7 +20,7 @@ import pytest
 import cvmgen as cvmgen_package
 from cvmgen import driver
 from cvmgen.api.library import compiled, library_sources
-from cvmgen.emit import c_support, cuda, numpy, python
+from cvmgen.emit import c_support, cuda_support, numpy, python
 from cvmgen.errors import BuildError, CvmgenError
 from cvmgen.ir.nodes import Program
 from cvmgen.schedule.schedules import Schedules
@@ -42,7 +42,7 @@ SHARED = {
     *(f"numpy/toy/{name}" for name in numpy.emit_support()),
     *(f"python/toy/{name}" for name in python.emit_support()),
     *(f"c/{name}" for name in c_support.emit_support()),
-    *(f"cuda/{name}" for name in cuda.emit_support()),
+    *(f"cuda/{name}" for name in cuda_support.emit_support()),
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from cvmgen.cli.texts import remembered_texts
 from cvmgen.driver import CUDA, lower, mapped_kernels
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda, cuda_support
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.spec import formula as f
@@ -54,7 +54,7 @@ def classes(name: str) -> Mapping[str, str]:
 @functools.cache
 def headers() -> dict[str, str]:
     """What kernels include."""
-    return cuda.emit_support()
+    return cuda_support.emit_support()
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from cvmgen.build import (
     cuda_resources,
 )
 from cvmgen.build.gates import GATES
-from cvmgen.emit import c_support, cuda
+from cvmgen.emit import c_support, cuda, cuda_support
 from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
@@ -46,8 +46,8 @@ PARAMETERS = 4096  # bytes that a kernel's parameters take at most
 TILES = all_settings(packaged())["tensor_tiles"]
 # Registers that a thread may take where kernels of a class keep what their bounds promise.
 MOST = {
-    "grid": 65536 // (cuda.BLOCK * cuda.RESIDENT),
-    "powers": 65536 // (cuda.BLOCK * 2),
+    "grid": 65536 // (cuda_support.BLOCK * cuda_support.RESIDENT),
+    "powers": 65536 // (cuda_support.BLOCK * 2),
     "contraction": 65536 // (TILES["threads"] * TILES["resident"]),
 }
 
@@ -174,10 +174,10 @@ def test_recognisers_pick_what_mappings_pick(name: str) -> None:
 
 
 def test_the_support_files_are_those_of_c() -> None:
-    of_c, of_cuda = c_support.emit_support(), cuda.emit_support()
+    of_c, of_cuda = c_support.emit_support(), cuda_support.emit_support()
     shared = {"cvmgen.h", "cvmgen_kernel.h", "cvmgen_power.h", "cvmgen_runtime.h"}
-    on_cpu = (f"cpu/{name}" for name in cuda.CPU_FILES)
-    assert set(of_cuda) == {*shared, *cuda.HEADERS, cuda.STREAM, *on_cpu}
+    on_cpu = (f"cpu/{name}" for name in cuda_support.CPU_FILES)
+    assert set(of_cuda) == {*shared, *cuda_support.HEADERS, cuda_support.STREAM, *on_cpu}
     assert all(of_cuda[name] == of_c[name] for name in shared)
 
 
@@ -286,7 +286,7 @@ INTERFACE = {
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_the_header_stands_beside_that_of_c(language: str, order: str, tmp_path: Path) -> None:
     own = [each for each in operators().values() if each.opset == "cvm"]
-    for folder, emitter in (("c", c_support), ("cuda", cuda)):
+    for folder, emitter in (("c", c_support), ("cuda", cuda_support)):
         files = {f"cvm/{each.name}.h": INTERFACE[folder](each.full_name) for each in own}
         files |= emitter.emit_support() | {"cvm.h": emitter.emit_header("cvm", own)}
         write(files, tmp_path / folder)

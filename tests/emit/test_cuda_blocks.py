@@ -14,7 +14,7 @@ import pytest
 from cvmgen.api.c_backend import ErrorStruct
 from cvmgen.api.cuda_cpu_backend import FORWARD, PRELUDE, RANDOM, REVERSE, State
 from cvmgen.build import compile_library, cuda_compiler, cuda_resources
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda_support
 from cvmgen.errors import BuildError
 
 SOURCE = Path(__file__).with_name("blocks.cu")
@@ -51,7 +51,7 @@ def argument(value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def loaded() -> Blocks:
-    sources = {**cuda.emit_support(), SOURCE.name: SOURCE.read_text()}
+    sources = {**cuda_support.emit_support(), SOURCE.name: SOURCE.read_text()}
     opened = ctypes.CDLL(str(compile_library(sources, name="blocks", prelude=PRELUDE)))
     opened.cvmgen_cpu_this_thread.restype = ctypes.POINTER(State)
     return Blocks(opened, opened.cvmgen_cpu_this_thread().contents)
@@ -185,18 +185,18 @@ def compare_sorted(blocks: Blocks, keys: Any) -> None:
 def test_large_lists_sort(loaded: Blocks) -> None:
     keys = np.random.default_rng(3).integers(0, 5000, (2, 20000, 1))
     compare_sorted(loaded, keys)
-    assert (loaded.state.ran_blocks, loaded.state.ran_threads) == (2, cuda.BLOCK)
+    assert (loaded.state.ran_blocks, loaded.state.ran_threads) == (2, cuda_support.BLOCK)
 
 
 # ---------------------------------------------------------------- launching and memory
 
 
 def test_a_block_for_each_item_as_far_as_the_grid_goes(loaded: Blocks) -> None:
-    for rows, blocks in ((1, 1), (300, 300), (cuda.BLOCKS + 5, cuda.BLOCKS)):
+    for rows, blocks in ((1, 1), (300, 300), (cuda_support.BLOCKS + 5, cuda_support.BLOCKS)):
         counts = np.zeros(rows, np.int64)
         loaded.run("run_count", rows, counts)
-        assert (loaded.state.ran_blocks, loaded.state.ran_threads) == (blocks, cuda.BLOCK)
-        assert (counts == cuda.BLOCK).all()
+        assert (loaded.state.ran_blocks, loaded.state.ran_threads) == (blocks, cuda_support.BLOCK)
+        assert (counts == cuda_support.BLOCK).all()
 
 
 def test_nothing_is_launched_for_nothing(loaded: Blocks) -> None:
@@ -297,10 +297,10 @@ def test_kernels_compile_without_spills(architecture: str) -> None:
     found = cuda_resources(
         SOURCE.read_text(),
         architecture=architecture,
-        includes=cuda.emit_support(),
+        includes=cuda_support.emit_support(),
         name=SOURCE.name,
     )
     assert len(found) == SOURCE.read_text().count("KERNEL blocks_")
     assert {name: each.spilled for name, each in found.items() if each.spilled} == {}
-    most = 65536 // (cuda.BLOCK * cuda.RESIDENT)
+    most = 65536 // (cuda_support.BLOCK * cuda_support.RESIDENT)
     assert max(each.registers for each in found.values()) <= most

@@ -13,7 +13,7 @@ import pytest
 from cvmgen.api import Operator
 from cvmgen.api.cuda_cpu_backend import PRELUDE, Order, State
 from cvmgen.build import compile_library, cuda_compiler, cuda_instructions
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda_support
 from cvmgen.errors import BuildError
 from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.schedules import packaged
@@ -347,7 +347,7 @@ ASKED = [
 
 
 def test_when_tiles_pay() -> None:
-    sources = {**cuda.emit_support(), "ask.cu": ASK}
+    sources = {**cuda_support.emit_support(), "ask.cu": ASK}
     library = ctypes.CDLL(str(compile_library(sources, name="ask", prelude=PRELUDE)))
     library.ask.restype = ctypes.c_int64
     for (*sizes, most), expected, why in ASKED:

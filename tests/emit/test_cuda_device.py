@@ -14,7 +14,7 @@ import pytest
 from cvmgen.api.c_backend import ErrorStruct
 from cvmgen.api.cuda_cpu_backend import FORWARD, PRELUDE, RANDOM, REVERSE, State
 from cvmgen.build import compile_library, cuda_compiler, cuda_resources
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda_support
 from cvmgen.errors import BuildError
 
 SOURCE = Path(__file__).with_name("device.cu")
@@ -46,7 +46,7 @@ def argument(value: Any) -> Any:
 
 @pytest.fixture(scope="module", params=SWITCHES, ids=["own switch", "ucontext"])
 def loaded(request: pytest.FixtureRequest) -> Device:
-    sources = {**cuda.emit_support(), SOURCE.name: SOURCE.read_text()}
+    sources = {**cuda_support.emit_support(), SOURCE.name: SOURCE.read_text()}
     return Device(
         compile_library(sources, name="device", prelude=PRELUDE, flags=request.param, threads=False)
     )
@@ -242,7 +242,7 @@ DYNAMIC = [
 )
 def test_dynamic_memory(count: int, allowed: int, rule: str, why: str, request: Any) -> None:
     # What a kernel is allowed stays: so a library of its own, whose name nobody else asks for.
-    sources = {**cuda.emit_support(), SOURCE.name: SOURCE.read_text()}
+    sources = {**cuda_support.emit_support(), SOURCE.name: SOURCE.read_text()}
     flags = (f"-DCASE={DYNAMIC.index((count, allowed, rule, why))}",)
     device = Device(compile_library(sources, name="device", prelude=PRELUDE, flags=flags))
     x = np.arange(4 * count, dtype=np.int32)
@@ -307,7 +307,7 @@ def test_it_is_cuda() -> None:
         pytest.skip(str(error))
     found = cuda_resources(
         SOURCE.read_text(),
-        includes=cuda.emit_support(),
+        includes=cuda_support.emit_support(),
         name=SOURCE.name,
         flags=("--device-int128",) if kind == "nvrtc" else (),
     )

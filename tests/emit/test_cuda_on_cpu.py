@@ -20,7 +20,7 @@ from cvmgen.api.library import compiled
 from cvmgen.api.manifest import read_manifest
 from cvmgen.api.operator import Operator
 from cvmgen.dtypes import CVM
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda_support
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
 from cvmgen.reference.probe import alike, example_arguments
@@ -228,14 +228,16 @@ def ran(on_cpu: OnCpu) -> tuple[int, int]:
 def test_the_grid_has_a_thread_for_each_vector(on_cpu: OnCpu) -> None:
     x = np.arange(-1000, 1001, dtype=np.int32)
     assert (on_cpu.operators.cvm.relu(x) == np.maximum(x, 0)).all()
-    assert ran(on_cpu) == (2, cuda.BLOCK)
+    assert ran(on_cpu) == (2, cuda_support.BLOCK)
 
 
 @pytest.mark.slow
 def test_large_grids_stride(on_cpu: OnCpu) -> None:
-    x = np.resize(np.arange(-127, 128, dtype=np.int32), cuda.BLOCKS * cuda.BLOCK * 4 + 300)
+    x = np.resize(
+        np.arange(-127, 128, dtype=np.int32), cuda_support.BLOCKS * cuda_support.BLOCK * 4 + 300
+    )
     assert (on_cpu.operators.cvm.relu(x) == np.maximum(x, 0)).all()
-    assert ran(on_cpu) == (cuda.BLOCKS, cuda.BLOCK)
+    assert ran(on_cpu) == (cuda_support.BLOCKS, cuda_support.BLOCK)
 
 
 ONES8, ONES32 = np.ones((2, 2), np.int8), np.ones((2, 2), np.int32)

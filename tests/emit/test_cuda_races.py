@@ -13,7 +13,7 @@ import pytest
 from cvmgen.api.c_backend import ErrorStruct
 from cvmgen.api.cuda_cpu_backend import FORWARD, PRELUDE, RANDOM, REVERSE, State
 from cvmgen.build import compile_library, explain_report
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda_support
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks the linker for places")
 
@@ -55,7 +55,7 @@ class Races:
 
     def __init__(self) -> None:
         self.sources = {
-            **cuda.emit_support(),
+            **cuda_support.emit_support(),
             SOURCE.name: SOURCE.read_text(),
             "store.h": STORE,
         }

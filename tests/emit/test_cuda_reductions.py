@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from cvmgen.api.cuda_cpu_backend import Order
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda_support
 from cvmgen.errors import OperatorError
 from tests.emit.cuda_texts import classes, text
 from tests.emit.on_cpu import OnCpu
 
-BLOCK = cuda.BLOCK
+BLOCK = cuda_support.BLOCK
 # The shape, the axes, what is launched: how many kernels, blocks and threads of the last; why.
 WAYS = [
     ((5,), (0,), (1, 1, BLOCK), "short: a thread for all"),

@@ -18,7 +18,7 @@ from cvmgen.api.cuda_cpu_backend import PRELUDE
 from cvmgen.api.library import library_sources
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_library, cpp_compiler, explain_report, sanitizer_environment
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda_support
 from cvmgen.errors import OperatorError
 from cvmgen.paths import MANIFEST
 from tests.emit.cuda_texts import NAMES
@@ -170,7 +170,7 @@ REPORTS = [
 @linux
 @pytest.mark.parametrize(("at", "what", "line", "why"), REPORTS, ids=[row[-1] for row in REPORTS])
 def test_reports_name_the_line_and_the_formula(at: int, what: str, line: int, why: str) -> None:
-    sources = {**cuda.emit_support(), "c/beside.cu": BESIDE}
+    sources = {**cuda_support.emit_support(), "c/beside.cu": BESIDE}
     made = compile_library(
         sources, name="beside", prelude=PRELUDE, sanitizers=ADDRESSES, flags=QUICK, threads=False
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda_support
 from cvmgen.reference import Tensor
 from cvmgen.reference.probe import alike
 from tests.emit.cuda_texts import NAMES, classes, text
@@ -140,7 +140,7 @@ def test_a_vector_has_a_thread(on_cpu: OnCpu) -> None:
     x = np.zeros((300, 33), np.int8)
     on_cpu.operators.cvm.broadcast_add(x, x[:1], dtype=np.int8)
     # Each of 300 rows takes three vectors of 16.
-    assert ran(on_cpu) == (-(-900 // cuda.BLOCK), cuda.BLOCK)
+    assert ran(on_cpu) == (-(-900 // cuda_support.BLOCK), cuda_support.BLOCK)
 
 
 CLASSES = {

@@ -14,7 +14,7 @@ from cvmgen.api import Operator
 from cvmgen.api.cuda_cpu_backend import Order
 from cvmgen.build import write_changed
 from cvmgen.driver import kernel_classes
-from cvmgen.emit import cuda
+from cvmgen.emit import cuda_support
 from cvmgen.reference import Reference, Tensor
 from cvmgen.source import Source
 from cvmgen.spec import formula as f
@@ -111,7 +111,7 @@ def check(
         result = called(**arrays, precisions=precisions, **attributes)
         assert result.tobytes() == bits(expected).tobytes(), (blocks, threads, order)
         if not blocks:
-            usual = launched or (-(-expected.size // cuda.BLOCK), cuda.BLOCK)
+            usual = launched or (-(-expected.size // cuda_support.BLOCK), cuda_support.BLOCK)
             assert (state.ran_blocks, state.ran_threads) == usual
     on_cpu.free()
 
