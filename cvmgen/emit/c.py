@@ -8,7 +8,7 @@ from cvmgen.dtypes import CVM, INT32, DType
 from cvmgen.emit.c_bound import bound_text
 from cvmgen.emit.c_checks import input_checks, output_checks
 from cvmgen.emit.c_entries import KeptLists, entry_arguments
-from cvmgen.emit.c_nests import NestEmitter, overflow_parameter
+from cvmgen.emit.c_nests import NestEmitter
 from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_spelling import identifier, indent, quoted
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
@@ -207,7 +207,7 @@ class CEmitter(NestEmitter):
         if tensor in self.precise:
             return False
         made = (each for each in self.kernels.kernels if each.nest.tensor == tensor)
-        return any(overflow_parameter(each.typed) for each in made)
+        return any(each.overflows for each in made)
 
     def allocate(self, call: str) -> list[str]:
         """The memory of selected lists; `call` is what makes it, up to the size."""
@@ -254,7 +254,7 @@ class CEmitter(NestEmitter):
                 "plan",
                 *(self.argument(each, nest, dtypes) for each in self.tensors(nest)),
             ]
-            if overflow_parameter(kernel.typed):
+            if kernel.overflows:
                 arguments.append(f"&{nest.tensor}_overflow")
             memory = self.program.scratch_of(nest.tensor)
             arguments += entry_arguments(memory, kernel.subject.kept)

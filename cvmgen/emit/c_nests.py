@@ -21,6 +21,9 @@ from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.schedule.outline import OVERFLOW
 from cvmgen.typing import choices
 
+# What the file of an operator has beside its kernels, behind the operator's name.
+OWN = ("plan", "prepare", "rows", "types", "types_names", "infer", "run", "bound", "run_bound")
+
 
 class NestEmitter:
     """The kernels of an operator and the functions that they become."""
@@ -132,7 +135,9 @@ class NestEmitter:
         return (shared if len(found) == 1 else kernel.variant).suffix
 
     def kernel_name(self, kernel: Kernel) -> str:
-        return kernel.name
+        """What a kernel is called in C, where nothing else of its file is."""
+        taken = {*(f"{self.name}_{each}" for each in OWN), *interface.row_names(self.operator)}
+        return f"{kernel.name}_nest" if kernel.name in taken else kernel.name
 
     # -------------------------------------------------------- what functions get
 

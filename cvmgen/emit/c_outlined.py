@@ -20,11 +20,6 @@ class Member:
     local: str
 
 
-def part_name(function: str) -> str:
-    """The name of the function for a part of the loops of a function."""
-    return f"{function}_part"
-
-
 def call_name(part: str) -> str:
     """The name of the structure that the function for a part is given."""
     return f"{part}_call"

@@ -13,7 +13,7 @@ from cvmgen.emit.render import NOTICE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.spec.formula import Operator
-from cvmgen.typing.choices import Variant, row_names
+from cvmgen.typing.choices import Variant
 
 VECTOR_SETS = ("avx2", "avx512")  # the later ones have the instructions of the earlier ones
 
@@ -51,7 +51,7 @@ def type_tests(operator: Operator, variant: Variant, plan: str) -> tuple[str, ..
     if variant.stored is not None:
         tests.append("narrow_result" if variant.stored == INT8 else "!narrow_result")
     if variant.rows:
-        names = row_names(operator)
+        names = interface.row_names(operator)
         text = " || ".join(f"{plan}types == {names[row]}" for row in variant.rows)
         tests.append(f"({text})" if tests and len(variant.rows) > 1 else text)
     return tuple(tests)

@@ -9,7 +9,6 @@ from cvmgen.emit import interface
 from cvmgen.emit.c_spelling import quoted
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.spec.formula import Input, Operator
-from cvmgen.typing.choices import row_names
 
 
 class TypeChoice:
@@ -36,7 +35,7 @@ class TypeChoice:
             lines += wrapped_list("    {", codes, "},")
         lines.append("};")
         if len(choices) > 1:
-            lines += wrapped_list("enum { ", row_names(self.operator), " };")
+            lines += wrapped_list("enum { ", interface.row_names(self.operator), " };")
         if self.inputs:
             names = [quoted(self.shown(item)) for item in self.inputs]
             sizes = [str(len(each)) for each in (self.tensors, self.inputs, choices)]

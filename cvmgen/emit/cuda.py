@@ -26,7 +26,7 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.schedule.gpu.generic import SOURCE, generic
+from cvmgen.schedule.gpu.generic import generic
 from cvmgen.schedule.gpu.mapped import Function, Mapped, of_call
 from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.spec.formula import Input
@@ -166,24 +166,13 @@ class CudaEmitter(c.CEmitter):
         return [text for functions in columns for text in self.column([*kernels], [*functions])]
 
     def column(self, kernels: Sequence[Kernel], functions: Sequence[Function]) -> list[str]:
-        """A function of kernels: once for all, once for those that read the same types, or one for
-        each."""
+        """A function of kernels, once for all of them or one for each."""
         frames = [self.frame(each) for each in kernels]
         made = generic(kernels, functions)
-        name, source = nest_name(self.program, kernels[0].number), kernels[0].variant.source
-        if made is not None and SOURCE not in made.types and source is not None:
-            name = f"{name}_{source.name}"
+        name = nest_name(self.program, kernels[0].number)
         if made is not None and (text := template(frames, made, name)):
             return text
-        found: list[str] = []
-        sources = {each.variant.source: None for each in kernels}
-        for source in sources:
-            own = [at for at, each in enumerate(kernels) if each.variant.source == source]
-            if 1 < len(own) < len(kernels):
-                found += self.column([kernels[at] for at in own], [functions[at] for at in own])
-            else:
-                found += (frames[at].kernel(functions[at]) for at in own)
-        return found
+        return [frame.kernel(each) for frame, each in zip(frames, functions, strict=True)]
 
     def kernel_name(self, kernel: Kernel) -> str:
         # Kernels are extern "C": the opset keeps those of different opsets apart.
@@ -336,7 +325,7 @@ class CudaEmitter(c.CEmitter):
         found = [
             (
                 " && ".join(type_tests(self.operator, each.variant, self.plan)),
-                bool(overflow_parameter(each.typed)),
+                each.overflows,
             )
             for each in self.kernels.kernels
             if each.nest.tensor in self.overflowing

@@ -148,7 +148,8 @@ def template(frames: Sequence[Frame], made: Generic, nest: str) -> list[str]:
     parameters = [each.declared(inlined=True) for each in given]
     head = [
         f"template <{', '.join(f'typename {each}' for each in made.types)}>",
-        *signature(f"static __device__ __forceinline__ void {name}(", parameters),
+        "static __device__ __forceinline__ void",
+        *signature(f"{name}(", parameters),
     ]
     found = ["\n".join([*head, *frames[0].lines(made.function), "}"])]
     for at, frame in enumerate(frames):

@@ -29,6 +29,12 @@ def c_name(operator: Operator) -> str:
     return f"{operator.opset}_{operator.name}"
 
 
+def row_names(operator: Operator) -> list[str]:
+    """What the choices of the type parameters are called in C, in order."""
+    rows = ("_".join(dtype.name for dtype in row) for row in operator.types.rows)
+    return [f"{operator.name}_of_{row}" for row in rows]
+
+
 def typed_operands(operator: Operator) -> tuple[str, ...]:
     """The operands with a storage type of their own: inputs, then outputs."""
     return tuple(operator.choices[0])

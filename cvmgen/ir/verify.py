@@ -367,7 +367,7 @@ def kernel_fault(body: i.Block, names: Collection[str], tensors: Collection[str]
     read and hides no other one, only locals change, and loops count upwards.
     """
     try:
-        Kernel(frozenset(tensors)).block(body, {*names}, set(), 0)
+        KernelVerifier(frozenset(tensors)).block(body, {*names}, set(), 0)
     except KernelFaultError as fault:
         return str(fault)
     return ""
@@ -378,7 +378,7 @@ class KernelFaultError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelVerifier:
     """Walks blocks in order with the names that are bound there; arrays are among them, and those
     of which no element has been written yet are `empty`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cvmgen.emit.c_outlined import call_name, part_name
+from cvmgen.emit.c_outlined import call_name
 from cvmgen.emit.c_spelling import identifier
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
@@ -17,6 +17,7 @@ from cvmgen.model.nests import Names, border, in_order, nest_of, span_of
 from cvmgen.model.storage import Storage, along_memory
 from cvmgen.model.tiles import Tiled
 from cvmgen.schedule.legality import unsound
+from cvmgen.schedule.outline import part_name
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import InModel, Subject
 

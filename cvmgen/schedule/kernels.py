@@ -16,11 +16,8 @@ from cvmgen.schedule.outline import OVERFLOW, Outliner, Part, part_fault
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
-from cvmgen.typing.choices import Variant, element_types, row_names, used_tensors, variants
+from cvmgen.typing.choices import Variant, element_types, used_tensors, variants
 from cvmgen.typing.types import type_nest, type_prepare
-
-# What the file of an operator has beside its kernels, behind the operator's name.
-OWN = ("plan", "prepare", "rows", "types", "types_names", "infer", "run", "bound", "run_bound")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +97,8 @@ def typed_kernel(program: i.Program, number: int, variant: Variant) -> Kernel:
     nest, dtypes = program.nests[number], element_types(program, variant)
     body = type_nest(program, nest, dtypes).body
     subject = Subject.of(program, nest, body, dtypes)
-    return Kernel(kernel_name(program, number, variant), number, nest, variant, body, subject)
-
-
-def kernel_name(program: i.Program, number: int, variant: Variant) -> str:
-    """What a kernel is called in C; no other function or type of its file is called so."""
-    operator = program.operator
     name = f"{nest_name(program, number)}{variant.suffix}"
-    taken = {*(f"{operator.name}_{each}" for each in OWN), *row_names(operator)}
-    return f"{name}_nest" if name in taken else name
+    return Kernel(name, number, nest, variant, body, subject)
 
 
 def nest_name(program: i.Program, number: int) -> str:
@@ -149,6 +139,8 @@ def outlined_kernel(program: i.Program, kernel: Kernel, fields: tuple[Field, ...
 
 def unsound_parts(program: i.Program, kernel: Kernel) -> Iterator[str]:
     """What does not hold together in the functions that were outlined."""
+    if not kernel.parts:
+        return
     fields = plan_fields(program)
     elements, names = kernel.subject.elements, kernel.subject.outside.names
     if fault := kernel_fault(kernel.outlined, names, elements):

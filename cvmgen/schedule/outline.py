@@ -14,6 +14,7 @@ from functools import partial
 
 from cvmgen.analysis.dependences import combined
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import entry_at, extent, product, unravel
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import assigned, names_in, read_tensors, stored_tensors
@@ -70,6 +71,11 @@ class Part:
         return (*starts, *self.counts, loop)
 
 
+def part_name(function: str) -> str:
+    """The name of the function for a part of the first loops of a function."""
+    return f"{function}_part"
+
+
 @dataclass(slots=True)
 class Outliner:
     """Outlines the loops of a kernel; `parts` are the functions for them so far, those inside of
@@ -118,11 +124,11 @@ class Outliner:
 
     def fork(self, loop: i.Loop, scope: Mapping[str, Local]) -> i.Fork:
         self.count += 1
-        part = f"{self.kernel}_part{f'_{self.count}' if self.count > 1 else ''}"
+        part = f"{part_name(self.kernel)}{f'_{self.count}' if self.count > 1 else ''}"
         call = self.names["call"] if self.count == 1 else fresh("call", self.taken)
         made = self.part(loop, part, scope)
         self.parts.append(made)
-        number = product([factor for each in parallel(loop) for factor in factors(trips(each))])
+        number = product([factor for each in parallel(loop) for factor in factors_in(trips(each))])
         shared = self.added_elsewhere(loop)
         captures = tuple(
             replace(each, copy=fresh(f"{each.name}_in_threads", self.taken))
@@ -261,12 +267,3 @@ def index_at(loop: i.Loop, place: i.Expr) -> i.Expr:
         return entry_at(loop.high, place)
     value = place if loop.step == 1 else i.Binary("*", place, i.Const(loop.step))
     return value if loop.low == i.ZERO else i.Binary("+", loop.low, value)
-
-
-def factors(expr: i.Expr) -> list[i.Expr]:
-    """The factors of a product, in their order."""
-    match expr:
-        case i.Binary(op="*", left=left, right=right):
-            return [*factors(left), *factors(right)]
-        case _:
-            return [expr]

@@ -9,7 +9,6 @@ from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.spec.formula import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +68,6 @@ def element_types(program: i.Program, variant: Variant) -> Mapping[str, DType]:
     types = {item.name: INT32 if item.name in wide else source for item in operator.inputs}
     chosen = operator.choices[variant.rows[0] if variant.rows else 0]
     return types | dict.fromkeys(operator.output_names, stored) | chosen
-
-
-def row_names(operator: Operator) -> list[str]:
-    """What the choices of the type parameters are called in C, in order."""
-    rows = ("_".join(dtype.name for dtype in row) for row in operator.types.rows)
-    return [f"{operator.name}_of_{row}" for row in rows]
 
 
 # ---------------------------------------------------------------- what nests read and fill

@@ -151,7 +151,7 @@ MUTANTS = (
         "cvm/transpose.cu",
         "d_start + d * d_step",
         "d_start + d",
-        "transpose_Y_int8_body",
+        "cvm_transpose_Y_int8_int8",
     ),
     Mutant(
         "an index that may be one too great",
@@ -160,7 +160,7 @@ MUTANTS = (
         "cvm/take.cu",
         "n_size - 1",
         "n_size",
-        "take_Y_0_int8_body",
+        "cvm_take_Y_0_int8_int8",
     ),
     Mutant(
         "a shift by one more",

@@ -36,11 +36,10 @@ struct conv2d_Y_values {
 };
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void conv2d_Y_body(const conv2d_Y_values &values,
-                                                     const element_t *__restrict__ X,
-                                                     const element_t *__restrict__ W,
-                                                     const int32_t *__restrict__ B,
-                                                     result_t *__restrict__ Y) {
+static __device__ __forceinline__ void
+conv2d_Y_body(const conv2d_Y_values &values, const element_t *__restrict__ X,
+              const element_t *__restrict__ W, const int32_t *__restrict__ B,
+              result_t *__restrict__ Y) {
     const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
     const int32_t XW = (int32_t)values.XW, OC = (int32_t)values.OC, IC = (int32_t)values.IC;
     const int32_t KH = (int32_t)values.KH, KW = (int32_t)values.KW, PH = (int32_t)values.PH;
@@ -116,12 +115,10 @@ cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
 }
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void conv2d_Y_direct_body(const conv2d_Y_values &values,
-                                                            const element_t *__restrict__ X,
-                                                            const element_t *__restrict__ W,
-                                                            const int32_t *__restrict__ B,
-                                                            result_t *__restrict__ Y,
-                                                            const cvmgen_tiling &tiling) {
+static __device__ __forceinline__ void
+conv2d_Y_direct_body(const conv2d_Y_values &values, const element_t *__restrict__ X,
+                     const element_t *__restrict__ W, const int32_t *__restrict__ B,
+                     result_t *__restrict__ Y, const cvmgen_tiling &tiling) {
     const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
     const int64_t KH = values.KH, KW = values.KW, PH = values.PH, PW = values.PW;
     const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
@@ -218,11 +215,10 @@ cvm_conv2d_Y_int32_int32_direct(const __grid_constant__ conv2d_Y_values values,
 }
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void conv2d_Y_direct_plain_body(const conv2d_Y_values &values,
-                                                                  const element_t *__restrict__ X,
-                                                                  const element_t *__restrict__ W,
-                                                                  const int32_t *__restrict__ B,
-                                                                  result_t *__restrict__ Y) {
+static __device__ __forceinline__ void
+conv2d_Y_direct_plain_body(const conv2d_Y_values &values, const element_t *__restrict__ X,
+                           const element_t *__restrict__ W, const int32_t *__restrict__ B,
+                           result_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
     const int64_t IC = values.IC, KH = values.KH, KW = values.KW, PH = values.PH;
     const int64_t PW = values.PW, SH = values.SH, SW = values.SW, DH = values.DH;

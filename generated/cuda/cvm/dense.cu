@@ -20,11 +20,10 @@ struct dense_Y_values {
 };
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void dense_Y_body(const dense_Y_values &values,
-                                                    const element_t *__restrict__ X,
-                                                    const element_t *__restrict__ W,
-                                                    const int32_t *__restrict__ B,
-                                                    result_t *__restrict__ Y) {
+static __device__ __forceinline__ void
+dense_Y_body(const dense_Y_values &values, const element_t *__restrict__ X,
+             const element_t *__restrict__ W, const int32_t *__restrict__ B,
+             result_t *__restrict__ Y) {
     const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
     /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const cvmgen_contraction whole = {1, M, N, K};
@@ -74,11 +73,10 @@ cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
 }
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void dense_Y_direct_body(const dense_Y_values &values,
-                                                           const element_t *__restrict__ X,
-                                                           const element_t *__restrict__ W,
-                                                           const int32_t *__restrict__ B,
-                                                           result_t *__restrict__ Y) {
+static __device__ __forceinline__ void
+dense_Y_direct_body(const dense_Y_values &values, const element_t *__restrict__ X,
+                    const element_t *__restrict__ W, const int32_t *__restrict__ B,
+                    result_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
     /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t elements = M * N;

@@ -26,11 +26,9 @@ struct get_valid_count_V_values {
 };
 
 template <typename element_t>
-static __device__ __forceinline__ void get_valid_count_V_body(
-                                                              const get_valid_count_V_values &values,
-                                                              const element_t *__restrict__ X,
-                                                              int64_t *__restrict__ V,
-                                                              int64_t *__restrict__ V_length) {
+static __device__ __forceinline__ void
+get_valid_count_V_body(const get_valid_count_V_values &values, const element_t *__restrict__ X,
+                       int64_t *__restrict__ V, int64_t *__restrict__ V_length) {
     const int64_t B = values.B, N = values.N, K = values.K;
     const int64_t score_threshold = values.score_threshold;
     /* get_valid_count line 10: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */

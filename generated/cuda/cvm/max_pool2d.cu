@@ -30,10 +30,9 @@ struct max_pool2d_Y_values {
 };
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void max_pool2d_Y_body(const max_pool2d_Y_values &values,
-                                                         const element_t *__restrict__ X,
-                                                         result_t *__restrict__ Y,
-                                                         const cvmgen_tiling &tiling) {
+static __device__ __forceinline__ void
+max_pool2d_Y_body(const max_pool2d_Y_values &values, const element_t *__restrict__ X,
+                  result_t *__restrict__ Y, const cvmgen_tiling &tiling) {
     const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
     const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
     const int64_t YH = values.YH, YW = values.YW;
@@ -116,10 +115,9 @@ cvm_max_pool2d_Y_int32_int32(const __grid_constant__ max_pool2d_Y_values values,
 }
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void max_pool2d_Y_plain_body(
-                                                               const max_pool2d_Y_values &values,
-                                                               const element_t *__restrict__ X,
-                                                               result_t *__restrict__ Y) {
+static __device__ __forceinline__ void
+max_pool2d_Y_plain_body(const max_pool2d_Y_values &values, const element_t *__restrict__ X,
+                        result_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
     const int64_t SW = values.SW, YH = values.YH, YW = values.YW;

@@ -383,12 +383,11 @@ cvm_non_max_suppression_U_int32_pairs(
 }
 
 template <typename element_t>
-static __device__ __forceinline__ void non_max_suppression_U_kept_body(
-                                                                       const non_max_suppression_U_values &values,
-                                                                       const int32_t *__restrict__ valid_count,
-                                                                       int64_t *__restrict__ U,
-                                                                       int64_t *__restrict__ U_length,
-                                                                       const uint64_t *__restrict__ U_mask) {
+static __device__ __forceinline__ void
+non_max_suppression_U_kept_body(const non_max_suppression_U_values &values,
+                                const int32_t *__restrict__ valid_count,
+                                int64_t *__restrict__ U, int64_t *__restrict__ U_length,
+                                const uint64_t *__restrict__ U_mask) {
     const int64_t B = values.B, N = values.N, top_k = values.top_k;
     /* non_max_suppression line 32: let U[b] = {p for p < TK[b] if R[b, p, 0] >= 0 and all[q in U[b]
        if q < p](iou[b, p, q] < iou_threshold)} */
@@ -435,13 +434,11 @@ struct non_max_suppression_Y_values {
 };
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void non_max_suppression_Y_body(
-                                                                  const non_max_suppression_Y_values &values,
-                                                                  const element_t *__restrict__ X,
-                                                                  const int64_t *__restrict__ I,
-                                                                  const int64_t *__restrict__ U,
-                                                                  const int64_t *__restrict__ U_length,
-                                                                  result_t *__restrict__ Y) {
+static __device__ __forceinline__ void
+non_max_suppression_Y_body(const non_max_suppression_Y_values &values,
+                           const element_t *__restrict__ X, const int64_t *__restrict__ I,
+                           const int64_t *__restrict__ U, const int64_t *__restrict__ U_length,
+                           result_t *__restrict__ Y) {
     const int64_t B = values.B, N = values.N, max_output_size = values.max_output_size;
     /* non_max_suppression line 34: Y[b, n, k] = R[b, U[b][n], k] if n < MOS[b] else -1 */
     const int64_t elements = B * N * 6;

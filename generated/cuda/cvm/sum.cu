@@ -46,10 +46,9 @@ struct sum_Y_0_values {
 };
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void sum_Y_0_body(const cvmgen_teams &teams,
-                                                    const sum_Y_0_values &values,
-                                                    const element_t *__restrict__ X,
-                                                    result_t *__restrict__ Y) {
+static __device__ __forceinline__ void
+sum_Y_0_body(const cvmgen_teams &teams, const sum_Y_0_values &values,
+             const element_t *__restrict__ X, result_t *__restrict__ Y) {
     const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
     const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
     const int64_t d_R_run = values.d_R_run, X_R_step = values.X_R_step;
@@ -116,10 +115,9 @@ struct sum_Y_1_values {
 };
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void sum_Y_1_body(const cvmgen_teams &teams,
-                                                    const sum_Y_1_values &values,
-                                                    const element_t *__restrict__ X,
-                                                    result_t *__restrict__ Y) {
+static __device__ __forceinline__ void
+sum_Y_1_body(const cvmgen_teams &teams, const sum_Y_1_values &values,
+             const element_t *__restrict__ X, result_t *__restrict__ Y) {
     const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
     const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
     const int64_t X_R_step_2 = values.X_R_step_2;
@@ -180,10 +178,9 @@ struct sum_Y_2_values {
 };
 
 template <typename element_t, typename result_t>
-static __device__ __forceinline__ void sum_Y_2_body(const cvmgen_teams &teams,
-                                                    const sum_Y_2_values &values,
-                                                    const element_t *__restrict__ X,
-                                                    result_t *__restrict__ Y) {
+static __device__ __forceinline__ void
+sum_Y_2_body(const cvmgen_teams &teams, const sum_Y_2_values &values,
+             const element_t *__restrict__ X, result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
