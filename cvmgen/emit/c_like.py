@@ -122,7 +122,7 @@ class CPrinter:
                 return f"{self.expr(guard, TERNARY + 1)} ? {self.address(place)} : NULL", TERNARY
             case i.ListOf(entries=()):
                 return "{0}", PRIMARY
-            case i.Entries() | i.Access() | i.Dot() | i.Bind() | i.ArrayExpr() | i.Lambda():
+            case i.Entries() | i.Access() | i.Dot() | i.Bind() | i.ArrayExpr() | i.Closure():
                 raise InternalError(f"emit: {type(expr).__name__} is not for this place")
             case i.ListOf() | i.Gather() | i.Fold() | i.Limit():
                 name = type(expr).__name__

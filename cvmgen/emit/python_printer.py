@@ -165,7 +165,7 @@ class PythonPrinter:
                 return self.leveled(operand)
             case i.Bind() | i.Access() | i.Entries() | i.ArrayExpr():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
-            case i.Member() | i.Address() | i.Lambda():
+            case i.Member() | i.Address() | i.Closure():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case _:
                 assert_never(expr)

@@ -1,6 +1,6 @@
 """The loop-nest IR: what every stage behind the translation takes and gives.
 
-- `nodes.py`: expressions, statements, nests, programs; `arrays.py`: operations on whole arrays
+- `nodes/`: expressions, statements, programs; `arrays.py`: operations on whole arrays
 - `text.py`: the IR as people read it; `verify.py`: whether a program or a kernel holds together;
   `uniform.py`: whether the threads of a GPU may do what a kernel says (`threads.py`: their marks)
 - asking: `uses.py` (what a node reads, sets, changes), `loops.py` (how often loops run), `logic.py`

@@ -1,7 +1,7 @@
 """Nests as operations on whole arrays: what the pass `arrays` makes of them for numpy.
 
 An index is an axis: what reads it is an array with that axis, and operations by elements broadcast
-their operands. Those nodes of `ir/nodes.py` that have operands stand for operations by elements
+their operands. Those nodes of `ir/nodes` that have operands stand for operations by elements
 here. An `Access` without an index is a tensor itself, and a `Store` there one to all of it, of
 integers of any size. A `Call` may name a function of the modules that generated operators import,
 as `vectors.where`.

@@ -177,10 +177,8 @@ def closed(expr: i.Expr) -> str:
             return f"{function}{made_for}({', '.join(map(text, arguments))})"
         case i.Member(structure=structure, name=name):
             return f"{text(structure, 7)}.{name}"
-        case i.Lambda(parameters=parameters, body=body):
-            given = ", ".join(each.name for each in parameters)
-            inner = "; ".join(line.strip() for line in block_lines(body))
-            return f"({given} -> {inner})"
+        case i.Closure():
+            return closure_text(expr)
         case i.Address(place=place, guard=guard):
             return f"&{text(place)}" if guard is None else f"(&{text(place)} if {text(guard)})"
         case i.Item(sequence=sequence, index=index):
@@ -227,6 +225,13 @@ def closed(expr: i.Expr) -> str:
             return array_text(expr)
         case _:
             assert_never(expr)
+
+
+def closure_text(closure: i.Closure) -> str:
+    assert isinstance(closure, i.Lambda)
+    given = ", ".join(each.name for each in closure.parameters)
+    inner = "; ".join(line.strip() for line in block_lines(closure.body))
+    return f"({given} -> {inner})"
 
 
 def array_text(node: i.ArrayExpr | i.ArrayStmt) -> str:

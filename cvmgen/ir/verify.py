@@ -323,7 +323,7 @@ class Verifier:
                 self.expr(expr, scope)
             case i.ArrayExpr():
                 self.below(expr, scope)
-            case i.Lambda():
+            case i.Closure():
                 self.fail("a function, which mappings to threads make")
             case _:
                 assert_never(expr)

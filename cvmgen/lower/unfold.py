@@ -239,7 +239,7 @@ class Unfold:
         match expr:
             case i.Const() | i.Real() | i.Limit() | i.Word() | i.Var() | i.Given() | i.Dot():
                 return expr
-            case i.Member() | i.Address() | i.ArrayExpr() | i.Lambda():
+            case i.Member() | i.Address() | i.ArrayExpr() | i.Closure():
                 return expr
             case i.Binary(op="union") if self.everything:
                 return self.union(expr)

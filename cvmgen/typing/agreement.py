@@ -167,7 +167,7 @@ class Agreement:
                 return HOST
             case i.Part() | i.ListOf() | i.Gather() | i.Entries():
                 return "list"
-            case i.Member() | i.Address() | i.Lambda():  # what the host gives, places, functions
+            case i.Member() | i.Address() | i.Closure():  # what the host gives, places, functions
                 return HOST
             case i.Limit() | i.Access() | i.Bind() | i.ArrayExpr():
                 raise DisagreementError(f"{type(expr).__name__} is left: {text(expr)}")

@@ -1,0 +1,77 @@
+"""Programs: a lowered operator as the host part and its nests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cvmgen.ir.nodes.expressions import Expr, span_field
+from cvmgen.ir.nodes.statements import Stmt
+from cvmgen.source import Span
+from cvmgen.spec.formula import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A nest that the host must not start before another one found that nothing is read outside.
+
+    That one leaves the least position of an element of `tensor` that would read outside, for each
+    tensor of a variadic input, or MAX_SIZE; where it is not `placed`, 0 for any element.
+    """
+
+    tensor: str
+    placed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """The loops that fill an output or a selected list, run when the case holds (None: always).
+
+    With `each` (index, tensor, count) the nest runs once for each tensor of a variadic
+    input, after the host has run `prologue` for it.
+    """
+
+    tensor: str
+    case: int | None
+    each: tuple[str, str, Expr] | None
+    prologue: tuple[Stmt, ...]
+    body: tuple[Stmt, ...]
+    formula: str
+    span: Span = span_field()
+    more: tuple[str, ...] = ()  # other lines of the formula that it computes, with their places
+    guarded: Guarded | None = None  # what it tests, if it computes nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Memory of int64 that the nests of a call share, for a selected list and what goes with it.
+
+    The host keeps its size as `<name>_size`. `owner` is the list: its nest alone writes here.
+    """
+
+    name: str
+    owner: str
+    shape: tuple[Expr, ...]
+    case: int | None
+
+    @property
+    def size(self) -> str:
+        return f"{self.name}_size"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A lowered operator: `prepare` checks, infers and computes what the nests need."""
+
+    operator: Operator
+    prepare: tuple[Stmt, ...]
+    nests: tuple[Nest, ...]
+    scratch: tuple[Scratch, ...] = ()
+    moved: tuple[str, ...] | None = None  # inputs that are only moved; None: nests show it
+
+    def scratch_of(self, tensor: str) -> tuple[Scratch, ...]:
+        """The memory that belongs to a selected list; empty for an output."""
+        return tuple(each for each in self.scratch if each.owner == tensor)
+
+    def quoted(self, nest: Nest) -> str:
+        """The formula of a nest and where it stands, as generated code says it."""
+        return f"{self.operator.place(nest.span)}: {nest.formula}"
