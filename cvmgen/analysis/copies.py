@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
+from cvmgen.analysis.definedness import is_defined
 from cvmgen.analysis.facts import Facts
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
@@ -146,9 +147,7 @@ class Copies:
 
     def sure(self, loop: i.Loop, expr: i.Expr) -> bool:
         """Whether an expression has a value in front of the loop, as inside it."""
-        if not any(may_fail(each) for each in walk(expr)):
-            return True
-        return loop.low == i.ZERO and self.facts.positive(loop.high)
+        return is_defined(expr) or (loop.low == i.ZERO and self.facts.positive(loop.high))
 
     # -------------------------------------------------------- runs side by side
 
@@ -197,17 +196,6 @@ def is_vector(node: object) -> bool:
     match node:
         case i.Copy(type=kind, step=i.Const(1), source_step=i.Const(1), count=i.Const(count)):
             return count * BITS_OF[kind] == 8 * VECTOR
-        case _:
-            return False
-
-
-def may_fail(node: object) -> bool:
-    """Whether a node may have no value where the loop around it has no iteration."""
-    match node:
-        case i.Load() | i.Item() | i.Call():
-            return True
-        case i.Binary(op="truncdiv" | "rem" | "shl" | "shr"):
-            return True
         case _:
             return False
 

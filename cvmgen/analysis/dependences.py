@@ -111,25 +111,3 @@ def steady_range(loop: i.Loop) -> bool:
     """Whether the loop itself leaves alone what says how often it runs."""
     ends = (loop.low, loop.high)
     return not (names_in(ends) & assigned((loop,)) or read_tensors(ends) & stored_tensors(loop))
-
-
-DIVISIONS = ("floordiv", "truncdiv", "mod", "rem")
-SHIFTS = ("shl", "shr")
-SURE_CALLS = ("min_", "max_", "abs_", "walk_offset")
-
-
-def may_fail(node: object) -> bool:
-    """Whether a node may have no value in a call: a loop without iterations does not ask for it."""
-    match node:
-        case i.Binary(op=op, right=i.Const(value=value)) if op in DIVISIONS:
-            return value == 0
-        case i.Binary(op=op, right=i.Const(value=value)) if op in SHIFTS:
-            return value < 0
-        case i.Binary(op=op):
-            return op in DIVISIONS or op in SHIFTS
-        case i.Call(function=function):
-            return not function.startswith(SURE_CALLS)
-        case i.Load() | i.Item():
-            return True
-        case _:
-            return False

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cvmgen.analysis.definedness import may_fail
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
@@ -24,7 +25,6 @@ from cvmgen.lower.array_scope import (
     tensor_itself,
 )
 from cvmgen.lower.common_subexpressions import certain
-from cvmgen.lower.lift import may_fail
 
 MOST_INLINED = 40
 FEW_NODES = 8
@@ -470,7 +470,12 @@ def reads(expr: i.Expr) -> bool:
 
 
 def may_be_missing(expr: i.Expr) -> bool:
-    """Whether a number of the call has no value in some calls, be it a term of a reduction."""
+    """Whether a number of the call has no value in some calls, be it a term of a reduction. Entries
+    at an index that stands alone are there: it is one of the list's."""
+
+    def missing(node: object) -> bool:
+        return may_fail(node) and not (isinstance(node, i.Item) and isinstance(node.index, i.Var))
+
     parts = tuple(certain(expr))
     terms = (walk(each) for each in parts if isinstance(each, i.Fold))
-    return any(map(may_fail, parts)) or any(any(map(may_fail, each)) for each in terms)
+    return any(map(missing, parts)) or any(any(map(missing, each)) for each in terms)

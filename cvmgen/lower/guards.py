@@ -7,11 +7,12 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from cvmgen.analysis.definedness import is_defined
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, factors_in, joined
 from cvmgen.ir.rewrite import invariant, with_blocks
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.visit import rebuild
 
 
 def place_guards(program: i.Program) -> i.Program:
@@ -104,7 +105,7 @@ def rebuilt_product(factors: list[i.Expr | None], filling: i.Expr) -> i.Expr:
 
 def hoisted(loop: i.Loop | i.PackLoop) -> i.Block:
     """Locals and tests that do not depend on the loop, in front of it and around it."""
-    before, kept = invariant(loop, sure)
+    before, kept = invariant(loop, is_defined)
     rest = replace(loop, body=kept)
     match kept:
         case (*locals_, i.If(otherwise=()) as test) if all(
@@ -119,7 +120,7 @@ def guard_around(loop: i.Loop | i.PackLoop, locals_: list[i.Stmt], test: i.If) -
     """Move the conjuncts that do not vary with the loop around it."""
     tests, varying = conjuncts(test.condition), assigned(loop)
     # Only leading conjuncts: a later one may rely on those before it.
-    outer = tuple(takewhile(lambda each: sure(each) and not names_in(each) & varying, tests))
+    outer = tuple(takewhile(lambda each: is_defined(each) and not names_in(each) & varying, tests))
     inner = tests[len(outer) :]
     body: i.Block = test.then
     if inner:
@@ -128,22 +129,3 @@ def guard_around(loop: i.Loop | i.PackLoop, locals_: list[i.Stmt], test: i.If) -
     if not outer:
         return smaller
     return i.If(conjunction(outer), (smaller,), (), test.span)
-
-
-def sure(expr: i.Expr) -> bool:
-    """Whether an expression may be evaluated where a loop has no iteration: it loads nothing."""
-    reads = any(isinstance(each, (i.Access, i.Load, i.Dot)) for each in walk(expr))
-    return not reads and not any(map(may_fail, walk(expr)))
-
-
-def may_fail(node: object) -> bool:
-    """Whether a node may have no value in a call: a loop without iterations does not ask for it."""
-    match node:
-        case i.Binary(op="floordiv" | "truncdiv" | "mod", right=i.Const(value=value)):
-            return value == 0
-        case i.Binary(op="shl", right=i.Const(value=value)):
-            return value < 0
-        case i.Binary(op="floordiv" | "truncdiv" | "mod" | "shl"):
-            return True
-        case _:
-            return False

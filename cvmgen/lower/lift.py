@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from cvmgen.analysis.definedness import may_fail
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert
@@ -114,23 +115,6 @@ def folds(
 def fails(node: object) -> bool:
     """The same but for entries of lists, of which there is a proof."""
     return may_fail(node) and not isinstance(node, i.Item)
-
-
-def may_fail(node: object) -> bool:
-    """Whether an expression has no value for some calls: it stays behind the tests around it."""
-    match node:
-        case i.Fold(op="max" | "min"):
-            return True
-        case i.Item(index=index):
-            return not isinstance(index, i.Var)
-        case i.Binary(op="floordiv" | "mod" | "truncdiv", right=right):
-            return not isinstance(right, i.Const) or right.value == 0
-        case i.Binary(op="shl" | "shr", right=right):
-            return not isinstance(right, i.Const)
-        case i.Call(function="floor_log2" | "ceil_log2" | "ceildiv" | "power" | "unflatten"):
-            return True
-        case _:
-            return False
 
 
 def fits(program: i.Program, nest: i.Nest, fold: i.Expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.analysis.dependences import may_fail
+from cvmgen.analysis.definedness import is_defined
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import invariant, is_place, rewritten
@@ -86,5 +86,5 @@ def simple(value: i.Expr) -> bool:
     for all of them."""
     calls = (each.function for each in walk(value) if isinstance(each, i.Call))
     operations = (i.Var, i.Const, i.Binary, i.Call)
-    known = all(isinstance(each, operations) and not may_fail(each) for each in walk(value))
+    known = all(isinstance(each, operations) for each in walk(value)) and is_defined(value)
     return known and {*calls} <= {"min_i64", "max_i64"}

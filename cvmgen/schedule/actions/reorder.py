@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from cvmgen.analysis.dependences import may_fail, own_place
+from cvmgen.analysis.definedness import is_defined
+from cvmgen.analysis.dependences import own_place
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, stored_tensors
@@ -60,7 +61,7 @@ def pushed(loop: i.Loop, outward: Collection[str], use: Use, subject: Subject) -
     within: list[i.Stmt] = []
     for each in locals_:
         assert isinstance(each, i.Let)
-        moves = names_in(each.value) & varying or any(map(may_fail, walk(each.value)))
+        moves = names_in(each.value) & varying or not is_defined(each.value)
         if moves:
             varying.add(each.name)
         (within if moves else before).append(each)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from cvmgen import algebra
-from cvmgen.analysis.dependences import Locals, may_fail
+from cvmgen.analysis.definedness import is_defined
+from cvmgen.analysis.dependences import Locals
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
@@ -155,7 +156,7 @@ def unswitch(subject: Subject, use: Use) -> Subject:
 
 
 def steady(loop: i.Loop, condition: i.Expr) -> bool:
-    return not names_in(condition) & assigned((loop,)) and not any(map(may_fail, walk(condition)))
+    return not names_in(condition) & assigned((loop,)) and is_defined(condition)
 
 
 # ---------------------------------------------------------------- steps

@@ -1,0 +1,39 @@
+"""Whether an expression has a value whatever a call is: then it may be computed where nothing asks
+for it, as in front of a loop that has no iteration in some calls."""
+
+from __future__ import annotations
+
+from cvmgen.functions import REAL_FUNCTIONS
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import walk
+
+DIVISIONS = ("floordiv", "truncdiv", "mod", "rem")
+SHIFTS = ("shl", "shr")
+# Functions with a value for all arguments, by their names before types end them.
+TOTAL = REAL_FUNCTIONS | {"min", "max", "abs", "size", "len", "flatten_index", "walk_offset"}
+TYPES = ("i32", "i64", "i128", "f64")
+
+
+def may_fail(node: object) -> bool:
+    """Whether a node may have no value in a call: a divisor of 0, an element that is not there."""
+    match node:
+        case i.Binary(op=op, right=i.Const(value=value)) if op in DIVISIONS:
+            return value == 0
+        case i.Binary(op=op, right=i.Const(value=value)) if op in SHIFTS:
+            return value < 0
+        case i.Binary(op=op):
+            return op in DIVISIONS or op in SHIFTS
+        case i.Call(function=function):
+            name, _, type_name = function.rpartition("_")
+            return (name if type_name in TYPES else function) not in TOTAL
+        case i.Fold(op=op):
+            return op in ("max", "min")
+        case i.Load() | i.Access() | i.Item() | i.Dot():
+            return True
+        case _:
+            return False
+
+
+def is_defined(expr: i.Expr) -> bool:
+    """Whether an expression has a value whatever the call is."""
+    return not any(map(may_fail, walk(expr)))
