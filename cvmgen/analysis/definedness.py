@@ -3,14 +3,17 @@ for it, as in front of a loop that has no iteration in some calls."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk
+from cvmgen.ir.visit import children, walk
 
 DIVISIONS = ("floordiv", "truncdiv", "mod", "rem")
 SHIFTS = ("shl", "shr")
 # Functions with a value for all arguments, by their names before types end them.
 TOTAL = REAL_FUNCTIONS | {"min", "max", "abs", "size", "len", "flatten_index", "walk_offset"}
+SCOPES = (i.Fold, i.Gather, i.Bind)  # what binds names of its own
 TYPES = ("i32", "i64", "i128", "f64")
 
 
@@ -32,6 +35,28 @@ def may_fail(node: object) -> bool:
             return True
         case _:
             return False
+
+
+def operands(node: object) -> Iterator[i.Expr]:
+    """The expressions right below one that binds nothing."""
+    for each in () if isinstance(node, SCOPES) else children(node):
+        if isinstance(each, tuple):
+            yield from operands(each)
+        elif isinstance(each, i.Expr):
+            yield each
+
+
+def always_evaluated(expr: i.Expr) -> Iterator[i.Expr]:
+    """The parts of an expression that are evaluated whenever it is, itself first."""
+    yield expr
+    match expr:
+        case i.Select(condition=condition):
+            yield from always_evaluated(condition)
+        case i.Logic(operands=(first, *_)):
+            yield from always_evaluated(first)
+        case _:
+            for each in operands(expr):
+                yield from always_evaluated(each)
 
 
 def is_defined(expr: i.Expr) -> bool:

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cvmgen.analysis.definedness import always_evaluated
 from cvmgen.analysis.greedy import Greedy, greedy
 from cvmgen.analysis.in_bounds import Inside
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.uses import assigned, names_in, read_tensors
-from cvmgen.ir.visit import children, fresh, replaced, substitute, walk
+from cvmgen.ir.visit import fresh, replaced, substitute, walk
 
 BLOCK = 64
 TRUE, FALSE = i.Const(True), i.Const(False)
@@ -180,7 +181,8 @@ class Staging:
     def may_come_first(self, nodes: Iterable[object]) -> bool:
         """Whether parts of the entry or of the candidate alone may be evaluated for each
         candidate that meets its own condition."""
-        always = [*always_read(self.found.condition)]
+        asked = always_evaluated(self.found.condition)
+        always = [each for each in asked if isinstance(each, i.Load)]
         for node in nodes:
             of_candidate = substitute(self.expanded(node), {self.entry: i.Var(self.candidate)})
             for each in walk(of_candidate):
@@ -430,21 +432,6 @@ def is_cheap(node: object) -> bool:
             return function in CHEAP_CALLS
         case _:
             return False
-
-
-def always_read(condition: i.Expr) -> list[i.Load]:
-    """The elements that a condition reads whatever its parts say."""
-    match condition:
-        case i.Logic(operands=(first, *_)):
-            return always_read(first)
-        case i.Select(condition=test):
-            return always_read(test)
-        case i.Load(offset=offset):
-            return [condition, *always_read(offset)]
-        case _:
-            return [
-                each for part in children(condition) if is_expr(part) for each in always_read(part)
-            ]
 
 
 def is_expr(node: object) -> bool:

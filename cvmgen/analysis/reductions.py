@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, leaves
+from cvmgen.ir.rewrite import index_values
 from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors
-from cvmgen.ir.visit import walk
+from cvmgen.ir.visit import substitute, walk
 
 FEW = 32  # iterations that a thread makes faster alone than together with others
 # How the shares of a decision are joined, by its value before any element has decided.
@@ -297,56 +299,16 @@ def copied(value: i.Expr) -> bool:
 def steps(reduction: Reduction, body: i.Block, index: str) -> tuple[i.Expr, i.Expr] | None:
     """How far apart the elements are that two neighbouring results read, by their index, and those
     that two neighbouring iterations of the first sweep read; None where neither is known."""
-    values = {each.name: each.value for each in walk(body) if isinstance(each, i.Let)}
-    varying = assigned(body) | {index}
     sweep = next(iter(reduction.sweeps.values()))
+    names, varying, mutable = (index, sweep.columns.index), assigned(body) | {index}, changed(body)
+    lets = (each for each in walk(body) if isinstance(each, i.Let) and each.name not in mutable)
+    values = index_values(lets)
     for each in walk((sweep.locals, sweep.body)):
         if isinstance(each, i.Load):
-            found = [step(each.offset, name, values) for name in (index, sweep.columns.index)]
-            across, along = found
-            if across is None or along is None or along == i.ZERO:
-                continue
-            if not (names_in((across, along)) & varying or read_tensors((across, along))):
-                return across, along
+            offset = substitute(each.offset, values)
+            lines = [algebra.line(offset, name, dependent(body, {name})) for name in names]
+            found = tuple(line.step for line in lines if line is not None)
+            fixed = not (names_in(found) & varying or read_tensors(found))
+            if len(found) == 2 and found[1] != i.ZERO and fixed:
+                return found
     return None
-
-
-def step(expr: i.Expr, index: str, values: Mapping[str, i.Expr]) -> i.Expr | None:
-    """What an offset grows by from one value of an index to the next; None if it depends."""
-    match expr:
-        case i.Var(name=name) if name == index:
-            return i.ONE
-        case i.Var(name=name):
-            return step(values[name], index, values) if name in values else i.ZERO
-        case i.Binary(op="+", left=left, right=right):
-            return added(step(left, index, values), step(right, index, values))
-        case i.Binary(op="*", left=left, right=right):
-            parts = step(left, index, values), step(right, index, values)
-            if parts[1] == i.ZERO:
-                return times(parts[0], right)
-            return times(parts[1], left) if parts[0] == i.ZERO else None
-        case i.Binary(op="-", left=left, right=right) if step(right, index, values) == i.ZERO:
-            return step(left, index, values)
-        case i.Load(offset=offset):
-            return i.ZERO if step(offset, index, values) == i.ZERO else None
-        case _:
-            inner = names_in(expr)
-            return (
-                i.ZERO
-                if all(step(i.Var(each), index, values) == i.ZERO for each in inner)
-                else None
-            )
-
-
-def added(left: i.Expr | None, right: i.Expr | None) -> i.Expr | None:
-    if left is None or right is None:
-        return None
-    if i.ZERO in (left, right):
-        return right if left == i.ZERO else left
-    return i.Binary("+", left, right)
-
-
-def times(part: i.Expr | None, factor: i.Expr) -> i.Expr | None:
-    if part is None or part == i.ZERO or factor == i.ONE:
-        return part
-    return factor if part == i.ONE else i.Binary("*", part, factor)

@@ -15,7 +15,7 @@ from cvmgen.analysis.contraction import Contraction, Divided, Side, contraction
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
-from cvmgen.ir.logic import conjuncts
+from cvmgen.ir.logic import at_least_zero, conjuncts
 from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.text import text
 from cvmgen.ir.uses import names_in
@@ -257,21 +257,6 @@ def tested_axes(found: Contraction, facts: Facts, side: Side) -> dict[str, Axis]
             return None
         axes[lines[0]] = Axis(steps, start, places)
     return None if highs else axes
-
-
-def at_least_zero(test: i.Expr) -> i.Expr | None:
-    """What is 0 or more exactly where a comparison holds."""
-    match test:
-        case i.Compare(op="<=", left=left, right=right):
-            return i.Binary("-", right, left)
-        case i.Compare(op=">=", left=left, right=right):
-            return i.Binary("-", left, right)
-        case i.Compare(op="<", left=left, right=right):
-            return i.Binary("-", i.Binary("-", right, left), i.ONE)
-        case i.Compare(op=">", left=left, right=right):
-            return i.Binary("-", i.Binary("-", left, right), i.ONE)
-        case _:
-            return None
 
 
 def opposite(steps: Steps, others: Steps) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cvmgen import algebra
+from cvmgen.analysis.definedness import always_evaluated
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
@@ -150,24 +150,9 @@ def sites(
                 pass
 
 
-def always_read(expr: Any) -> Iterator[i.Load]:
+def always_read(expr: i.Expr) -> Iterator[i.Load]:
     """The elements that an expression reads whatever it finds."""
-    match expr:
-        case i.Load():
-            yield expr
-        case i.Select(condition=condition):
-            yield from always_read(condition)
-        case i.Logic(operands=(first, *_)):
-            yield from always_read(first)
-        case i.Binary(left=left, right=right) | i.Compare(left=left, right=right):
-            yield from (*always_read(left), *always_read(right))
-        case i.Convert(operand=operand) | i.Not(operand=operand):
-            yield from always_read(operand)
-        case i.Call(arguments=arguments):
-            for each in arguments:
-                yield from always_read(each)
-        case _:
-            pass
+    return (each for each in always_evaluated(expr) if isinstance(each, i.Load))
 
 
 class Search:

@@ -46,6 +46,21 @@ def opposite(test: i.Expr) -> i.Expr:
             return i.Not(test)
 
 
+def at_least_zero(test: i.Expr) -> i.Expr | None:
+    """What is 0 or more exactly where a comparison of order holds; None for other tests."""
+    match test:
+        case i.Compare(op="<=", left=left, right=right):
+            return i.Binary("-", right, left)
+        case i.Compare(op=">=", left=left, right=right):
+            return i.Binary("-", left, right)
+        case i.Compare(op="<", left=left, right=right):
+            return i.Binary("-", i.Binary("-", right, left), i.ONE)
+        case i.Compare(op=">", left=left, right=right):
+            return i.Binary("-", i.Binary("-", left, right), i.ONE)
+        case _:
+            return None
+
+
 def factors_in(expr: i.Expr) -> list[i.Expr]:
     """The factors of a product as they are written; of any other expression itself."""
     match expr:

@@ -32,8 +32,13 @@ def ends(over: Over) -> list[i.Expr]:
 
 
 def extent(loop: i.Loop) -> i.Expr:
-    """How many indices a loop goes through; of a loop over a list, the list."""
-    return loop.high if loop.low is None else distance(loop.low, loop.high)
+    """How many indices a loop goes through."""
+    return length(loop.high) if loop.low is None else distance(loop.low, loop.high)
+
+
+def length(sequence: i.Expr) -> i.Expr:
+    """How many entries a list has."""
+    return sequence.length if isinstance(sequence, i.Entries) else i.Call("len", (sequence,))
 
 
 def leaves(body: i.Block) -> bool:

@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.visit import rebuild, substitute, walk
-from cvmgen.known.linear import Linear, Ranges, at_least_zero, decided, tidy
+from cvmgen.known.linear import Linear, Ranges, decided, gap, tidy
 from cvmgen.known.partial import arithmetic
 from cvmgen.typing.ranges import Range
 
@@ -94,7 +94,7 @@ def everywhere(tests: Sequence[i.Expr], loops: Loops, ranges: Ranges) -> list[i.
     None for guards that are not linear in indices of known `ranges`."""
     found: list[i.Expr] = []
     for test in tests:
-        least = at_least_zero(test)
+        least = gap(test)
         if least is None:
             return None
         factors = dict(least.factors)

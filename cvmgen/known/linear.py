@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import at_least_zero
 from cvmgen.ir.visit import rebuild
 from cvmgen.known.partial import arithmetic
 from cvmgen.typing.ranges import Range
@@ -167,16 +168,10 @@ def extreme_bounds(function: str, found: Iterable[Range | None]) -> Range | None
     return known if -unknown < known.low and known.high < unknown else None
 
 
-def at_least_zero(test: i.Expr) -> Linear | None:
+def gap(test: i.Expr) -> Linear | None:
     """The sum that is not negative just where a test of order holds; None for other tests."""
-    match test:
-        case i.Compare(op="<" | "<=" as op, left=left, right=right):
-            gap = linear(right, {}).plus(linear(left, {}).scaled(-1))
-        case i.Compare(op=">" | ">=" as op, left=left, right=right):
-            gap = linear(left, {}).plus(linear(right, {}).scaled(-1))
-        case _:
-            return None
-    return gap.plus(Linear(-1)) if op in ("<", ">") else gap
+    found = at_least_zero(test)
+    return None if found is None else linear(found, {})
 
 
 def decided(test: i.Compare, ranges: Ranges) -> i.Expr:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cvmgen.analysis.definedness import may_fail
+from cvmgen.analysis.definedness import always_evaluated, may_fail
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
@@ -24,7 +24,6 @@ from cvmgen.lower.array_scope import (
     seen,
     tensor_itself,
 )
-from cvmgen.lower.common_subexpressions import certain
 
 MOST_INLINED = 40
 FEW_NODES = 8
@@ -476,6 +475,6 @@ def may_be_missing(expr: i.Expr) -> bool:
     def missing(node: object) -> bool:
         return may_fail(node) and not (isinstance(node, i.Item) and isinstance(node.index, i.Var))
 
-    parts = tuple(certain(expr))
+    parts = tuple(always_evaluated(expr))
     terms = (walk(each) for each in parts if isinstance(each, i.Fold))
     return any(map(missing, parts)) or any(any(map(missing, each)) for each in terms)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from cvmgen.analysis.definedness import SCOPES, always_evaluated, operands
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute
-
-SCOPES = (i.Fold, i.Gather, i.Bind)  # what binds names of its own
 
 
 def share(expr: i.Expr, named: Mapping[i.Expr, str], fresh: Callable[[str], str]) -> i.Expr:
@@ -43,7 +42,7 @@ def bound(
     """Bindings that belong in front of `expr`, in order, and `expr` with their names."""
     parts = [Counter(each for each in inside(part) if each in named) for part in operands(expr)]
     total: Counter[i.Expr] = sum(parts, Counter())
-    sure = set(certain(expr))
+    sure = set(always_evaluated(expr))
     candidates = [
         each
         for each, count in total.items()
@@ -84,36 +83,8 @@ def put(tree: i.Expr, value: i.Expr, name: str) -> i.Expr:
     return result
 
 
-def operands(expr: i.Expr) -> Iterator[i.Expr]:
-    """The expressions directly below one that binds nothing."""
-
-    def within(value: Any) -> Iterator[i.Expr]:
-        if isinstance(value, i.Expr):
-            yield value
-        elif isinstance(value, tuple):
-            for each in value:
-                yield from within(each)
-
-    if not isinstance(expr, SCOPES):
-        for each in fields(expr):
-            yield from within(getattr(expr, each.name))
-
-
 def inside(expr: i.Expr) -> Iterator[i.Expr]:
     """An expression and those below it, but for what other scopes hold."""
     yield expr
     for each in operands(expr):
         yield from inside(each)
-
-
-def certain(expr: i.Expr) -> Iterator[i.Expr]:
-    """Those of `inside` that are evaluated whenever `expr` is."""
-    yield expr
-    match expr:
-        case i.Select(condition=condition):
-            yield from certain(condition)
-        case i.Logic(operands=(first, *_)):
-            yield from certain(first)
-        case _:
-            for each in operands(expr):
-                yield from certain(each)

@@ -10,6 +10,7 @@ from typing import Any
 from cvmgen.analysis.definedness import is_defined
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, factors_in, joined
+from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import invariant, with_blocks
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild
@@ -27,9 +28,8 @@ def place_guards(program: i.Program) -> i.Program:
 def counted(node: Any) -> Any:
     """A loop over a list whose entries nothing reads counts them only."""
     match node:
-        case i.Loop(index=index, low=None, high=members, body=body) if index not in names_in(body):
-            length = members.length if isinstance(members, i.Entries) else i.Call("len", (members,))
-            return replace(node, low=i.Const(0), high=length)
+        case i.Loop(index=index, low=None, body=body) if index not in names_in(body):
+            return replace(node, low=i.ZERO, high=extent(node))
         case _:
             return node
 

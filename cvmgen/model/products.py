@@ -18,7 +18,7 @@ from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.known.constant_loops import perfect_nest
-from cvmgen.known.linear import Linear, at_least_zero, bounds, linear
+from cvmgen.known.linear import Linear, bounds, gap, linear
 from cvmgen.model.kernels import Kernel, Loops, Model, weight
 from cvmgen.schedule.intrinsics import DOT4
 from cvmgen.typing.ranges import Range
@@ -139,7 +139,7 @@ def is_plain(entry: i.Expr) -> bool:
 
 def is_inside(test: i.Expr, data: i.Access, shape: tuple[int, ...]) -> bool:
     """Whether a test says that an index of the data is not negative, or below the extent."""
-    least = at_least_zero(test)
+    least = gap(test)
     for (entry, _), extent in zip(data.index, shape, strict=True):
         index = linear(entry, {})
         if least in (index, Linear(extent - 1).plus(index.scaled(-1))):

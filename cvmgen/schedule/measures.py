@@ -8,6 +8,7 @@ from cvmgen.algebra import normal, simplify, total
 from cvmgen.analysis.copies import Run
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import factors_in
+from cvmgen.ir.loops import length
 from cvmgen.ir.rewrite import blocks
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.subject import Subject
@@ -117,13 +118,9 @@ def product(extents: list[i.Expr]) -> i.Expr:
 
 def count(statement: i.Loop | Run) -> i.Expr:
     """About how many iterations a loop has, or elements a run."""
-    match statement:
-        case i.Loop(low=None, high=members):
-            return i.Call("len", (members,))
-        case i.Loop(high=high):
-            return high
-        case _:
-            return statement.count
+    if not isinstance(statement, i.Loop):
+        return statement.count
+    return length(statement.high) if statement.low is None else statement.high
 
 
 def repeated(body: i.Block) -> Iterator[i.Loop | Run]:

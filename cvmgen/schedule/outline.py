@@ -254,11 +254,8 @@ def made_in(body: i.Block) -> set[str]:
 
 def trips(loop: i.Loop) -> i.Expr:
     """How many iterations a loop has."""
-    if loop.low is None:
-        return i.Call("len", (loop.high,))
-    if loop.step == 1:
-        return extent(loop)
-    return i.Call("ceildiv", (extent(loop), i.Const(loop.step)))
+    whole = extent(loop)
+    return whole if loop.step == 1 else i.Call("ceildiv", (whole, i.Const(loop.step)))
 
 
 def index_at(loop: i.Loop, place: i.Expr) -> i.Expr:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cvmgen import algebra
+from cvmgen.analysis.guards import bounds
 from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import index_values
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.schedule.guards import bounds
 from cvmgen.schedule.subject import Subject
 
 

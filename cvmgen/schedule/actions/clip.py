@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import steady_range
+from cvmgen.analysis.guards import bounds, first_from, largest, slope, smallest
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import index_values, rewritten, with_offsets
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.guards import bounds, first_from, largest, slope, smallest
 from cvmgen.schedule.subject import Subject
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from cvmgen.analysis.guards import Bound, bounds, first_from, largest, slope, smallest
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import is_place, rewritten
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.guards import Bound, bounds, first_from, largest, slope, smallest
 from cvmgen.schedule.rewriting import renamed
 from cvmgen.schedule.subject import Subject
 

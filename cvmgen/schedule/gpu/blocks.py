@@ -119,7 +119,7 @@ class Ranking(Writer):
 
     def block(self) -> i.Block:
         low = self.loop.low or i.ZERO
-        number = count_of(self.loop.high) if self.listed else extent(self.loop)
+        number = extent(self.loop)
         end = number if self.listed else self.loop.high
         mine = i.Binary("*", self.share, LANE)
         stop = i.Call("min_i64", (i.Binary("+", self.start, self.share), end))
@@ -164,11 +164,6 @@ class Ranking(Writer):
             return ()
         value = entry_at(self.loop.high, self.index)
         return (self.let(i.Var(self.loop.index), "i64", value),)
-
-
-def count_of(entries: i.Expr) -> i.Expr:
-    """How many entries a list has."""
-    return entries.length if isinstance(entries, i.Entries) else i.Call("len", (entries,))
 
 
 def appended(loop: i.Loop) -> tuple[i.Block, i.Expr, i.Block]:

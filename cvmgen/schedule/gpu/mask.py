@@ -8,7 +8,7 @@ from typing import Any
 
 from cvmgen.analysis.greedy import Greedy, relevant
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import distance, entry_at
+from cvmgen.ir.loops import entry_at, extent
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.gpu.mapped import Writer
@@ -54,6 +54,7 @@ class MaskNests(Writer):
         # Candidates that are counted from 0 are their own places.
         self.counted = self.loop.low == i.ZERO
         self.earlier, self.later = map(self.place, (found.test.index, self.loop.index))
+        self.candidates = extent(self.loop)  # how many there are
         self.column, self.byte = self.fresh("column"), self.fresh("byte")
         self.first, self.end, self.out = self.fresh("first"), self.fresh("end"), self.fresh("out")
         self.bits, self.rank = self.fresh("kept"), self.fresh("place")
@@ -69,8 +70,8 @@ class MaskNests(Writer):
         body: i.Block = (self.where(below(self.earlier, behind), *self.found_byte()),)
         capacity = self.mask.capacity
         extents = ((self.byte, BYTE), (self.earlier, capacity), (self.column, columns(capacity)))
-        for index, extent in extents:
-            body = (self.over(index, extent, body),)
+        for index, end in extents:
+            body = (self.over(index, end, body),)
         return self.of_lists(body)
 
     def of_lists(self, body: i.Block) -> i.Block:
@@ -81,7 +82,7 @@ class MaskNests(Writer):
     def found_byte(self) -> i.Block:
         tests = self.where(below(self.earlier, self.end), *self.tests())
         start = plus(times(WORD, self.column), times(BYTE, self.byte))
-        end = i.Call("min_i64", (plus(self.first, BYTE), self.candidates()))
+        end = i.Call("min_i64", (plus(self.first, BYTE), self.candidates))
         word = self.mask.word(plus(self.mask.column, self.column), self.earlier)
         place = i.Load(self.mask.name, None, plus(times(word, BYTE), self.byte))
         found = (self.let(self.end, "i64", end), tests)
@@ -124,7 +125,7 @@ class MaskNests(Writer):
         column = self.mask.word(plus(self.mask.column, self.column), i.ZERO)
         start = times(WORD, self.column)
         address = i.Address(i.Load(self.mask.name, None, column))
-        keep = i.Call("block_keep", (address, start, self.candidates()))
+        keep = i.Call("block_keep", (address, start, self.candidates))
         store = rebuild(found.store, lambda each: self.rank if each == i.Var(count) else each)
         at = i.Binary("rem", self.later, WORD)
         place = plus(i.Var(count), i.Call("bits_below", (self.bits, at)))
@@ -139,21 +140,10 @@ class MaskNests(Writer):
             self.over(self.later, plus(start, WORD), (those,), low=start),
             i.Accumulate(count, "+", i.Call("bits", (self.bits,)), self.span),
         )
-        steps = (self.over(self.column, columns(self.candidates()), body), *found.behind)
+        steps = (self.over(self.column, columns(self.candidates), body), *found.behind)
         return self.of_lists((*relevant(found.locals, steps), *steps))
 
     # -------------------------------------------------------- candidates
-
-    def candidates(self) -> i.Expr:
-        """How many there are."""
-        match self.loop:
-            case i.Loop(low=None, high=i.Entries(length=length)):
-                return length
-            case i.Loop(low=None, high=high):
-                return i.Call("len", (high,))
-            case i.Loop(low=low, high=high):
-                assert low is not None
-                return distance(low, high)
 
     def candidate(self, name: str, place: i.Var) -> i.Block:
         """The local for the candidate at a place, where it is not the place itself."""
