@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from cvmgen import support
+from cvmgen import rules
 from cvmgen.escape import printable
 
 
@@ -15,14 +15,14 @@ class CvmgenError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By its message and its fields, which not all classes are made of."""
-        return support.error_again, (type(self), self.args, self.__dict__)
+        return rules.error_again, (type(self), self.args, self.__dict__)
 
 
-class OperatorError(CvmgenError, support.OperatorError):
+class OperatorError(CvmgenError, rules.OperatorError):
     """A call that an operator refuses; fields operator, argument, value, rule."""
 
 
-support.raise_as(OperatorError)
+rules.raise_as(OperatorError)
 
 
 class ModelError(CvmgenError, ValueError):

@@ -12,16 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from cvmgen.support import (
-    MOST_SHOWN,
-    Operand,
-    any_array,
-    check_out_array,
-    check_out_memory,
-    refuse,
-    shape_text,
-    unflatten,
-)
+from cvmgen.lists import unflatten
+from cvmgen.rules import MOST_SHOWN, refuse, shape_text
+from cvmgen.support import Operand, any_array, check_out_array, check_out_memory
 
 # The least magnitude that rounds to no finite number of 32 bits.
 FLOAT32_END = (2.0 - 2.0**-24) * 2.0**127

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any, NoReturn
 
-from cvmgen import support, typed
+from cvmgen import rules, support, typed
 from cvmgen.api.calls import Given, Precisions, named
 from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
 from cvmgen.source import did_you_mean
@@ -21,7 +21,7 @@ class Arguments:
         self._input_names = tuple(each.name for each in info.inputs)
 
     def _refuse(self, argument: str, value: str, rule: str) -> NoReturn:
-        support.refuse(self._info.full_name, argument, value, rule)
+        rules.refuse(self._info.full_name, argument, value, rule)
 
     def _check_word(self, check: str | None) -> None:
         if check not in (None, "values"):
@@ -58,7 +58,7 @@ class Arguments:
     def _all_given(self, operands: Sequence[Any]) -> None:
         for item, value in zip(self._info.inputs, operands, strict=True):
             if value is None and not item.optional:
-                self._refuse(item.name, "", support.INPUT_MISSING)
+                self._refuse(item.name, "", rules.INPUT_MISSING)
 
     def _complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Every attribute, given or by default, as int, bool, tuple, word or None."""
@@ -87,7 +87,7 @@ class Arguments:
         operator, name = self._info.full_name, attribute.name
         if value is None:
             if attribute.required:
-                self._refuse(name, "", support.ATTRIBUTE_MISSING)
+                self._refuse(name, "", rules.ATTRIBUTE_MISSING)
             return attribute.default
         words = attribute.words
         if attribute.kind == "word" or (isinstance(value, str) and value in words):
@@ -142,7 +142,7 @@ class Arguments:
             shape = tuple(map(index, given))
         except TypeError:
             self._refuse(name, f"shape {given!r}", "a shape is a tuple of integers")
-        limits = support.INPUT_OR_EMPTY if item.empty else support.INPUT
+        limits = rules.INPUT_OR_EMPTY if item.empty else rules.INPUT
         support.check_shape(self._info.full_name, name, shape, limits)
         return shape
 
@@ -171,8 +171,8 @@ class Arguments:
             self._refuse("precisions", f"{item.name}: {declared!r}", f"{many} needed")
         entries = declared if listed else [declared] * (len(operand) if item.variadic else 1)
         for name, value in named(item.name, entries if item.variadic else declared):
-            if value is not None and not 1 <= value <= support.MAX_PRECISION:
-                self._refuse(name, f"precision {value}", support.PRECISION_RANGE)
+            if value is not None and not 1 <= value <= rules.MAX_PRECISION:
+                self._refuse(name, f"precision {value}", rules.PRECISION_RANGE)
         return entries if item.variadic else declared
 
     def _precisions(self, declared: Precisions, arrays: Sequence[Given]) -> Precisions:

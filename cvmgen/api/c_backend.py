@@ -15,7 +15,7 @@ from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.api.sources import source_text
 from cvmgen.dtypes import LIST_CAPACITY
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
-from cvmgen.support import MAX_RANK
+from cvmgen.rules import MAX_RANK
 
 
 class TensorStruct(ctypes.Structure):

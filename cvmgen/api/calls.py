@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from cvmgen import support
+from cvmgen import rules
 from cvmgen.api.manifest import OperatorInfo
 
 Array = np.ndarray[Any, Any]
@@ -102,7 +102,7 @@ class Bound:
         """The result, computed anew; OperatorError where anything is given."""
         if arrays or keywords:
             refused = ("", f"{len(arrays)} given") if arrays else (next(iter(keywords)), "")
-            support.refuse(self._operator, *refused, ALL_BOUND)
+            rules.refuse(self._operator, *refused, ALL_BOUND)
         if self._loads:
             for copy, given in self._loads:
                 copy[...] = given

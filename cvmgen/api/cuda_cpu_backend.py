@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cvmgen import support
+from cvmgen import rules, support
 from cvmgen.api.c_backend import NO_OVERFLOW, CBackend, Refused
 from cvmgen.api.calls import Array, Call, Described, Given, Inferred, Pairs
 from cvmgen.api.manifest import Manifest, OperatorInfo
@@ -126,7 +126,7 @@ def measuring(info: OperatorInfo) -> Iterator[None]:
         if error.rule != UNDECLARED:
             raise
         raise OperatorError(
-            info.full_name, error.argument, error.value, support.NO_PRECISION
+            info.full_name, error.argument, error.value, rules.NO_PRECISION
         ) from None
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from cvmgen import support
+from cvmgen import rules
 from cvmgen.api import dlpack
 from cvmgen.api.calls import unsendable
 from cvmgen.api.device_memory import Memory
@@ -152,7 +152,7 @@ class DeviceArray:
         unsendable(repr(self), "send what to_numpy() gives")
 
     def __repr__(self) -> str:
-        shape = support.shape_text(self.shape)
+        shape = rules.shape_text(self.shape)
         return f"<device array {shape} {self.dtype} on cuda:{self.device.ordinal}>"
 
 
@@ -225,7 +225,7 @@ def _dtype(operator: str, name: str, text: str) -> np.dtype[Any]:
     try:
         return np.dtype(text)
     except TypeError:  # bfloat16 and others that numpy does not have
-        raise OperatorError(operator, name, f"dtype {text}", support.ELEMENT_TYPES) from None
+        raise OperatorError(operator, name, f"dtype {text}", rules.ELEMENT_TYPES) from None
 
 
 def _check_strides(
@@ -236,6 +236,6 @@ def _check_strides(
     step = 1
     for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
         if extent != 1 and stride != step:
-            shown = f"strides {support.shape_text(strides)}"
+            shown = f"strides {rules.shape_text(strides)}"
             raise OperatorError(operator, name, shown, GAPS)
         step *= extent

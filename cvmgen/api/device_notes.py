@@ -21,7 +21,7 @@ from cvmgen.api.c_backend import NO_OVERFLOW
 from cvmgen.api.device_memory import GraphEnd
 from cvmgen.api.streams import LEGACY_STREAM
 from cvmgen.errors import CvmgenError, OperatorError
-from cvmgen.support import unflatten
+from cvmgen.lists import unflatten
 from cvmgen.typed import overflow_rule
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cvmgen import support, typed
+from cvmgen import rules, support, typed
 from cvmgen.api.calls import Bound, Call, Described, Inferred, named, shape_of
 from cvmgen.api.cuda_backend import CudaBackend, refusing
 from cvmgen.api.description import KEYWORDS
@@ -151,7 +151,7 @@ class DeviceOperator(Operator):
         found = call.read(self.name, name, value)
         precise = self._info.has_precision(typed.column(name))
         if precise and found.dtype not in (np.int8, np.int32):
-            self._refuse(name, f"dtype {found.dtype}", support.ELEMENT_TYPES)
+            self._refuse(name, f"dtype {found.dtype}", rules.ELEMENT_TYPES)
         return found
 
     def _row(self, given: Sequence[Any]) -> typed.Row:
@@ -197,7 +197,7 @@ class DeviceOperator(Operator):
             if wanted is not None and array.dtype != wanted:
                 self._refuse(name, f"dtype {array.dtype}", f"must be {wanted}")
             if wanted is None and array.dtype not in (np.int8, np.int32):
-                self._refuse(name, f"dtype {array.dtype}", support.ELEMENT_TYPES)
+                self._refuse(name, f"dtype {array.dtype}", rules.ELEMENT_TYPES)
             found.append(array)
         return self._result(*targets) if self._result else out, found
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any, NoReturn, Protocol
 
-from cvmgen import support
+from cvmgen import rules
 from cvmgen.api.calls import unsendable
 
 UNDECLARED = "its precision must be declared, since its elements come with each call"
@@ -64,16 +64,16 @@ class OpenCall:
 
     def _refuse_keyword(self, name: str, *_: str) -> NoReturn:
         rule = f"this call takes {', '.join(self.inputs)}, in this order, and out"
-        support.refuse(self._operator.name, name, "", rule)
+        rules.refuse(self._operator.name, name, "", rule)
 
     def _filled(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """All operands of a call with these arrays."""
         if len(arrays) != len(self.inputs):
             rule = f"{len(self.inputs)} needed: {', '.join(self.inputs)}"
-            support.refuse(self._operator.name, "", f"{len(arrays)} arrays", rule)
+            rules.refuse(self._operator.name, "", f"{len(arrays)} arrays", rule)
         for name, shape, array in zip(self.inputs, self.shapes, arrays, strict=True):
             given = getattr(array, "shape", None)
             if given != shape:
                 rule = f"the call is bound to shape {shape}"
-                support.refuse(self._operator.name, name, f"shape {given}", rule)
+                rules.refuse(self._operator.name, name, f"shape {given}", rule)
         return self._operands | dict(zip(self.inputs, arrays, strict=True))

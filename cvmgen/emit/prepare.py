@@ -21,8 +21,8 @@ from cvmgen.ir.host import host_types
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import assigned, changed, names_in
 from cvmgen.ir.visit import walk
+from cvmgen.rules import LIST_LIMIT
 from cvmgen.spec.formula import Attribute, Input
-from cvmgen.support import LIST_LIMIT
 
 FAIL = "return CVMGEN_REFUSED;"
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from cvmgen import powers, reals, support, typed
+from cvmgen import lists, powers, reals, rules, support, typed
 from cvmgen.analysis.plan import plan_fields
 from cvmgen.emit import interface
 from cvmgen.emit.live_names import needed, reads
@@ -54,18 +54,15 @@ def is_python(text: str) -> str:
 
 def emit_support() -> dict[str, str]:
     """The modules that operators import: copies of cvmgen's own."""
-    typed_text = read(typed).replace("from cvmgen.support import", "from ._support import")
-    reals_text = read(reals).replace("from cvmgen import powers", "from . import _powers as powers")
-    return {
-        "_support.py": read(support),
-        "_typed.py": typed_text,
-        "_reals.py": reals_text,
-        "_powers.py": read(powers),
-    }
+    return dict(map(copied, (lists, powers, reals, rules, support, typed)))
 
 
-def read(module: ModuleType) -> str:
-    return Path(str(module.__file__)).read_text(encoding="utf-8")
+def copied(module: ModuleType) -> tuple[str, str]:
+    """A module as a file beside those that it imports."""
+    text = Path(str(module.__file__)).read_text(encoding="utf-8")
+    text = re.sub(r"^from cvmgen\.(\w+) import", r"from ._\1 import", text, flags=re.M)
+    text = re.sub(r"^from cvmgen import (\w+)$", r"from . import _\1 as \1", text, flags=re.M)
+    return f"_{module.__name__.rpartition('.')[2]}.py", text
 
 
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:

@@ -96,7 +96,7 @@ class Arguments:
                 rule = rules.shape_rule(rules.shape_text(known[0]))
             raise self.refuse(item.name, text, rule)
         if len(shape) < least:
-            raise self.refuse(item.name, text, rules.least_rank_rule(least))
+            raise self.refuse(item.name, text, rules.rank_rule(least, "at least "))
         at = 0
         for number, extent in enumerate(item.extents):
             if extent.pack:

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import product
 from typing import Any, TypeVar
 
-from cvmgen import rules
+from cvmgen import rules, typed
 from cvmgen.dtypes import (
     CVM,
     DTYPES,
@@ -104,7 +104,7 @@ class Reference(Arguments):
         rows = [
             [choice[name.split("[")[0]].name for name in names] for choice in self.operator.choices
         ]
-        return rules.row_of(self.operator.full_name, names, given, rows)
+        return typed.row_of(self.operator.full_name, names, given, rows)
 
     def in_type(self, name: str, output: Tensor, env: Env) -> None:
         """Bring the values of an output to its type; the first one that does not fit is refused."""
@@ -115,7 +115,7 @@ class Reference(Arguments):
         for position, value in enumerate(output.values):
             if dtype.kind == "int" and not dtype.low <= value <= dtype.high:
                 index = unflatten(position, output.shape)
-                raise self.refuse(name, "", rules.overflow_rule(index, dtype.name))
+                raise self.refuse(name, "", typed.overflow_rule(index, dtype.name))
             if dtype.kind == "real":
                 exact = float(value)
                 output.values[position] = to_float32(exact) if dtype == FLOAT32 else exact

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import cvmgen
-from cvmgen import support
+from cvmgen import rules
 from cvmgen.api.calls import result_type
 from cvmgen.api.driver import DriverError
 from cvmgen.api.library import _load, _loaded
@@ -30,7 +30,7 @@ TARGETS = ["c", "python", "numpy"]
 ERRORS = [
     cvmgen.CvmgenError("a"),
     cvmgen.OperatorError("cvm.dense", "X", "3", "no"),
-    support.OperatorError("cvm.dense", "", "", "no"),
+    rules.OperatorError("cvm.dense", "", "", "no"),
     cvmgen.ModelError("no", file="a.json", where="node 3"),
     cvmgen.BuildError("cc refuses a.c"),
     RefusedError({"a.c": cvmgen.BuildError("a"), "b.c": cvmgen.BuildError("b")}),

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from cvmgen import support
+from cvmgen import lists
 from cvmgen.build import c_compiler
 from cvmgen.emit import c_support
 from tests.emit.cuda_texts import write
@@ -135,7 +135,7 @@ def test_sorting_in_python(
     found = [*around, *values, -9, -8]
     given = [*around * width, *keys, *[-99] * (2 * width)]
     kept = list(given)
-    support.sort(found, start, len(values), given, width)
+    lists.sort(found, start, len(values), given, width)
     assert found == [*around, *expected, -9, -8], why
     assert given == kept
 
@@ -144,5 +144,5 @@ def test_sorting_in_python(
 def test_python_sorts_like_c(length: int) -> None:
     for width, rows in every_kind(length):
         found = list(range(length))
-        support.sort(found, 0, length, [key for row in rows for key in row], width)
+        lists.sort(found, 0, length, [key for row in rows for key in row], width)
         assert found == ordered(rows)

@@ -4,12 +4,15 @@ Integers are int32 or int64 where every value fits, else Python's own. Real numb
 and keep the order of their sums and products. What numpy leaves open is settled here: the maximum
 of -0 and +0 is +0, NaN is stored in one form.
 
+Sums of products, the `dot` of operators, are those of `matrices`.
+
 The numpy target carries a copy of this file beside its operators.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,11 +20,12 @@ import numpy as np
 from . import _reals as reals
 from ._arrays import conditions, peak, wrapped
 from ._indices import Array, Index, axis_counts
-from ._support import refuse, unflatten
+from ._lists import unflatten
+from ._matrices import MOST_EXACT
+from ._matrices import dot as dot
+from ._rules import refuse
 from ._typed import overflow_rule
 
-MOST_EXACT = {np.float32: 1 << 24, np.float64: 1 << 53}
-LONGEST = 1 << 63
 SMALL = 1 << 12  # elements below which one call counts more than their time
 
 # ---------------------------------------------------------------- scalars, element by element
@@ -258,17 +262,20 @@ def masked(term: Any, only: Any, neutral: Any) -> Array:
 
 def lowest(term: Any) -> Any:
     """What is below all elements of the term's type."""
-    dtype = as_array(term).dtype
-    if dtype.kind == "f":
-        return -np.inf
-    return -(1 << 200) if dtype.kind == "O" else np.iinfo(dtype).min
+    return ends(term)[0]
 
 
 def highest(term: Any) -> Any:
+    return ends(term)[1]
+
+
+def ends(term: Any) -> tuple[Any, Any]:
     dtype = as_array(term).dtype
     if dtype.kind == "f":
-        return np.inf
-    return 1 << 200 if dtype.kind == "O" else np.iinfo(dtype).max
+        return -np.inf, np.inf
+    return (
+        (-(1 << 200), 1 << 200) if dtype.kind == "O" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    )
 
 
 def total(term: Any, *over: Index, only: Any = None) -> Any:
@@ -288,7 +295,7 @@ def product(term: Any, *over: Index, only: Any = None) -> Any:
 
 def in_order(combine: np.ufunc, array: Array, axis: tuple[int, ...], start: float) -> Any:
     """Real numbers along leading axes combined one after the other, row-major."""
-    count = int(np.prod([array.shape[each] for each in axis], dtype=np.int64))
+    count = prod(array.shape[each] for each in axis)
     rows = array.reshape(count, *array.shape[len(axis) :])
     found = np.full(rows.shape[1:], start)
     if count > found.size:
@@ -301,20 +308,20 @@ def in_order(combine: np.ufunc, array: Array, axis: tuple[int, ...], start: floa
 def greatest(term: Any, *over: Index, only: Any = None) -> Any:
     """The maximum along the axes of the reduced indices."""
     array, axis = spread(masked(term, only, lowest(term)), over)
-    found = array.max(axis=axis, initial=lowest(array))
-    if array.dtype.kind == "f":
-        positive = ((array == 0) & ~np.signbit(array)).any(axis=axis)
-        found = np.where((found == 0) & positive, 0.0, found)
-    return found
+    return zero_if_any(0.0, array, axis, array.max(axis=axis, initial=lowest(array)))
 
 
 def least(term: Any, *over: Index, only: Any = None) -> Any:
     array, axis = spread(masked(term, only, highest(term)), over)
-    found = array.min(axis=axis, initial=highest(array))
-    if array.dtype.kind == "f":
-        negative = ((array == 0) & np.signbit(array)).any(axis=axis)
-        found = np.where((found == 0) & negative, -0.0, found)
-    return found
+    return zero_if_any(-0.0, array, axis, array.min(axis=axis, initial=highest(array)))
+
+
+def zero_if_any(zero: float, array: Array, axis: tuple[int, ...], found: Any) -> Any:
+    """A maximum or minimum; of zeros the one of this sign, where there is one."""
+    if array.dtype.kind != "f":
+        return found
+    same = (array == 0) & (np.signbit(array) == np.signbit(zero))
+    return np.where((found == 0) & same.any(axis=axis), zero, found)
 
 
 def holds_any(term: Any, *over: Index, only: Any = None) -> Any:
@@ -389,92 +396,6 @@ def done(found: Any, neutral: Any) -> Any:
     return neutral if found is None else found
 
 
-# ---------------------------------------------------------------- sums of products
-
-
-def dot(left: Any, right: Any, *over: Index) -> Any:
-    """The sum of products of integers along the axes of reduced indices, by matrix products.
-
-    Axes of both operands are those of a stack of matrices, the others make rows and columns.
-    """
-    counts = axis_counts(over)
-    rank = max(np.ndim(left), np.ndim(right), 1 + max(counts))
-    left, right = lifted(left, rank), lifted(right, rank)
-    factor = 1
-    for axis, extent in counts.items():
-        at = rank - 1 - axis
-        if left.shape[at] == right.shape[at] == 1:
-            factor *= extent
-        elif right.shape[at] == 1:
-            left = left.sum(axis=at, keepdims=True, dtype=left.dtype)
-        elif left.shape[at] == 1:
-            right = right.sum(axis=at, keepdims=True, dtype=right.dtype)
-    reduced = [rank - 1 - axis for axis in counts]
-    kept = [at for at in range(rank) if at not in reduced]
-    batch = [at for at in kept if left.shape[at] == right.shape[at]]
-    rows = [at for at in kept if at not in batch and right.shape[at] == 1]
-    columns = [at for at in kept if at not in batch and left.shape[at] == 1]
-    terms = int(np.prod([left.shape[at] for at in reduced], dtype=np.int64))
-    number = number_type(left, right, terms)
-    found = stack(left, number, batch, rows, reduced)
-    found = found @ stack(right, number, batch, columns, reduced).swapaxes(-1, -2)
-    if found.dtype.kind == "f":
-        found = found.astype(np.int64)
-    order = [*batch, *rows, *columns]
-    extents = (right.shape[at] if left.shape[at] == 1 else left.shape[at] for at in order)
-    found = found.reshape(tuple(extents))
-    found = found.transpose([order.index(at) for at in kept])
-    return found * factor if factor != 1 else found
-
-
-def lifted(operand: Any, rank: int) -> Array:
-    """An array of this rank; one whose last axes alone are longer than 1 gets those in front."""
-    array = np.asarray(operand)
-    return array[(None,) * (rank - array.ndim)]
-
-
-def number_type(left: Array, right: Array, terms: int) -> Any:
-    """Floating point where it holds every partial sum of so many products, else integers."""
-    if object in (left.dtype, right.dtype):
-        return object
-    bound = magnitude(left) * magnitude(right) * terms
-    return next((kind for kind, most in MOST_EXACT.items() if bound <= most), np.int64)
-
-
-def magnitude(array: Array) -> int:
-    """A bound of the magnitude of all elements; a view asks the array that it is one of."""
-    if array.dtype.itemsize == 1:
-        return 128
-    whole = array.base
-    if isinstance(whole, np.ndarray) and whole.dtype == array.dtype and whole.size < array.size:
-        return peak(whole)
-    return peak(array)
-
-
-def stack(
-    array: Array, number: Any, batch: Sequence[int], own: Sequence[int], reduced: Sequence[int]
-) -> Array:
-    """The array as matrices [own axes, reduced axes] of numbers of a type.
-
-    They are laid out so that the copy goes through the array by its shortest steps.
-    """
-    rest = [at for at in range(array.ndim) if at not in (*batch, *own, *reduced)]
-    shape = [array.shape[at] for at in batch]
-    height, width = (
-        int(np.prod([array.shape[at] for at in axes], dtype=np.int64)) for axes in (own, reduced)
-    )
-
-    def step(axes: Sequence[int]) -> int:
-        steps = [abs(array.strides[at]) for at in axes if array.shape[at] > 1]
-        return min(steps, default=LONGEST)
-
-    if step(own) <= step(reduced):
-        turned = array.transpose(*rest, *batch, *reduced, *own).astype(number, order="C")
-        return turned.reshape(*shape, width, height).swapaxes(-1, -2)
-    turned = array.transpose(*rest, *batch, *own, *reduced).astype(number, order="C")
-    return turned.reshape(*shape, height, width)
-
-
 # ---------------------------------------------------------------- results
 
 
@@ -491,8 +412,8 @@ def result(
     Real numbers are rounded to nearest even; NaN has one form, the quiet one without a sign.
     """
     if dtype.kind == "i" and values.dtype != dtype:
-        ends = np.iinfo(dtype)
-        beyond = np.flatnonzero((values < ends.min) | (values > ends.max))
+        held = np.iinfo(dtype)
+        beyond = np.flatnonzero((values < held.min) | (values > held.max))
         if beyond.size:
             place = unflatten(int(beyond[0]), values.shape)
             refuse(operator, name, "", overflow_rule(place, str(dtype)))

@@ -1,165 +1,87 @@
-"""What generated Python operators call: checks, wording of refusals, lists, results.
+"""What generated Python operators call: checks of a call's arguments and of its results.
 
-This file needs numpy alone. The python target carries a copy of it beside its operators.
+The limits and the wording of refusals are those of `rules`, what loops compute with is in `lists`:
+operators call all of it under the name of this file, of which the python target carries a copy
+beside them.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import product as _product
+from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 import numpy as np
 
-MAX_RANK = 16
-MAX_SIZE = 1 << 40
-MAX_PRECISION = 32
-MOST_NAMED = 1 << 62  # of an integer that the host code of a call gives a name
-FAR_PRECISION = 64  # from here on targets may count the bits of bounds differently
-MAX_INPUTS = 64
+from ._lists import (  # noqa: F401
+    among,
+    ascending,
+    ceil_log2,
+    ceildiv,
+    difference,
+    dot,
+    flatten_index,
+    floor_log2,
+    floordiv,
+    indices,
+    mod,
+    placed,
+    size,
+    sort,
+    strides,
+    truncdiv,
+    unflatten,
+    union,
+)
+from ._rules import (  # noqa: F401
+    ABOVE_ALL,
+    ATTRIBUTE_MISSING,
+    BELOW_ALL,
+    BEYOND_INT64,
+    ELEMENT_TYPES,
+    FAR_PRECISION,
+    HIGHEST,
+    INPUT,
+    INPUT_MISSING,
+    INPUT_OR_EMPTY,
+    INPUTS_LIMIT,
+    INPUTS_NEEDED,
+    LIST_LIMIT,
+    LOWEST,
+    MAX_INPUTS,
+    MAX_PRECISION,
+    MAX_RANK,
+    MAX_SIZE,
+    MOST_NAMED,
+    NO_CASE,
+    NO_PRECISION,
+    OUTPUT,
+    OUTPUT_OR_EMPTY,
+    PRECISION_RANGE,
+    RANK_LIMIT,
+    SIZE_LIMIT,
+    UNHELD,
+    Limits,
+    OperatorError,
+    extent_rule,
+    extent_text,
+    needed,
+    outside_rule,
+    part_rule,
+    precision_rule,
+    precision_text,
+    raise_as,
+    range_rule,
+    rank_rule,
+    refuse,
+    shape_rule,
+    shape_text,
+    terms,
+    with_terms,
+)
+
 INT8: np.dtype[Any] = np.dtype(np.int8)
 INT32: np.dtype[Any] = np.dtype(np.int32)
-LOWEST = -(1 << 63)
-HIGHEST = (1 << 63) - 1
-MOST_SHOWN = 160  # characters of a list of shapes before it is cut
-# Where a maximum and a minimum of integers begin: no element of a formula is beyond.
-BELOW_ALL = -(1 << 126)
-ABOVE_ALL = 1 << 126
-
-EXTENT_POSITIVE = "every extent must be at least 1"
-EXTENT_NEGATIVE = "no extent may be negative"
-SIZE_LIMIT = "a tensor has less than 2^40 elements"
-RANK_LIMIT = "a tensor has 1 to 16 dimensions"
-RANK_LIMIT_OR_EMPTY = "this tensor has 0 to 16 dimensions"
-PRECISION_RANGE = "a precision is in [1, 32]"
-ELEMENT_TYPES = "elements must be int8 or int32"
-INPUT_MISSING = "this input is missing"
-ATTRIBUTE_MISSING = "this attribute is missing"
-OUTPUT_EXTENT = "the result would be empty"
-OUTPUT_NEGATIVE = "an extent of the result would be negative"
-LIST_LIMIT = "at most 16 entries"
-BEYOND_INT64 = "a number of at most 64 bits is needed"
-INPUTS_NEEDED = "at least one input is needed"
-INPUTS_LIMIT = "at most 64 inputs"
-NO_CASE = "no case of the operator applies"
-NOT_THERE = "something is read that the call does not have"
-NO_PRECISION = "its precision is neither declared nor measurable"
-UNHELD = "no precision up to 32 holds this value"
-
-
-class OperatorError(ValueError):
-    """A call that an operator refuses: which argument, which value, which rule."""
-
-    def __init__(self, operator: str, argument: str, value: str, rule: str) -> None:
-        self.operator = operator
-        self.argument = argument
-        self.value = value
-        self.rule = rule
-        if argument:
-            subject = f"{argument} = {value}" if value else argument
-            text = f"{subject}: {rule}"
-        else:
-            text = f"{rule} ({value})" if value else rule
-        super().__init__(f"{operator}: {text}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return error_again, (type(self), self.args, self.__dict__)
-
-
-def error_again(kind: type[Exception], message: tuple[Any, ...], fields: dict[str, Any]) -> Any:
-    """An error of another process."""
-    made = kind.__new__(kind, *message)
-    made.__dict__.update(fields)
-    return made
-
-
-_raised: type[OperatorError] = OperatorError
-
-
-def raise_as(kind: type[OperatorError]) -> None:
-    """Let refusals be raised as a class of the program around the operators."""
-    global _raised
-    _raised = kind
-
-
-def refuse(operator: str, argument: str, value: str, rule: str) -> NoReturn:
-    raise _raised(operator, argument, value, rule)
-
-
-def refuse_outside(
-    operator: str, name: str, found: Iterable[int], shape: Sequence[int] | None
-) -> None:
-    """Refuse a call in which the least of these elements reads outside, if there is one."""
-    position = int(min(found))
-    if position < MAX_SIZE:
-        index = None if shape is None else unflatten(position, shape)
-        refuse(operator, name, "", outside_rule(index))
-
-
-# ---------------------------------------------------------------- wording
-
-
-def outside_rule(index: Sequence[int] | None) -> str:
-    """Without an index the formula does not go through elements in their order."""
-    if index is None:
-        return "its formula reads or writes outside of its tensors"
-    return f"element {shape_text(index)} reads outside of its tensors"
-
-
-def extent_text(extent: int) -> str:
-    """An extent; of one that a formula made very large it is not told how large."""
-    if extent > MOST_NAMED:
-        return "more than 2^62"
-    return "less than -2^62" if extent < -MOST_NAMED else str(extent)
-
-
-def shape_text(extents: Sequence[int]) -> str:
-    """A shape as users write it: (2, 3), (4,)."""
-    return f"({', '.join(map(extent_text, extents))}{',' * (len(extents) == 1)})"
-
-
-def shapes_text(shapes: Sequence[Sequence[int]]) -> str:
-    """Shapes as one list, the last ones left out of a long text."""
-    text = ""
-    for shape in shapes:
-        if len(text) > MOST_SHOWN:
-            return f"({text}, ...)"
-        text += ", " * bool(text) + shape_text(shape)
-    return f"({text}{',' * (len(shapes) == 1)})"
-
-
-def rank_rule(rank: int, least: str = "") -> str:
-    return f"{least}{rank} dimension{'s' * (rank != 1)} needed"
-
-
-def terms(pairs: Iterable[tuple[str, Any]]) -> str:
-    """`C = 3, n = (2, 3)`: named values; those that are None are left out."""
-    shown = []
-    for name, value in pairs:
-        if value is None:
-            continue
-        if isinstance(value, bool):
-            value = str(value).lower()
-        elif isinstance(value, str):
-            value = f'"{value}"'
-        elif isinstance(value, (list, tuple)):
-            nested = len(value) > 0 and isinstance(value[0], (list, tuple))
-            value = shapes_text(value) if nested else shape_text(value)
-        shown.append(f"{name} = {value}")
-    return ", ".join(shown)
-
-
-def needed(what: str, words: Sequence[str] = ()) -> str:
-    """`an integer is needed`, `"A" or "B" is needed`: what an attribute can be given."""
-    choices = [what] if what else []
-    *before, last = [*choices, *(f'"{word}"' for word in words)]
-    return f"{', '.join(before)} or {last} is needed" if before else f"{last} is needed"
-
-
-def with_terms(rule: str, shown: str) -> str:
-    return f"{rule} ({shown})" if shown else rule
 
 
 # ---------------------------------------------------------------- operands
@@ -312,21 +234,6 @@ def declared(operator: str, names: Sequence[str], given: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- checks of inputs
 
 
-class Limits(NamedTuple):
-    """The least rank and the least extent of a tensor, and how they are told."""
-
-    rank: int
-    extent: int
-    rank_rule: str
-    extent_rule: str
-
-
-INPUT = Limits(1, 1, RANK_LIMIT, EXTENT_POSITIVE)
-INPUT_OR_EMPTY = Limits(0, 0, RANK_LIMIT_OR_EMPTY, EXTENT_NEGATIVE)
-OUTPUT = Limits(1, 1, RANK_LIMIT, OUTPUT_EXTENT)
-OUTPUT_OR_EMPTY = Limits(1, 0, RANK_LIMIT, OUTPUT_NEGATIVE)
-
-
 def check_input(operator: str, name: str, given: Operand | None, limits: Limits = INPUT) -> None:
     if given is None:
         refuse(operator, name, "", INPUT_MISSING)
@@ -356,15 +263,14 @@ def check_rank(operator: str, name: str, shape: Sequence[int], rank: int, open_:
 
 def check_same_shape(operator: str, name: str, shape: Sequence[int], wanted: Sequence[int]) -> None:
     if tuple(shape) != tuple(wanted):
-        rule = f"the shape must be {shape_text(wanted)}"
-        refuse(operator, name, f"shape {shape_text(shape)}", rule)
+        refuse(operator, name, f"shape {shape_text(shape)}", shape_rule(shape_text(wanted)))
 
 
 def check_part(
     operator: str, name: str, shape: Sequence[int], start: int, wanted: Sequence[int]
 ) -> None:
     if tuple(shape[start : start + len(wanted)]) != tuple(wanted):
-        rule = f"the extents from {start} on must be {shape_text(wanted)}"
+        rule = part_rule(start, shape_text(wanted))
         refuse(operator, name, f"shape {shape_text(shape)}", rule)
 
 
@@ -373,7 +279,7 @@ def check_extent(
 ) -> None:
     if shape[dimension] != wanted:
         text = term if term == str(wanted) else f"{term} = {extent_text(wanted)}"
-        rule = f"extent {dimension % len(shape)} must be {text}"
+        rule = extent_rule(dimension % len(shape), text)
         refuse(operator, name, f"shape {shape_text(shape)}", rule)
 
 
@@ -476,123 +382,20 @@ def check_range(
     if all(low <= entry < high for entry in entries):
         return
     text = shape_text(value) if isinstance(value, tuple) else str(value)
-    refuse(operator, name, text, with_terms(f"must be in {shown}", named))
-
-
-# ---------------------------------------------------------------- lists and sets
-
-
-def ascending(entries: Iterable[int]) -> tuple[int, ...]:
-    """A set: each entry once, in ascending order."""
-    return tuple(sorted(set(entries)))
-
-
-def difference(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    return tuple(entry for entry in one if entry not in other)
-
-
-def union(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    return ascending((*one, *other))
-
-
-def size(extents: Sequence[int]) -> int:
-    return prod(extents)
-
-
-def strides(extents: Sequence[int]) -> list[int]:
-    """Row-major strides, in elements."""
-    found = [1] * len(extents)
-    for at in range(len(extents) - 2, -1, -1):
-        found[at] = found[at + 1] * extents[at + 1]
-    return found
-
-
-def indices(extents: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Every multi-index of a box, the last dimension fastest."""
-    return _product(*map(range, extents))
-
-
-def placed(
-    slots: Sequence[int], extents: Sequence[int], around: Sequence[int] = ()
-) -> Iterator[list[int]]:
-    """Every multi-index of a box, its entries at these places of a pack; `around` has others."""
-    for index in indices(extents):
-        pack = [*around, *[0] * (MAX_RANK - len(around))]
-        for slot, entry in zip(slots, index, strict=True):
-            pack[slot] = entry
-        yield pack
-
-
-def dot(steps: Sequence[int], index: Sequence[int]) -> int:
-    return sum(step * entry for step, entry in zip(steps, index, strict=False))
-
-
-def flatten_index(index: Sequence[int], extents: Sequence[int]) -> int:
-    position = 0
-    for entry, extent in zip(index, extents, strict=True):
-        position = position * extent + entry
-    return position
-
-
-def unflatten(position: int, extents: Sequence[int]) -> tuple[int, ...]:
-    index = []
-    for extent in reversed(extents):
-        position, entry = divmod(position, extent)
-        index.append(entry)
-    return tuple(reversed(index))
-
-
-def among(value: int, values: list[int], start: int, count: int) -> bool:
-    """Whether a value is among the `count` ascending ones from `start` on."""
-    at = bisect_left(values, value, start, start + count)
-    return at < start + count and values[at] == value
-
-
-def sort(values: list[int], start: int, count: int, keys: list[int], width: int) -> None:
-    """Put values[start : start + count] in ascending order of their keys; equal keys keep theirs.
-
-    The key of values[r] is the row keys[r * width : (r + 1) * width], as it stands at the call.
-    """
-    rows = range(start, start + count)
-    if width == 1:
-        order = sorted(rows, key=keys.__getitem__)
-    else:
-        order = sorted(rows, key=lambda row: keys[row * width : (row + 1) * width])
-    values[start : start + count] = [values[row] for row in order]
-
-
-# ---------------------------------------------------------------- scalars
-
-
-def truncdiv(left: int, right: int) -> int:
-    """Quotient toward zero."""
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
-
-
-def floordiv(value: int, divisor: int) -> int:
-    """The quotient rounded down; by 0, of which no element comes, 0."""
-    return value // divisor if divisor else 0
-
-
-def mod(value: int, divisor: int) -> int:
-    """What a quotient rounded down leaves."""
-    return value % divisor if divisor else 0
-
-
-def ceildiv(left: int, right: int) -> int:
-    return -(-left // right)
-
-
-def floor_log2(value: int) -> int:
-    return value.bit_length() - 1
-
-
-def ceil_log2(value: int) -> int:
-    return (value - 1).bit_length()
+    refuse(operator, name, text, with_terms(range_rule(shown), named))
 
 
 # ---------------------------------------------------------------- results
+
+
+def refuse_outside(
+    operator: str, name: str, found: Iterable[int], shape: Sequence[int] | None
+) -> None:
+    """Refuse a call in which the least of these elements reads outside, if there is one."""
+    position = int(min(found))
+    if position < MAX_SIZE:
+        index = None if shape is None else unflatten(position, shape)
+        refuse(operator, name, "", outside_rule(index))
 
 
 def check_output_shape(
@@ -602,13 +405,6 @@ def check_output_shape(
     if len(shape) > MAX_RANK:
         refuse(operator, name, f"rank {len(shape)}", RANK_LIMIT)
     check_shape(operator, name, shape, limits)
-
-
-def precision_text(precision: int, far: int) -> str:
-    """A precision; of one from `far` on it is not counted how far."""
-    if precision >= far:
-        return f"{far} or more"
-    return f"below -{far}" if precision < -far else str(precision)
 
 
 def check_output(
@@ -625,7 +421,7 @@ def check_output(
     check_output_shape(operator, name, shape, limits)
     if not 1 <= precision <= MAX_PRECISION:
         text = with_terms(f"precision {precision_text(precision, far)}", shown)
-        refuse(operator, name, text, f"its precision {rule} must be in [1, {MAX_PRECISION}]")
+        refuse(operator, name, text, precision_rule(rule))
 
 
 def moved_dtype(arrays: Iterable[Any]) -> np.dtype[Any]:
