@@ -78,6 +78,19 @@ def perform(options: argparse.Namespace, faults: Faults) -> Exit:
         case "show":
             from cvmgen.cli import show
 
+            if options.model is not None:
+                own_schedules(options)
+                if options.target is not None or options.after is None:
+                    raise UsageError("--model goes with --after STAGE, and not with --target")
+                return show.show_model(
+                    options.spec,
+                    options.model,
+                    options.operator,
+                    options.after,
+                    as_json=options.json,
+                )
+            if options.operator is None:
+                raise UsageError("name an operator, or a model with --model SYMBOL PARAMS")
             return show.show(
                 options.spec,
                 options.operator,
@@ -234,6 +247,10 @@ def add_spec(made: argparse.ArgumentParser) -> None:
     )
 
 
+def add_model(made: argparse.ArgumentParser, about: str) -> None:
+    made.add_argument("--model", nargs=2, type=Path, metavar=("SYMBOL", "PARAMS"), help=about)
+
+
 def add_build(commands: Commands) -> None:
     made = command(
         commands,
@@ -254,12 +271,9 @@ def add_build(commands: Commands) -> None:
         choices=tuple(LANGUAGES),
         help="generate for this target only; may be repeated (default: all)",
     )
-    made.add_argument(
-        "--model",
-        nargs=2,
-        type=Path,
-        metavar=("SYMBOL", "PARAMS"),
-        help="write a library for one model instead: all its nodes for their shapes, in one C file "
+    add_model(
+        made,
+        "write a library for one model instead: all its nodes for their shapes, in one C file "
         "with a header, and its parameters in another, by the schedules of --spec, a folder with "
         "nothing else (default for --out: the model's name)",
     )
@@ -352,7 +366,13 @@ def add_show(commands: Commands) -> None:
         "print an operator's formula, generated code or stages",
         "Print the formula of an operator, or what becomes of it.",
     )
-    made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
+    made.add_argument(
+        "operator",
+        nargs="?",
+        metavar="OP",
+        help="cvm.conv2d, or conv2d for short, or an alias; with --model: a step (default: all)",
+    )
+    add_model(made, "print what became of the steps of this model; with --after STAGE")
     made.add_argument(
         "--target",
         choices=tuple(LANGUAGES),
@@ -382,13 +402,7 @@ def add_check(commands: Commands) -> None:
         metavar="FILE",
         help="spec files or folders, or files of schedules (default: all of spec/)",
     )
-    made.add_argument(
-        "--model",
-        nargs=2,
-        type=Path,
-        metavar=("SYMBOL", "PARAMS"),
-        help="apply the schedules for models to this one too, and write nothing",
-    )
+    add_model(made, "apply the schedules for models to this one too, and write nothing")
     add_spec(made)
 
 

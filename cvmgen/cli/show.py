@@ -77,6 +77,22 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
     return Exit.OK
 
 
+def show_model(
+    spec: Path, model: tuple[Path, Path], step: str | None, stage: str, *, as_json: bool
+) -> Exit:
+    """What a stage made of the steps of a model, or of the one that is named."""
+    from cvmgen.cli.stages import shown_model
+
+    with Progress() as progress:
+        progress.step(f"lowering {model[0]}")
+        text = shown_model(model, stage, step, read_schedules(spec))
+    if as_json:
+        print(json_text({"model": str(model[0]), "step": step, "stage": stage, "text": text}))
+    else:
+        print(text, end="")
+    return Exit.OK
+
+
 def check_specs(
     spec: Path,
     names: Sequence[str],
@@ -122,13 +138,12 @@ def check_specs(
 def applied_steps(model: tuple[Path, Path], schedules: Schedules, progress: Progress) -> int:
     """How many steps a model has, each of which takes what the schedules for models say."""
     # Imported here: models need much that other checks do not.
-    from cvmgen.model.build import make_files, model_name
+    from cvmgen.model.build import planned
+    from cvmgen.model.stages import staged
 
-    symbol, params = model
-    progress.step(f"scheduling {symbol}")
-    made = make_files(symbol, params, model_name(symbol), schedules=schedules)
-    made.all()  # some actions are decided on while a step is printed
-    return len(made.model.kernels)
+    progress.step(f"scheduling {model[0]}")
+    *_, (_, made) = staged(planned(*model)[1], schedules)
+    return len(made.steps)
 
 
 def speak_of_models(spec: Path, names: Sequence[str], schedules: Schedules) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from cvmgen import driver
 from cvmgen.cli.exits import UsageError
@@ -44,28 +46,64 @@ def every_stage() -> tuple[str, ...]:
 def about(stage: str) -> str:
     """What a stage is for: of a pass what its docstring says first."""
     passes = dict(each for target in driver.TARGETS.values() for each in target.passes)
-    if stage not in passes:
-        return AROUND[stage]
-    run = passes[stage]
-    said = inspect.getdoc(run.func if isinstance(run, partial) else run) or ""
-    first = " ".join(said.split("\n\n")[0].split()).removesuffix(".")
+    return said(passes[stage]) if stage in passes else AROUND[stage]
+
+
+def said(run: Callable[..., Any]) -> str:
+    """The first sentence of a function's docstring."""
+    text = inspect.getdoc(run.func if isinstance(run, partial) else run) or ""
+    first = " ".join(text.split("\n\n")[0].split()).removesuffix(".")
     return first[:1].lower() + first[1:]
+
+
+def check_stage(stage: str, known: Sequence[str], of: str = "") -> None:
+    """UsageError with the nearest name for a stage that is not among those known."""
+    if stage not in (*known, ALL):
+        hint = did_you_mean(stage, known) or f"stages are {', '.join((*known, ALL))}"
+        raise UsageError(f"there is no stage '{stage}'{of}; {hint}")
 
 
 def shown_stage(
     operator: Operator, stage: str, target: str | None, schedules: Schedules | None = None
 ) -> str:
     """What a stage is for and what it changed of the operator; of all, one behind the other."""
-    known = stages_of(target)
-    if stage not in (*known, ALL):
-        hint = did_you_mean(stage, known) or f"stages are {', '.join((*known, ALL))}"
-        of = f" of {target}" if target is not None and stage in every_stage() else ""
-        raise UsageError(f"there is no stage '{stage}'{of}; {hint}")
+    elsewhere = target is not None and stage in every_stage()
+    check_stage(stage, stages_of(target), f" of {target}" if elsewhere else "")
     texts = {
         name: f"{name}: {about(name)}\n{text}"
         for name, text in stage_texts(operator, stage, target, schedules)
     }
     return "\n".join(texts.values()) if stage == ALL else texts[stage]
+
+
+def shown_model(model: tuple[Path, Path], stage: str, step: str | None, chosen: Schedules) -> str:
+    """What a stage is for and what it made of the steps of a model, or of the one of that name."""
+    # Imported here: models need much that operators do not.
+    from cvmgen.model.build import planned
+    from cvmgen.model.stages import PASSES, SPECIALISE, staged, told
+
+    about_model = {SPECIALISE: "the nests of each node, for the shapes and precisions that it has"}
+    about_model |= {name: said(run) for name, run in PASSES}
+    check_stage(stage, tuple(about_model), " of models" if stage in every_stage() else "")
+    shown: list[str] = []
+    known: set[str] = set()
+    for name, made in staged(planned(*model)[1], chosen):
+        if stage in (name, ALL):
+            found = dict(told(name, made, chosen))
+            known |= found.keys()
+            wanted = {key: lines for key, lines in found.items() if step in (None, key)}
+            whole = (line for key, lines in wanted.items() for line in (key, *indented(lines)))
+            shown.append("\n".join((f"{name}: {about_model[name]}", *whole, "")))
+        if name == stage:
+            break
+    if step is not None and step not in known:
+        hint = did_you_mean(step, known) or f"steps are {', '.join(sorted(known))}"
+        raise UsageError(f"the model has no step '{step}'; {hint}")
+    return "\n".join(shown)
+
+
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)
 
 
 def stage_texts(

@@ -5,6 +5,6 @@
 and bytes; `model/products.py` finds what a register tile computes and packs its parameter. Then a
 kernel is a nest as those of operators are, with constant extents (`model/nests.py`), which becomes
 another one by the actions of `schedule/actions/`, as `model.sched` says; `model/tiles.py` has what
-the action `tile` puts in its place. `model/steps.py` owns these stages, and `model/printer.py`
-prints what they leave, with a function for the parts that threads take of it.
+the action `tile` puts in its place. `model/stages.py` owns the order of these stages, and
+`model/printer.py` prints what they leave, with a function for the parts that threads take of it.
 """

@@ -13,13 +13,13 @@ from cvmgen.errors import Faults, ModelError
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.operators import Operators
 from cvmgen.graph.parameters import Array, read_parameters
-from cvmgen.graph.plan import check_parameters, make_plan
+from cvmgen.graph.plan import Plan, check_parameters, make_plan
 from cvmgen.graph.symbol import Symbol, validate
 from cvmgen.graph.symbol_file import read_symbol
 from cvmgen.model.emit import Files
-from cvmgen.model.fuse import fused
-from cvmgen.model.layouts import lay_out
+from cvmgen.model.kernels import Model
 from cvmgen.model.program import Builder
+from cvmgen.model.stages import staged
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.check import check_files, read_folder
@@ -52,16 +52,25 @@ def make_files(
     library that `cvmgen.load("python")` gives; `schedules` are cvmgen's own if no others are given.
     """
     checked_name(name)
+    plan, model = planned(symbol, params, operators)
+    chosen = packaged() if schedules is None else schedules
+    *_, (_, made) = staged(model, chosen)
+    return Files(name, made, plan, chosen)
+
+
+def planned(
+    symbol: FilePath | Symbol,
+    params: FilePath | Mapping[str, Array],
+    operators: Operators | None = None,
+) -> tuple[Plan, Model]:
+    """A model that was found right, and its kernels as no stage has changed them."""
     graph = symbol if isinstance(symbol, Symbol) else read_symbol(symbol)
     validate(graph)
     parameters = params if isinstance(params, Mapping) else read_parameters(params)
     library = operators or cast(Operators, load_operators(target="python"))
     plan = make_plan(graph, library)
     checked = check_parameters(graph, parameters)
-    formulas = formulas_of(OPSET)
-    chosen = packaged() if schedules is None else schedules
-    model = fused(Builder(plan, checked, library, formulas).model(), chosen)
-    return Files(name, model, lay_out(model, chosen), plan, chosen)
+    return plan, Builder(plan, checked, library, formulas_of(OPSET)).model()
 
 
 class Formulas(dict[str, Operator]):

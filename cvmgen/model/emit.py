@@ -13,16 +13,17 @@ from cvmgen.emit import c_support
 from cvmgen.emit.c_spelling import MACHINE_TYPES, indent
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.render import render
-from cvmgen.escape import in_c_comment, printable
+from cvmgen.escape import in_c_comment
 from cvmgen.graph.parameters import Array
 from cvmgen.graph.plan import Plan
 from cvmgen.graph.symbol import INPUT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.model.kernels import Model
-from cvmgen.model.layouts import Layouts, Tile
+from cvmgen.model.layouts import Tile
 from cvmgen.model.printer import element_type, step_text
-from cvmgen.model.steps import Step, steps_of
+from cvmgen.model.stages import Staged, told
+from cvmgen.model.steps import Step
 from cvmgen.model.storage import Storage, parameters, placed
 from cvmgen.schedule.schedules import Schedules
 
@@ -40,22 +41,25 @@ class Files:
     """Assembles the files of one model."""
 
     name: str
-    model: Model
-    layouts: Layouts
+    made: Staged
     plan: Plan
     schedules: Schedules
 
-    @cached_property
+    @property
+    def model(self) -> Model:
+        return self.made.model
+
+    @property
     def steps(self) -> tuple[Step, ...]:
-        return steps_of(self.model, self.layouts, self.schedules)
+        return self.made.steps
 
     @property
     def storage(self) -> Storage:
-        return self.layouts.storage
+        return self.made.placed.storage
 
     @property
     def tiles(self) -> Mapping[int, Tile]:
-        return self.layouts.tiles
+        return self.made.placed.tiles
 
     def all(self) -> dict[str, str]:
         sources = c_support.TILE_SOURCES if self.tiles else ()
@@ -188,11 +192,9 @@ class Files:
 
     def story(self) -> Iterator[str]:
         """What became of each step, for people."""
-        for step in self.steps:
-            yield f"step {step.name}"
-            for each in step.kernel.origins:
-                yield "  " + printable(f"{each.node}: {each.operator}, {each.location}")
-            yield from (f"  {line}" for line in self.schedules.story("model", step.typed))
+        for name, lines in told("schedule", self.made, self.schedules):
+            yield f"step {name}"
+            yield from (f"  {line}" for line in lines)
 
     def run(self, offsets: Mapping[str, int]) -> list[str]:
         given = " || ".join(f"{shown} == NULL" for _, shown in self.arguments())

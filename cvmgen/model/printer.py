@@ -15,7 +15,7 @@ from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.known.known_types import Elements
 from cvmgen.model.steps import Step
-from cvmgen.schedule.outline import Outliner, Part
+from cvmgen.schedule.outline import Part
 
 
 def step_text(step: Step, kinds: Mapping[str, str]) -> str:
@@ -23,9 +23,8 @@ def step_text(step: Step, kinds: Mapping[str, str]) -> str:
     comments = [str(each) for each in step.kernel.origins]
     frame = Frame("", tuple(comments), "restrict", kinds, lambda _: [], lambda _: [])
     program = i.Program(step.kernel.operator, (), ())
-    outliner = Outliner(step.name, step.made.body, [*kinds], set(), lambda _: False)
-    left = outliner.outlined()
-    functions = [part_text(program, frame, each, StepPrinter) for each in outliner.parts]
+    left = step.outlined
+    functions = [part_text(program, frame, each, StepPrinter) for each in step.parts]
     printer = StepPrinter(program, (*step.front, *left), frame, None)
     lines = [*printer.tables(left), *printer.block(step.front), *printer.block(left)]
     match left:

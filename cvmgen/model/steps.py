@@ -1,4 +1,4 @@
-"""Steps of a model: its kernels as nests, with types, then as schedules leave them."""
+"""Steps of a model: its kernels as nests, with types, as schedules leave them, then outlined."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from cvmgen.emit.c_outlined import call_name
 from cvmgen.emit.c_spelling import identifier
-from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import read_tensors, stored_tensors
+from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
 from cvmgen.model.kernels import Kernel, Model
 from cvmgen.model.layouts import Layouts, Tile
@@ -17,7 +17,7 @@ from cvmgen.model.nests import Names, border, in_order, nest_of, span_of
 from cvmgen.model.storage import Storage, along_memory
 from cvmgen.model.tiles import Tiled
 from cvmgen.schedule.legality import unsound
-from cvmgen.schedule.outline import part_name
+from cvmgen.schedule.outline import Outliner, Part, part_fault, part_name
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import InModel, Subject
 
@@ -25,13 +25,16 @@ from cvmgen.schedule.subject import InModel, Subject
 @dataclass(frozen=True, slots=True)
 class Step:
     """A kernel with the name of its function: the nest as it got types, and as its schedule leaves
-    it; `front` are statements that stand before it, which no thread has a part of."""
+    it; `front` are statements that stand before it, which no thread has a part of. `outlined` is
+    the nest with `parts` for the loops that threads share."""
 
     name: str
     kernel: Kernel
     front: i.Block
     typed: Subject
     made: Subject
+    outlined: i.Block = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -50,29 +53,10 @@ class Step:
         return stored_tensors(self.made.body)
 
 
-def steps_of(model: Model, layouts: Layouts, schedules: Schedules) -> tuple[Step, ...]:
-    """The kernels after each stage, verified after each."""
-    steps = tuple(typed_steps(model, layouts))
-    verify_steps(steps, "types")
-    steps = tuple(scheduled_step(each, schedules) for each in steps)
-    verify_steps(steps, "schedule")
-    return steps
-
-
-def verify_steps(steps: tuple[Step, ...], stage: str) -> None:
-    """Raise InternalError that names the stage if a nest does not hold together."""
-    for each in steps:
-        if fault := next(unsound(each.made), ""):
-            message = f"the stage '{stage}' of models leaves {each.name} unsound: {fault}"
-            raise InternalError(message)
-
-
 def typed_steps(model: Model, layouts: Layouts) -> Iterator[Step]:
     """The kernels as nests with machine types, for schedules to begin with."""
     storage, filled = layouts.storage, set[str]()
-    taken = set(map(identifier, model.tensors))
-    for at, kernel in enumerate(model.kernels):
-        name = own_name(step_name(kernel), taken)
+    for at, (name, kernel) in enumerate(zip(step_names(model), model.kernels, strict=True)):
         begun = sorted(kernel.written - filled)  # no kernel before this one writes them
         front = tuple(line for each in begun for line in border(each, storage, span_of(kernel)))
         filled |= kernel.written
@@ -98,6 +82,22 @@ def scheduled_step(step: Step, schedules: Schedules) -> Step:
     return replace(step, made=made.with_body(in_order(made.body)))
 
 
+def outlined_step(step: Step) -> Step:
+    outliner = Outliner(step.name, step.made.body, step.tensors, set(), lambda _: False)
+    return replace(step, outlined=outliner.outlined(), parts=tuple(outliner.parts))
+
+
+def unsound_step(step: Step) -> Iterator[str]:
+    """What does not hold together in a step."""
+    if not step.outlined:
+        yield from unsound(step.made)
+    elif fault := kernel_fault(step.outlined, frozenset(), step.made.elements):
+        yield fault
+    for part in step.parts:
+        if fault := part_fault(part, (), step.made.elements):
+            yield f"{part.name}: {fault}"
+
+
 def own_name(name: str, taken: set[str]) -> str:
     """A name for a step like `name`, of which those of its part are made; none of them is taken."""
     made, number = name, 2
@@ -113,6 +113,8 @@ def named(step: str) -> tuple[str, ...]:
     return step, part, call_name(part)
 
 
-def step_name(kernel: Kernel) -> str:
+def step_names(model: Model) -> list[str]:
     """A step is called after the node whose result it stores."""
-    return identifier(f"{sorted(kernel.written)[-1]}_step")
+    taken = set(map(identifier, model.tensors))
+    results = (sorted(each.written)[-1] for each in model.kernels)
+    return [own_name(identifier(f"{name}_step"), taken) for name in results]

@@ -76,6 +76,43 @@ def test_schedules_of_ones_own(cvmgen: Command, tmp_path: Path) -> None:
     assert "--spec with formulas does not go with --model" in cvmgen(*line).err
 
 
+# stage, step, what is shown, why
+STAGES = [
+    ("specialise", "conv0_step", "total.6 += data[", "indices as in the formula"),
+    ("fuse", "relu0_step", "let narrowed0.0: int", "a node that another one joined"),
+    ("layouts", "relu0_step", "by register tiles, of weight0_panels", "where all lies"),
+    ("types", "relu0_step", "for 0 <= ki < 3:", "before its schedule"),
+    ("schedule", "relu0_step", "tile rows, columns by dot4", "each action"),
+    ("outline", "relu0_step", "tile 8 rows, 1 panels: ", "what is printed"),
+    ("all", None, "\nschedule: each step by", "all stages"),
+]
+
+
+@pytest.mark.parametrize(("stage", "step", "part", "why"), STAGES)
+def test_what_a_stage_made_of_a_model(
+    cvmgen: Command, stage: str, step: str | None, part: str, why: str
+) -> None:
+    named = () if step is None else (step,)
+    found = cvmgen("show", *named, "--model", SYMBOL, PARAMS, "--after", stage)
+    assert found.code == 0, found.err
+    assert found.out.startswith(f"{'specialise' if stage == 'all' else stage}: ")
+    assert part in found.out, why
+    assert ("\npool0_step\n" in found.out) == (step is None)
+
+
+def test_what_cannot_be_shown_of_a_model(cvmgen: Command) -> None:
+    line = ("show", "--model", SYMBOL, PARAMS)
+    assert "--model goes with --after STAGE" in cvmgen(*line).err
+    assert "and not with --target" in cvmgen(*line, "--after", "types", "--target", "c").err
+    assert (
+        "there is no stage 'unfold' of models; stages are specialise, fuse"
+        in cvmgen(*line, "--after", "unfold").err
+    )
+    wrong = cvmgen(*line, "relu_step", "--after", "types")
+    assert "the model has no step 'relu_step'; did you mean" in wrong.err
+    assert "name an operator, or a model" in cvmgen("show").err
+
+
 def test_check_applies_schedules_to_a_model(cvmgen: Command, tmp_path: Path) -> None:
     (tmp_path / "schedules").mkdir()
     schedule = tmp_path / "schedules/model.sched"
