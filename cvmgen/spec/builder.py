@@ -1,14 +1,13 @@
-"""Lark's tree to the nodes of the language: one method for each rule of the grammar."""
+"""Lark's tree to the nodes of the language: a row of `NODES`, or a method, for each rule."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Any
 
-from lark import Token, Transformer, v_args
-from lark.tree import Meta
+from lark import Token, Tree
 
 from cvmgen.source import Source, Span, SpecError
 from cvmgen.spec import declarations as d
@@ -16,19 +15,35 @@ from cvmgen.spec import nodes as n
 
 BINDERS = (n.Below, n.PackBelow, n.Member)
 MOST_DIGITS = 100
+# Rules whose parts, in order, are what a node is made of.
+NODES: Mapping[str, Callable[..., Any]] = {
+    "within": d.WithinDecl,
+    "case": d.CaseDecl,
+    "member": n.Member,
+    "conditional": n.Conditional,
+    "negation": n.Not,
+    "membership": n.Contains,
+    "listing": n.Listing,
+    "access": n.Bracket,
+    "set": n.SetOf,
+}
 
 
 class Word(Enum):
-    """A word that stands for itself, between the children of a rule."""
+    """A word that stands for itself, between the parts of a rule."""
 
     OPTIONAL = "optional"
     EMPTY = "empty"
     LIST = "list"
 
 
-def written(children: Sequence[Any]) -> tuple[Any, ...]:
-    """The children that were written (an absent optional part is None)."""
-    return tuple(child for child in children if child is not None)
+def written(parts: Sequence[Any]) -> tuple[Any, ...]:
+    """The parts that were written (an absent optional one is None)."""
+    return tuple(part for part in parts if part is not None)
+
+
+def unquote(token: Token) -> str:
+    return str(token)[1:-1]
 
 
 def ends_with_empty(rule: n.Expr) -> bool:
@@ -42,19 +57,29 @@ def ends_with_empty(rule: n.Expr) -> bool:
             return False
 
 
-@v_args(meta=True)
-class Builder(Transformer[Token, Any]):
-    """Builds the nodes of one declaration, which begins at `offset` of the source."""
+class Builder:
+    """Builds the nodes of one declaration, which begins at `offset` of the source.
+
+    The method of a rule takes the rule's place in the text, then what its parts have become.
+    """
 
     def __init__(self, source: Source, offset: int) -> None:
-        super().__init__()
         self.source = source
         self.offset = offset
 
-    def span(self, meta: Meta) -> Span:
-        if meta.empty:
+    def build(self, part: Tree[Token] | Token | None) -> Any:
+        if not isinstance(part, Tree):
+            return part
+        parts = map(self.build, part.children)
+        if part.data in NODES:
+            return NODES[part.data](*parts, self.span(part))
+        return getattr(self, part.data)(self.span(part), *parts)
+
+    def span(self, tree: Tree[Token]) -> Span:
+        if tree.meta.empty:
             return Span(self.source, self.offset, self.offset)
-        return Span(self.source, self.offset + meta.start_pos, self.offset + meta.end_pos)
+        start, end = tree.meta.start_pos, tree.meta.end_pos
+        return Span(self.source, self.offset + start, self.offset + end)
 
     def token(self, token: Token) -> Span:
         start, end = token.start_pos, token.end_pos
@@ -65,141 +90,106 @@ class Builder(Transformer[Token, Any]):
     def word(self, token: Token) -> n.Name:
         return n.Name(str(token), self.token(token))
 
+    def all_words(self, tokens: Sequence[Token]) -> tuple[n.Name, ...]:
+        return tuple(map(self.word, tokens))
+
     # -------------------------------------------------------- declarations
 
-    def start(self, meta: Meta, children: list[Any]) -> list[d.Declaration]:
-        return children
+    def start(self, span: Span, *declarations: d.Declaration) -> list[d.Declaration]:
+        return list(declarations)
 
-    def const(self, meta: Meta, children: list[Any]) -> d.Const:
-        name, value = children
-        return d.Const(str(name), value, self.token(name), self.span(meta))
+    def const(self, span: Span, name: Token, value: n.Expr) -> d.Const:
+        return d.Const(str(name), value, self.token(name), span)
 
-    def definition(self, meta: Meta, children: list[Any]) -> d.Definition:
-        name, parameters, body = children
-        return d.Definition(str(name), parameters, body, self.token(name), self.span(meta))
+    def definition(
+        self, span: Span, name: Token, parameters: tuple[d.Parameter, ...], body: n.Expr
+    ) -> d.Definition:
+        return d.Definition(str(name), parameters, body, self.token(name), span)
 
-    def parameters(self, meta: Meta, children: list[Any]) -> tuple[d.Parameter, ...]:
-        return written(children)
+    def parameters(self, span: Span, *parameters: d.Parameter | None) -> tuple[d.Parameter, ...]:
+        return written(parameters)
 
-    def parameter(self, meta: Meta, children: list[Any]) -> d.Parameter:
-        return d.Parameter(str(children[0]), len(children) > 1, self.span(meta))
+    def parameter(self, span: Span, name: Token, *dots: Token) -> d.Parameter:
+        return d.Parameter(str(name), bool(dots), span)
 
-    def family(self, meta: Meta, children: list[Any]) -> d.FamilyDecl:
-        name, *parameters, block = children
-        words = tuple(self.word(token) for token in written(parameters))
-        return d.FamilyDecl(str(name), words, block, self.token(name), self.span(meta))
+    def family(self, span: Span, name: Token, *parts: Any) -> d.FamilyDecl:
+        *parameters, block = parts
+        words = self.all_words(written(parameters))
+        return d.FamilyDecl(str(name), words, block, self.token(name), span)
 
-    def operator_name(self, meta: Meta, children: list[Any]) -> Token:
-        (name,) = children
-        return name  # type: ignore[no-any-return]
+    def operator_name(self, span: Span, name: Token) -> Token:
+        return name
 
-    def operator(self, meta: Meta, children: list[Any]) -> d.OperatorDecl:
-        name, block = children
-        span, title = self.span(meta), str(name)
-        blocks = ((title, span),)
-        return d.OperatorDecl(title, block, (), span.text, blocks, self.token(name), span)
+    def operator(self, span: Span, name: Token, block: d.BlockDecl) -> d.OperatorDecl:
+        blocks = ((str(name), span),)
+        return d.OperatorDecl(str(name), block, (), span.text, blocks, self.token(name), span)
 
-    def instance(self, meta: Meta, children: list[Any]) -> d.InstanceDecl:
-        name, family, *actuals = written(children)
+    def instance(self, span: Span, name: Token, family: Token, *parts: Any) -> d.InstanceDecl:
+        actuals = list(written(parts))
         block = actuals.pop() if actuals and isinstance(actuals[-1], d.BlockDecl) else None
-        return d.InstanceDecl(
-            str(name),
-            str(family),
-            tuple(actuals),
-            block,
-            self.token(name),
-            self.token(family),
-            self.span(meta),
-        )
+        places = self.token(name), self.token(family)
+        return d.InstanceDecl(str(name), str(family), tuple(actuals), block, *places, span)
 
-    def sign(self, meta: Meta, children: list[Any]) -> d.Sign:
-        return d.Sign(str(children[0]), self.span(meta))
+    def sign(self, span: Span, sign: Token) -> d.Sign:
+        return d.Sign(str(sign), span)
 
-    def block(self, meta: Meta, children: list[Any]) -> d.BlockDecl:
-        doc = ""
-        if children and isinstance(children[0], Token):
-            doc = self.unquote(children.pop(0))
-        return d.BlockDecl(doc, tuple(children), self.span(meta))
+    def block(self, span: Span, *parts: Any) -> d.BlockDecl:
+        doc = "".join(unquote(part) for part in parts[:1] if isinstance(part, Token))
+        items = tuple(part for part in parts if not isinstance(part, Token))
+        return d.BlockDecl(doc, items, span)
 
-    @staticmethod
-    def unquote(token: Token) -> str:
-        return str(token)[1:-1]
+    def types(self, span: Span, *parts: Any) -> d.TypeChoice:
+        names = self.all_words([part for part in parts if isinstance(part, Token)])
+        rows = tuple(part for part in parts if not isinstance(part, Token))
+        return d.TypeChoice(names, rows, span)
 
-    def types(self, meta: Meta, children: list[Any]) -> d.TypeChoice:
-        names = tuple(self.word(child) for child in children if isinstance(child, Token))
-        rows = tuple(child for child in children if not isinstance(child, Token))
-        return d.TypeChoice(names, rows, self.span(meta))
+    def type_row(self, span: Span, *names: Token) -> tuple[n.Name, ...]:
+        return self.all_words(names)
 
-    def type_row(self, meta: Meta, children: list[Any]) -> tuple[n.Name, ...]:
-        return tuple(self.word(child) for child in children)
+    def each(self, span: Span, binder: n.Binder) -> n.Binder:
+        return binder
 
-    def each(self, meta: Meta, children: list[Any]) -> n.Binder:
-        (binder,) = children
-        return binder  # type: ignore[no-any-return]
+    def operand(
+        self, span: Span, place: n.Expr, type_name: Token, slots: Any, *empty: Word
+    ) -> d.OperandDecl:
+        """What inputs and outputs have in common: an output that has no precision rule."""
+        name, at = str(type_name), self.token(type_name)
+        parts = place, name, slots or (), bool(empty)
+        return d.OperandDecl(True, *parts, False, None, None, at, span)
 
-    def operand(self, meta: Meta, children: list[Any]) -> tuple[Any, ...]:
-        place, type_name, slots, *empty = children
-        return place, type_name, slots or (), bool(empty)
+    def input(self, span: Span, *parts: Any) -> d.OperandDecl:
+        (operand,) = (part for part in parts if isinstance(part, d.OperandDecl))
+        each = next((part for part in parts if isinstance(part, BINDERS)), None)
+        optional = Word.OPTIONAL in parts
+        return replace(operand, output=False, optional=optional, each=each, span=span)
 
-    def empty(self, meta: Meta, children: list[Any]) -> Word:
+    def output(
+        self, span: Span, operand: d.OperandDecl, precision: n.Expr | None = None
+    ) -> d.OperandDecl:
+        return replace(operand, precision=precision, span=span)
+
+    def empty(self, span: Span) -> Word:
         return Word.EMPTY
 
-    def input(self, meta: Meta, children: list[Any]) -> d.OperandDecl:
-        each = next((child for child in children if isinstance(child, BINDERS)), None)
-        optional = Word.OPTIONAL in children
-        operand = next(child for child in children if isinstance(child, tuple))
-        return self.operand_node(meta, operand, output=False, optional=optional, each=each)
-
-    def output(self, meta: Meta, children: list[Any]) -> d.OperandDecl:
-        operand, *rule = children
-        precision = rule[0] if rule else None
-        return self.operand_node(meta, operand, output=True, precision=precision)
-
-    def operand_node(
-        self,
-        meta: Meta,
-        operand: tuple[Any, ...],
-        *,
-        output: bool,
-        optional: bool = False,
-        each: n.Binder | None = None,
-        precision: n.Expr | None = None,
-    ) -> d.OperandDecl:
-        place, type_name, slots, empty = operand
-        return d.OperandDecl(
-            output,
-            place,
-            str(type_name),
-            slots,
-            empty,
-            optional,
-            each,
-            precision,
-            self.token(type_name),
-            self.span(meta),
-        )
-
-    def optional(self, meta: Meta, children: list[Any]) -> Word:
+    def optional(self, span: Span) -> Word:
         return Word.OPTIONAL
 
-    def listed(self, meta: Meta, children: list[Any]) -> Word:
+    def listed(self, span: Span) -> Word:
         return Word.LIST
 
-    def precision(self, meta: Meta, children: list[Any]) -> n.Expr:
-        (rule,) = children
+    def precision(self, span: Span, rule: n.Expr) -> n.Expr:
         if ends_with_empty(rule):
             hint = "write: output Y : cvm[n...] or empty precision ..."
-            raise SpecError(self.span(meta), "'or empty' goes in front of 'precision'", hint)
-        return rule  # type: ignore[no-any-return]
+            raise SpecError(span, "'or empty' goes in front of 'precision'", hint)
+        return rule
 
-    def although(self, meta: Meta, children: list[Any]) -> d.AlthoughDecl:
-        return d.AlthoughDecl(self.unquote(children[0]), self.span(meta))
+    def although(self, span: Span, reason: Token) -> d.AlthoughDecl:
+        return d.AlthoughDecl(unquote(reason), span)
 
-    def attribute(self, meta: Meta, children: list[Any]) -> d.AttributeDecl:
-        name = children[0]
-        parts = dict(children[1:])
+    def attribute(self, span: Span, name: Token, *named: tuple[str, Any]) -> d.AttributeDecl:
+        parts = dict(named)
         interval, words = parts.get("interval"), parts.get("words", ())
-        type_name, marks = parts.get("kind", (None, []))
+        type_name, marks = parts.get("kind", (None, ()))
         implied = "word" if words and interval is None else "int"
         return d.AttributeDecl(
             str(name),
@@ -212,214 +202,166 @@ class Builder(Transformer[Token, Any]):
             words,
             self.token(name),
             self.token(name if type_name is None else type_name),
-            self.span(meta),
+            span,
         )
 
-    def components(self, meta: Meta, children: list[Any]) -> tuple[str, tuple[n.Name, ...]]:
-        return "components", tuple(self.word(child) for child in children)
+    def components(self, span: Span, *names: Token) -> tuple[str, tuple[n.Name, ...]]:
+        return "components", self.all_words(names)
 
-    def kind(self, meta: Meta, children: list[Any]) -> tuple[str, tuple[Token, list[Word]]]:
-        type_name, *words = children
-        return "kind", (type_name, words)
+    def kind(
+        self, span: Span, type_name: Token, *marks: Word
+    ) -> tuple[str, tuple[Token, tuple[Word, ...]]]:
+        return "kind", (type_name, marks)
 
-    def default(self, meta: Meta, children: list[Any]) -> tuple[str, Any]:
-        return "default", children[0]
+    def default(self, span: Span, value: n.Expr) -> tuple[str, n.Expr]:
+        return "default", value
 
-    def opening(self, meta: Meta, children: list[Any]) -> str:
-        return str(children[0])
+    def opening(self, span: Span, bracket: Token) -> str:
+        return str(bracket)
 
-    closing = opening
+    closing = relation = opening
 
-    def interval(self, meta: Meta, children: list[Any]) -> tuple[str, d.Interval]:
-        opening, low, high, closing = children
-        return "interval", d.Interval(low, opening == "(", high, closing == ")", self.span(meta))
+    def interval(
+        self, span: Span, opening: str, low: n.Expr, high: n.Expr, closing: str
+    ) -> tuple[str, d.Interval]:
+        return "interval", d.Interval(low, opening == "(", high, closing == ")", span)
 
-    def words(self, meta: Meta, children: list[Any]) -> tuple[str, tuple[n.Word, ...]]:
-        return "words", tuple(n.Word(self.unquote(each), self.token(each)) for each in children)
+    def words(self, span: Span, *words: Token) -> tuple[str, tuple[n.Word, ...]]:
+        return "words", tuple(n.Word(unquote(each), self.token(each)) for each in words)
 
-    def let(self, meta: Meta, children: list[Any]) -> d.LetDecl:
-        name, *parameters, value = children
+    def let(self, span: Span, name: Token, *parts: Any) -> d.LetDecl:
+        *parameters, value = parts
         chosen = parameters[0] if parameters else None
-        return d.LetDecl(str(name), chosen, value, self.token(name), self.span(meta))
+        return d.LetDecl(str(name), chosen, value, self.token(name), span)
 
-    def require(self, meta: Meta, children: list[Any]) -> d.RequireDecl:
-        condition, text = children
-        return d.RequireDecl(condition, self.unquote(text), self.span(meta))
+    def require(self, span: Span, condition: n.Expr, text: Token) -> d.RequireDecl:
+        return d.RequireDecl(condition, unquote(text), span)
 
-    def alias(self, meta: Meta, children: list[Any]) -> d.AliasDecl:
-        return d.AliasDecl(tuple(self.word(child) for child in children), self.span(meta))
+    def alias(self, span: Span, *names: Token) -> d.AliasDecl:
+        return d.AliasDecl(self.all_words(names), span)
 
-    def example(self, meta: Meta, children: list[Any]) -> d.ExampleDecl:
-        name, *given, result = children
-        return d.ExampleDecl(str(name), tuple(given), result, self.token(name), self.span(meta))
+    def example(self, span: Span, name: Token, *parts: Any) -> d.ExampleDecl:
+        *given, result = parts
+        return d.ExampleDecl(str(name), tuple(given), result, self.token(name), span)
 
-    def given(self, meta: Meta, children: list[Any]) -> tuple[n.Name | None, n.ExampleValue]:
-        if len(children) == 2:
-            return self.word(children[0]), children[1]
-        return None, children[0]
+    def given(self, span: Span, *parts: Any) -> tuple[n.Name | None, n.ExampleValue]:
+        *name, value = parts
+        return (self.word(name[0]) if name else None), value
 
-    def array(self, meta: Meta, children: list[Any]) -> n.ArrayValue:
-        return n.ArrayValue(written(children), self.span(meta))
+    def array(self, span: Span, *elements: n.ExampleValue | None) -> n.ArrayValue:
+        return n.ArrayValue(written(elements), span)
 
-    def within(self, meta: Meta, children: list[Any]) -> d.WithinDecl:
-        binders, block = children
-        return d.WithinDecl(binders, block, self.span(meta))
+    def equation(self, span: Span, target: n.Expr, value: n.Expr, *rest: Any) -> d.EquationDecl:
+        binders = next((part for part in rest if isinstance(part, n.Binders)), None)
+        where = tuple(part for part in rest if isinstance(part, d.Definition))
+        return d.EquationDecl(target, value, binders, where, span)
 
-    def case(self, meta: Meta, children: list[Any]) -> d.CaseDecl:
-        condition, block = children
-        return d.CaseDecl(condition, block, self.span(meta))
-
-    def equation(self, meta: Meta, children: list[Any]) -> d.EquationDecl:
-        target, value, *rest = children
-        binders = next((child for child in rest if isinstance(child, n.Binders)), None)
-        where = tuple(child for child in rest if isinstance(child, d.Definition))
-        return d.EquationDecl(target, value, binders, where, self.span(meta))
-
-    def where(self, meta: Meta, children: list[Any]) -> d.Definition:
-        name, *parameters, body = children
-        chosen = parameters[0] if parameters else ()
-        return d.Definition(str(name), chosen, body, self.token(name), self.span(meta))
+    def where(self, span: Span, name: Token, *parts: Any) -> d.Definition:
+        *parameters, body = parts
+        return self.definition(span, name, parameters[0] if parameters else (), body)
 
     # -------------------------------------------------------- binders
 
-    def binders(self, meta: Meta, children: list[Any]) -> n.Binders:
-        items = tuple(child for child in children if isinstance(child, BINDERS))
-        parts: dict[str, Any] = dict(child for child in children if isinstance(child, tuple))
-        return n.Binders(items, parts.get("over"), parts.get("filter"), self.span(meta))
+    def binders(self, span: Span, *parts: Any) -> n.Binders:
+        items = tuple(part for part in parts if isinstance(part, BINDERS))
+        named: dict[str, Any] = dict(part for part in parts if isinstance(part, tuple))
+        return n.Binders(items, named.get("over"), named.get("filter"), span)
 
-    def over(self, meta: Meta, children: list[Any]) -> tuple[str, n.Binder]:
-        return "over", children[0]
+    def over(self, span: Span, binder: n.Binder) -> tuple[str, n.Binder]:
+        return "over", binder
 
-    def filter(self, meta: Meta, children: list[Any]) -> tuple[str, n.Expr]:
-        return "filter", children[0]
+    def filter(self, span: Span, condition: n.Expr) -> tuple[str, n.Expr]:
+        return "filter", condition
 
-    def below(self, meta: Meta, children: list[Any]) -> n.Below:
-        target, high = children
-        return n.Below(target, None, high, self.span(meta))
+    def below(self, span: Span, target: n.Expr, high: n.Expr) -> n.Below:
+        return n.Below(target, None, high, span)
 
-    def between(self, meta: Meta, children: list[Any]) -> n.Below:
-        low, target, high = children
-        return n.Below(target, low, high, self.span(meta))
+    def between(self, span: Span, low: n.Expr, target: n.Expr, high: n.Expr) -> n.Below:
+        return n.Below(target, low, high, span)
 
-    def member(self, meta: Meta, children: list[Any]) -> n.Member:
-        target, collection = children
-        return n.Member(target, collection, self.span(meta))
-
-    def pack_below(self, meta: Meta, children: list[Any]) -> n.PackBelow:
-        target, _, high, _ = children
-        return n.PackBelow(target, high, self.span(meta))
+    def pack_below(
+        self, span: Span, target: n.Expr, dots: Token, high: n.Expr, more: Token
+    ) -> n.PackBelow:
+        return n.PackBelow(target, high, span)
 
     # -------------------------------------------------------- expressions
 
-    def conditional(self, meta: Meta, children: list[Any]) -> n.Conditional:
-        then, condition, otherwise = children
-        return n.Conditional(then, condition, otherwise, self.span(meta))
+    def either(self, span: Span, *operands: n.Expr) -> n.Logic:
+        return n.Logic("or", operands, span)
 
-    def either(self, meta: Meta, children: list[Any]) -> n.Logic:
-        return n.Logic("or", tuple(children), self.span(meta))
+    def both(self, span: Span, *operands: n.Expr) -> n.Logic:
+        return n.Logic("and", operands, span)
 
-    def both(self, meta: Meta, children: list[Any]) -> n.Logic:
-        return n.Logic("and", tuple(children), self.span(meta))
+    def comparison(self, span: Span, *parts: Any) -> n.Compare:
+        return n.Compare(parts[1::2], parts[::2], span)
 
-    def negation(self, meta: Meta, children: list[Any]) -> n.Not:
-        return n.Not(children[0], self.span(meta))
-
-    def relation(self, meta: Meta, children: list[Any]) -> str:
-        return str(children[0])
-
-    def comparison(self, meta: Meta, children: list[Any]) -> n.Compare:
-        return n.Compare(tuple(children[1::2]), tuple(children[::2]), self.span(meta))
-
-    def membership(self, meta: Meta, children: list[Any]) -> n.Contains:
-        return n.Contains(children[0], children[1], self.span(meta))
-
-    def sum(self, meta: Meta, children: list[Any]) -> n.Expr:
-        return self.chain(children)
-
-    def product(self, meta: Meta, children: list[Any]) -> n.Expr:
-        return self.chain(children)
-
-    def chain(self, children: list[Any]) -> n.Expr:
-        left: n.Expr = children[0]
-        for sign, right in zip(children[1::2], children[2::2], strict=True):
+    def sum(self, span: Span, *parts: Any) -> n.Expr:
+        """A chain of signs, which bind to the left."""
+        left: n.Expr = parts[0]
+        for sign, right in zip(parts[1::2], parts[2::2], strict=True):
             left = n.Arithmetic(str(sign), left, right, left.span.to(right.span))
         return left
 
-    def signed(self, meta: Meta, children: list[Any]) -> n.Expr:
-        sign, operand = children
-        if str(sign) == "+":
-            return operand  # type: ignore[no-any-return]
+    product = sum
+
+    def signed(self, span: Span, sign: Token, operand: n.Expr) -> n.Expr:
+        if sign == "+":
+            return operand
         if isinstance(operand, n.Number):
-            return n.Number(-operand.value, self.span(meta))
-        return n.Negate(operand, self.span(meta))
+            return n.Number(-operand.value, span)
+        return n.Negate(operand, span)
 
-    def power(self, meta: Meta, children: list[Any]) -> n.Arithmetic:
-        return n.Arithmetic("^", children[0], children[1], self.span(meta))
+    def power(self, span: Span, base: n.Expr, exponent: n.Expr) -> n.Arithmetic:
+        return n.Arithmetic("^", base, exponent, span)
 
-    def grouped(self, meta: Meta, children: list[Any]) -> n.Expr:
+    def grouped(self, span: Span, inner: n.Expr) -> n.Expr:
         """An expression with its parentheses, so that every span is balanced."""
-        (inner,) = children
-        return inner if isinstance(inner, n.Name) else replace(inner, span=self.span(meta))
+        return inner if isinstance(inner, n.Name) else replace(inner, span=span)
 
-    def number(self, meta: Meta, children: list[Any]) -> n.Number | n.Real:
-        text = str(children[0])
-        if len(text) > MOST_DIGITS:
-            raise SpecError(self.span(meta), f"a number has at most {MOST_DIGITS} digits")
-        if "." in text:
-            return n.Real(float(text), self.span(meta))
-        return n.Number(int(text), self.span(meta))
+    def number(self, span: Span, digits: Token) -> n.Number | n.Real:
+        if len(digits) > MOST_DIGITS:
+            raise SpecError(span, f"a number has at most {MOST_DIGITS} digits")
+        return n.Real(float(digits), span) if "." in digits else n.Number(int(digits), span)
 
-    def true(self, meta: Meta, children: list[Any]) -> n.Truth:
-        return n.Truth(True, self.span(meta))
+    def true(self, span: Span) -> n.Truth:
+        return n.Truth(True, span)
 
-    def false(self, meta: Meta, children: list[Any]) -> n.Truth:
-        return n.Truth(False, self.span(meta))
+    def false(self, span: Span) -> n.Truth:
+        return n.Truth(False, span)
 
-    def text(self, meta: Meta, children: list[Any]) -> n.Word:
-        return n.Word(self.unquote(children[0]), self.span(meta))
+    def text(self, span: Span, text: Token) -> n.Word:
+        return n.Word(unquote(text), span)
 
-    def name(self, meta: Meta, children: list[Any]) -> n.Name:
-        return self.word(children[0])
+    def name(self, span: Span, name: Token) -> n.Name:
+        return self.word(name)
 
-    def entries(self, meta: Meta, children: list[Any]) -> n.TupleOf:
-        return n.TupleOf(written(children), self.span(meta))
+    def entries(self, span: Span, *elements: n.Expr | None) -> n.TupleOf:
+        return n.TupleOf(written(elements), span)
 
-    def listing(self, meta: Meta, children: list[Any]) -> n.Listing:
-        return n.Listing(children[0], children[1], self.span(meta))
+    def call(self, span: Span, name: Token, *arguments: n.Argument | None) -> n.Call:
+        return n.Call(str(name), written(arguments), span, self.token(name))
 
-    def access(self, meta: Meta, children: list[Any]) -> n.Bracket:
-        return n.Bracket(children[0], children[1], self.span(meta))
+    def argument(self, span: Span, value: n.Expr, *dots: Token) -> n.Argument:
+        return n.Argument(value, bool(dots), span)
 
-    def call(self, meta: Meta, children: list[Any]) -> n.Call:
-        name, *arguments = children
-        return n.Call(str(name), written(arguments), self.span(meta), self.token(name))
-
-    def argument(self, meta: Meta, children: list[Any]) -> n.Argument:
-        return n.Argument(children[0], len(children) > 1, self.span(meta))
-
-    def reduction(self, meta: Meta, children: list[Any]) -> n.Expr:
-        place, binders, body = children
+    def reduction(self, span: Span, place: n.Expr, binders: n.Binders, body: n.Expr) -> n.Reduction:
         if not isinstance(place, n.Name):
             raise SpecError(place.span, "only a named function can reduce")
-        return n.Reduction(place.text, binders, body, self.span(meta))
+        return n.Reduction(place.text, binders, body, span)
 
-    def sorted(self, meta: Meta, children: list[Any]) -> n.Expr:
-        place, binders, *keys = children
+    def sorted(self, span: Span, place: n.Expr, binders: n.Binders, *keys: n.Expr) -> n.Sorted:
         if not isinstance(place, n.Name) or place.text != "sort":
             raise SpecError(place.span, "only 'sort' goes with 'by'")
-        return n.Sorted(binders, tuple(keys), self.span(meta))
+        return n.Sorted(binders, keys, span)
 
-    def set(self, meta: Meta, children: list[Any]) -> n.SetOf:
-        return n.SetOf(children[0], children[1], self.span(meta))
+    def slots(self, span: Span, *slots: n.Slot | n.PartSlot) -> tuple[n.Slot | n.PartSlot, ...]:
+        return slots
 
-    def slots(self, meta: Meta, children: list[Any]) -> tuple[n.Slot | n.PartSlot, ...]:
-        return written(children)
+    def slot(self, span: Span, value: n.Expr, *dots: Token) -> n.Slot:
+        return n.Slot(value, bool(dots), span)
 
-    def slot(self, meta: Meta, children: list[Any]) -> n.Slot:
-        return n.Slot(children[0], len(children) > 1, self.span(meta))
+    def prefix(self, span: Span, end: n.Expr) -> n.PartSlot:
+        return n.PartSlot(None, end, span)
 
-    def prefix(self, meta: Meta, children: list[Any]) -> n.PartSlot:
-        return n.PartSlot(None, children[0], self.span(meta))
-
-    def suffix(self, meta: Meta, children: list[Any]) -> n.PartSlot:
-        return n.PartSlot(children[0], None, self.span(meta))
+    def suffix(self, span: Span, start: n.Expr) -> n.PartSlot:
+        return n.PartSlot(start, None, span)

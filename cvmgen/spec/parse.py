@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from unicodedata import normalize
 
 from lark import Token, Tree, UnexpectedInput
-from lark.exceptions import VisitError
 
 from cvmgen.source import Source, Span, SpecError, SpecErrors
 from cvmgen.spec import declarations as d
@@ -63,13 +62,9 @@ def parse_part(source: Source, start: int, end: int) -> list[d.Declaration]:
     try:
         tree = grammar().parse(source.text[start:end])
         check_names(tree, source, start)
-        found: list[d.Declaration] = Builder(source, start).transform(tree)
+        found: list[d.Declaration] = Builder(source, start).build(tree)
     except UnexpectedInput as error:
         raise explain_syntax(error, source, start, end) from None
-    except VisitError as error:
-        if isinstance(error.orig_exc, SpecError):
-            raise error.orig_exc from None
-        raise
     except RecursionError:
         place = Span(source, start, start + 1)
         raise SpecError(place, "this declaration is nested too deeply") from None
