@@ -9,8 +9,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.binders import is_below
 from cvmgen.spec.formula import SELECTED
-from cvmgen.spec.selections import is_below
 
 Indices = tuple[i.Expr, ...]
 

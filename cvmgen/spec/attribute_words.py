@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from cvmgen.rules import needed
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.checker import Checker
 from cvmgen.spec.scope import ROLE_WORDS, Symbol
 from cvmgen.spec.words import word_constant
-
-if TYPE_CHECKING:
-    from cvmgen.spec.expressions import ExpressionChecker
 
 WORD = re.compile(r"[A-Za-z0-9_]+")
 MOST_CHARACTERS = 240  # of all words: refusals list them
@@ -90,7 +87,7 @@ def only_words(word: n.Word) -> str:
 # ---------------------------------------------------------------- in formulas
 
 
-def check_comparison(checker: ExpressionChecker, expr: n.Compare) -> n.Expr:
+def check_comparison(checker: Checker, expr: n.Compare) -> n.Expr:
     """A comparison in which a word stands: whether an attribute was given it."""
     word = next(each for each in expr.operands if isinstance(each, n.Word))
     others = [each for each in expr.operands if not isinstance(each, n.Word)]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from cvmgen.source import SpecError
 from cvmgen.spec import nodes as n
+from cvmgen.spec.checker import Checker, not_whole
 from cvmgen.spec.formula import INT, LIST
 from cvmgen.spec.scope import Symbol
 
-if TYPE_CHECKING:
-    from cvmgen.spec.expressions import ExpressionChecker
 
-
-def check_binders(checker: ExpressionChecker, binders: n.Binders) -> n.Binders:
+def check_binders(checker: Checker, binders: n.Binders) -> n.Binders:
     """The resolved binders; their indices are bound in the checker's scope."""
     if binders.over is not None:
         items: tuple[n.Binder, ...] = (partial_pack(checker, binders, binders.over),)
@@ -22,11 +20,11 @@ def check_binders(checker: ExpressionChecker, binders: n.Binders) -> n.Binders:
     condition = None if binders.condition is None else checker.condition(binders.condition)
     for item in items:
         if isinstance(item, n.IndexMember):
-            checker.members_known(item, condition)
+            check_own(checker, item, condition)
     return n.Binders(items, None, condition, binders.span)
 
 
-def check_binder(checker: ExpressionChecker, binder: n.Binder) -> n.Binder:
+def check_binder(checker: Checker, binder: n.Binder) -> n.Binder:
     match binder:
         case n.Below(target=target, low=low, high=high, span=span):
             name = new_name(checker, target)
@@ -48,17 +46,17 @@ def check_binder(checker: ExpressionChecker, binder: n.Binder) -> n.Binder:
             raise AssertionError("binder is checked already")
 
 
-def new_name(checker: ExpressionChecker, target: n.Expr) -> str:
+def new_name(checker: Checker, target: n.Expr) -> str:
     if not isinstance(target, n.Name):
         hint = "an entry of a pack is bound as: d[j] < n[j] for j in R"
         raise SpecError(target.span, "a range binds a name", hint)
-    if target.text in checker.calls.where:
+    if target.text in checker.where:
         message = f"'{target.text}' is already defined after 'where'"
         raise SpecError(target.span, message, "choose another name")
     return target.text
 
 
-def partial_pack(checker: ExpressionChecker, binders: n.Binders, over: n.Binder) -> n.PackRange:
+def partial_pack(checker: Checker, binders: n.Binders, over: n.Binder) -> n.PackRange:
     """`d[j] < n[j] for j in R`: some entries of a pack."""
     below = binders.items[0]
     if len(binders.items) != 1 or not isinstance(below, n.Below):
@@ -87,3 +85,31 @@ def partial_pack(checker: ExpressionChecker, binders: n.Binders, over: n.Binder)
     if known is None or known.role != "pack":
         checker.scope.add(Symbol(name, "pack", LIST, target.span))
     return n.PackRange(name, extents, slots, span)
+
+
+def check_own(checker: Checker, binder: n.IndexMember, condition: n.Expr | None) -> None:
+    """A range over the list that is being selected needs a test for its smaller elements."""
+    own = checker.growing
+    match binder.collection:
+        case n.Apply(name=name, arguments=arguments, span=span) if own and name == own.name:
+            if own.index in ("", binder.index):
+                not_whole(replace(own, index=""), span)
+        case _:
+            return
+    same = tuple(each.name for each in arguments if isinstance(each, n.Ref)) == own.parameters
+    smaller = any(is_below(each, binder.index, own.index) for each in n.conjuncts(condition))
+    if not same or not smaller:
+        message = f"'{name}' is not whole yet: it can speak of its elements below '{own.index}'"
+        shown = f"{name}[{', '.join(own.parameters)}]" if own.parameters else name
+        hint = f"write: {binder.index} in {shown} if {binder.index} < {own.index}"
+        raise SpecError(span, message, hint)
+
+
+def is_below(condition: n.Expr, small: str, large: str) -> bool:
+    match condition:
+        case n.Compare(relations=("<",), operands=(n.Ref(name=left), n.Ref(name=right))):
+            return (left, right) == (small, large)
+        case n.Compare(relations=(">",), operands=(n.Ref(name=left), n.Ref(name=right))):
+            return (right, left) == (small, large)
+        case _:
+            return False

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from cvmgen.source import SpecError
 from cvmgen.spec import nodes as n
-from cvmgen.spec.calls import plural
+from cvmgen.spec.checker import Checked, Checker
 from cvmgen.spec.formula import INT, LIST, SELECTED, SET
 from cvmgen.spec.scope import Symbol
-
-if TYPE_CHECKING:
-    from cvmgen.spec.expressions import Checked, ExpressionChecker
+from cvmgen.spec.words import plural
 
 
 class BracketChecker:
-    """Resolves brackets for an ExpressionChecker; `in_slot` while an index is checked."""
+    """Resolves brackets of a checker."""
 
-    def __init__(self, expressions: ExpressionChecker) -> None:
+    def __init__(self, expressions: Checker) -> None:
         self.expressions = expressions
-        self.in_slot = False
 
     def bracket(self, expr: n.Bracket) -> Checked:
         match expr.target:
-            case n.Name(text=text, span=span) if text not in self.expressions.calls.where:
+            case n.Name(text=text, span=span) if text not in self.expressions.where:
                 symbol = self.expressions.find(text, span)
                 if symbol.role == "output":
                     hint = "repeat its formula, or name it with 'let' or 'where'"
@@ -84,11 +80,11 @@ class BracketChecker:
 
     @contextmanager
     def slot_context(self) -> Iterator[None]:
-        before, self.in_slot = self.in_slot, True
+        before, self.expressions.in_slot = self.expressions.in_slot, True
         try:
             yield
         finally:
-            self.in_slot = before
+            self.expressions.in_slot = before
 
     def slots(self, slots: tuple[n.Slot | n.PartSlot, ...]) -> tuple[n.Slot, ...]:
         return tuple(self.slot(slot) for slot in slots)

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from cvmgen.dtypes import CVM, DTYPES
 from cvmgen.functions import FUNCTIONS, LOGARITHMS, SCALARS, SPECIAL, FunctionRow
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
+from cvmgen.spec.brackets import BracketChecker
+from cvmgen.spec.checker import Checked, Checker
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, SET, Definition, Kind
 from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, Symbol
-from cvmgen.spec.words import SELECTION_FORMS
-
-if TYPE_CHECKING:
-    from cvmgen.spec.expressions import Checked, ExpressionChecker
-
+from cvmgen.spec.words import SELECTION_FORMS, plural
 
 KINDS = {"int": INT, "real": REAL, "bool": BOOL}
 
@@ -41,30 +39,25 @@ class Shared:
         return scope
 
 
-def plural(count: int, word: str) -> str:
-    """`1 argument`, `2 arguments`."""
-    return f"{count} {word}{'s' * (count != 1)}"
-
-
 class CallChecker:
-    """Resolves calls for an ExpressionChecker; `definitions` gathers each `def` that is used."""
+    """Resolves calls of a checker; `definitions` gathers each `def` that is used."""
 
-    def __init__(self, expressions: ExpressionChecker, shared: Shared) -> None:
+    def __init__(self, expressions: Checker, brackets: BracketChecker, shared: Shared) -> None:
         self.expressions = expressions
+        self.brackets = brackets
         self.shared = shared
         self.definitions: dict[str, Definition] = {}
-        self.where: Mapping[str, d.Definition] = {}  # of the equation at hand
         self.where_used: dict[str, Definition] = {}
         self.open: list[str] = []  # definitions whose bodies are being checked
 
     @contextmanager
     def with_where(self, where: Mapping[str, d.Definition]) -> Iterator[dict[str, Definition]]:
         """Inside, the names of `where` have a meaning; those used are gathered."""
-        self.where, self.where_used = where, {}
+        self.expressions.where, self.where_used = where, {}
         try:
             yield self.where_used
         finally:
-            self.where = {}
+            self.expressions.where = {}
 
     def call(self, expr: n.Call) -> Checked:
         name, span = expr.function, expr.span
@@ -77,7 +70,7 @@ class CallChecker:
         if name == "log2":
             hint = "write floor(log2(n)) or ceil(log2(n))"
             raise SpecError(span, "log2 alone is not an integer", hint)
-        if name in self.where:
+        if name in self.expressions.where:
             return self.apply_where(name, expr.arguments, span)
         if name in self.shared.macros:
             return self.macro(expr)
@@ -102,7 +95,7 @@ class CallChecker:
         if name in n.SELECTIONS:
             hint = f"write {SELECTION_FORMS[name]}"
             raise SpecError(place, f"'{name}' needs a range for its index", hint)
-        known = [*FUNCTIONS, *SPECIAL, *self.shared.macros, *self.where]
+        known = [*FUNCTIONS, *SPECIAL, *self.shared.macros, *self.expressions.where]
         hint = (
             did_you_mean(name, known) or f"functions are {', '.join(FUNCTIONS)}; 'def' makes others"
         )
@@ -137,7 +130,7 @@ class CallChecker:
         if name == "present":
             return n.Present(target.text, expr.span), BOOL
         if isinstance(value, n.Bracket):
-            (which,) = self.expressions.brackets.scalars(value, 1)
+            (which,) = self.brackets.scalars(value, 1)
         elif symbol.variadic:
             hint = f"write p({target.text}[i])"
             raise SpecError(value.span, f"'{target.text}' are several inputs", hint)
@@ -245,7 +238,7 @@ class CallChecker:
 
     def apply_where(self, name: str, given: tuple[n.Argument, ...], span: Span) -> Checked:
         """A `where` definition, applied: a name inside it means what it means here."""
-        macro = self.where[name]
+        macro = self.expressions.where[name]
         self.arity(macro, given, span)
         arguments, kinds = self.given(macro, given)
         known = self.where_used.get(name)
@@ -333,11 +326,11 @@ class CallChecker:
             return known
         expressions = self.expressions
         outer, expressions.scope = expressions.scope, Scope(self.shared.scope(macro.span))
-        where, self.where = self.where, {}
+        where, self.expressions.where = self.expressions.where, {}
         try:
             definition = self.body(macro, kinds, expressions.scope, expr.name_span)
         finally:
             expressions.scope = outer
-            self.where = where
+            self.expressions.where = where
         self.definitions[macro.name] = definition
         return definition

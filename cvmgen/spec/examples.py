@@ -10,7 +10,7 @@ from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import known_word
-from cvmgen.spec.expressions import REALS
+from cvmgen.spec.checker import REALS
 
 Operand = f.Input | f.Attribute
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NoReturn
 
-from cvmgen.dtypes import ATTRIBUTE_HIGH, CVM, DTYPES, MOST_EXACT, DType
+from cvmgen.dtypes import DType
 from cvmgen.functions import number_text
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import nodes as n
@@ -16,24 +14,12 @@ from cvmgen.spec.attribute_words import alone, check_comparison, unread
 from cvmgen.spec.binders import check_binders
 from cvmgen.spec.brackets import BracketChecker, indices
 from cvmgen.spec.calls import CallChecker, Shared
-from cvmgen.spec.formula import (
-    BOOL,
-    INT,
-    LIST,
-    LISTS,
-    REAL,
-    SELECTED,
-    SET,
-    WORD,
-    Kind,
-    element_kind,
-)
-from cvmgen.spec.scope import ROLE_WORDS, Scope, Symbol
-from cvmgen.spec.selections import Growing, check_own, not_whole, unnamed
+from cvmgen.spec.checker import REALS, Checked, Checker
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, REAL, SET, WORD, Kind
+from cvmgen.spec.scope import ROLE_WORDS, Scope
+from cvmgen.spec.selections import unnamed
 from cvmgen.spec.words import SELECTION_FORMS
 
-Checked = tuple[n.Expr, Kind]
-REALS = {"inf": math.inf, "nan": math.nan}
 # How what integers only have is written for real numbers.
 QUOTIENTS = {
     "div": "write floor({0} over {1})",
@@ -42,138 +28,15 @@ QUOTIENTS = {
 }
 
 
-class ExpressionChecker:
-    """Resolves expressions in a scope: what each name means, the kind of every part."""
+class ExpressionChecker(Checker):
+    """Resolves expressions: what each name means, the kind of every part."""
 
     def __init__(
         self, scope: Scope, shared: Shared, types: Mapping[str, DType] = MappingProxyType({})
     ) -> None:
-        self.scope = scope
-        self.types = types  # what the type parameters stand for
-        self.calls = CallChecker(self, shared)
+        super().__init__(scope, types)
         self.brackets = BracketChecker(self)
-        self.later: Mapping[str, int] = {}  # names that a later line of the operator declares
-        self.mutual: set[str] = set()  # of these, lets that speak of what is being declared
-        self.inside: dict[str, tuple[str, int]] = {}  # names of closed blocks: word and line
-        self.growing: Growing | None = None  # the selected list whose value is being checked
-        self.own_allowed = False  # where a range over that list may stand
-
-    @contextmanager
-    def nested(self) -> Iterator[Scope]:
-        """A scope for the indices of a reduction, a listing or an equation."""
-        before = self.scope
-        self.scope = Scope(before)
-        try:
-            yield self.scope
-        finally:
-            self.scope = before
-
-    def element_kind(self, type_name: str) -> Kind | None:
-        """What the elements of a type are; None for a type that does not exist."""
-        if type_name == CVM:
-            return INT
-        dtype = self.types.get(type_name) or DTYPES.get(type_name)
-        return None if dtype is None else element_kind(dtype)
-
-    # -------------------------------------------------------- wanted kinds
-
-    def integer(self, expr: n.Expr) -> n.Expr:
-        return self.wanted(expr, INT)
-
-    def condition(self, expr: n.Expr) -> n.Expr:
-        return self.wanted(expr, BOOL)
-
-    def sequence(self, expr: n.Expr) -> n.Expr:
-        """A list, or a set in ascending order."""
-        checked, kind = self.check(expr)
-        if kind not in (LIST, SET):
-            self.mismatch(expr, LIST, kind)
-        return checked
-
-    def members(self, expr: n.Expr, *, own: bool = False) -> n.Expr:
-        """A list, a set, or a selected list; with `own` also the one that is being selected."""
-        self.own_allowed = own
-        checked, kind = self.check(expr)
-        self.own_allowed = False
-        if kind not in (LIST, SET, SELECTED):
-            self.mismatch(expr, LIST, kind)
-        return checked
-
-    def members_known(self, binder: n.IndexMember, condition: n.Expr | None) -> None:
-        check_own(self, binder, condition)
-
-    def wanted(self, expr: n.Expr, kind: Kind) -> n.Expr:
-        checked, found = self.check(expr)
-        if found != kind and not (kind == REAL and self.literal(checked)):
-            self.mismatch(expr, kind, found)
-        return checked
-
-    def numbers(
-        self, exprs: Sequence[n.Expr], kinds: Sequence[Kind], checked: Sequence[n.Expr]
-    ) -> Kind:
-        """INT or REAL, which all numbers of an operation are; written integers are both."""
-        for expr, kind in zip(exprs, kinds, strict=True):
-            if kind not in (INT, REAL):
-                self.mismatch(expr, REAL if REAL in kinds else INT, kind)
-        if REAL not in kinds:
-            return INT
-        reals = [expr for expr, kind in zip(exprs, kinds, strict=True) if kind == REAL]
-        if len(reals) == 1 and reals[0].span.text in REALS:
-            others = [found for found in checked if not isinstance(found, n.Real)]
-            if INT in kinds and not all(map(self.literal, others)):
-                self.mismatch(reals[0], INT, REAL)
-        for expr, kind, found in zip(exprs, kinds, checked, strict=True):
-            if kind == INT and not self.literal(found):
-                self.mismatch(expr, REAL, INT)
-        return REAL
-
-    def literal(self, checked: n.Expr) -> bool:
-        """Whether a checked expression is an integer that is written out, so a real one too."""
-        match checked:
-            case n.Number(value=value):
-                if abs(value) > MOST_EXACT:
-                    hint = f"write {value}.0 for the nearest"
-                    raise SpecError(checked.span, f"no real number of 64 bits is {value}", hint)
-                return True
-            case n.Negate(operand=operand):
-                return self.literal(operand)
-            case _:
-                return False
-
-    def mismatch(self, expr: n.Expr, wanted: Kind, found: Kind) -> NoReturn:
-        text = expr.span.text
-        hints = {
-            (INT, BOOL): "write '1 if ... else 0'",
-            (BOOL, INT): "compare it, for example with '!= 0'",
-            (BOOL, REAL): "compare it, for example with '!= 0'",
-            (INT, REAL): f"write int({text}): toward zero",
-            (REAL, INT): f"write real({text})",
-            (REAL, BOOL): "write '1 if ... else 0'",
-            (BOOL, LIST): f"compare its entries, or their number: len({text}) > 0",
-            (INT, SET): f"count({text}) is the number of its elements",
-            (INT, LIST): f"{text}[i] is one of its entries, len({text}) their number",
-            (LIST, INT): "a list of one entry is written (a,)",
-            (SET, SELECTED): f"test for its entries: {{i for i < ... if not i in {text}}}",
-        }
-        hint = hints.get((wanted, found), "")
-        if isinstance(expr, n.Number) and wanted == BOOL:
-            hint = "write true or false"
-        if (wanted, found) == (REAL, INT) and self.brackets.in_slot:
-            hint = "an index is an integer: 'div' and 'mod' keep it one"
-        if (wanted, found, text) == (INT, REAL, "inf"):
-            hint = f"as an attribute's end it stands for {ATTRIBUTE_HIGH}"
-        if found == SELECTED and wanted != SET:
-            hint = f"its entries are {text}[i], their number is count({text})"
-        if not isinstance(expr, n.Name):
-            if found in (LIST, SET) or wanted == SELECTED:
-                hint = ""
-            raise SpecError(expr.span, f"this is {found}, but {wanted} is needed here", hint)
-        symbol = self.scope.find(text)
-        pack = found == LIST and symbol is not None and symbol.role in ("extent", "pack")
-        what = "a pack" if pack else str(found)
-        raise SpecError(expr.span, f"'{text}' is {what}, but {wanted} is needed here", hint)
-
-    # -------------------------------------------------------- expressions
+        self.calls = CallChecker(self, self.brackets, shared)
 
     def check(self, expr: n.Expr) -> Checked:
         match expr:
@@ -231,7 +94,7 @@ class ExpressionChecker:
 
     def name(self, expr: n.Name) -> Checked:
         text, span = expr.text, expr.span
-        if text in self.calls.where:
+        if text in self.where:
             return self.calls.apply_where(text, (), span)
         if text in REALS and self.scope.find(text) is None:
             return n.Real(REALS[text], span), REAL
@@ -255,38 +118,6 @@ class ExpressionChecker:
         if symbol.value is not None:
             return number(symbol.value, span), INT
         return n.Ref(text, symbol.role, span), symbol.kind
-
-    def whole(self, symbol: Symbol, span: Span) -> None:
-        """Refuse a selected list inside its own definition, but for ranges over it."""
-        if self.growing is None or symbol.name != self.growing.name or self.own_allowed:
-            return
-        not_whole(self.growing, span)
-
-    def find(self, text: str, span: Span) -> Symbol:
-        """The symbol of a name; unknown, an error that says what may be meant."""
-        if self.scope.find(text) is not None:
-            return self.scope.resolve(text, span)
-        if self.brackets.in_slot and len(text) == 1 and text.islower():
-            hint = f"put it on the left side, or reduce over it: sum[{text} < ...](...)"
-            raise SpecError(span, f"index '{text}' is not bound", hint)
-        hint = self.elsewhere(text) or self.scope.suggest(text, self.calls.where)
-        raise SpecError(span, f"unknown name '{text}'", hint)
-
-    def elsewhere(self, text: str) -> str:
-        """Where a name has a meaning, if that is not here."""
-        if text in self.mutual:
-            return f"line {self.later[text]} declares it by what this line declares; write it out"
-        if text in self.later:
-            return f"line {self.later[text]} declares it; move that line up"
-        if text in self.inside:
-            block, line = self.inside[text]
-            return f"line {line} declares it inside '{block}', where alone it has a meaning"
-        return ""
-
-    def around(self, symbol: Symbol, span: Span) -> tuple[n.Expr, ...]:
-        """The indices of `within` at which a `let` inside it is used."""
-        roles = {index: self.scope.resolve(index, span).role for index in symbol.within}
-        return tuple(n.Ref(index, role, span) for index, role in roles.items())
 
     def arithmetic(self, expr: n.Arithmetic) -> Checked:
         sign, span = expr.sign, expr.span

@@ -9,7 +9,7 @@ from typing import Any
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
-from cvmgen.spec.calls import plural
+from cvmgen.spec.words import plural
 
 Actual = n.Expr | d.Sign
 REDUCTIONS_ARE = f"reductions are {', '.join(n.REDUCTIONS)}"

@@ -9,28 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import check_binders
+from cvmgen.spec.checker import Checked, Checker, Growing
 from cvmgen.spec.formula import SELECTED, SET, Definition, Input, Kind
-
-if TYPE_CHECKING:
-    from cvmgen.spec.expressions import Checked, ExpressionChecker
-
-
-@dataclass(frozen=True, slots=True)
-class Growing:
-    """The list whose value is being checked: its indices, and the index that it selects by.
-
-    Without that index, as in the keys of a sort, nothing can be said of the list.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    index: str = ""
 
 
 def is_selection(value: n.Expr, name: str) -> bool:
@@ -50,7 +35,7 @@ def is_selection(value: n.Expr, name: str) -> bool:
             return False
 
 
-def unnamed(checker: ExpressionChecker, word: str, value: n.Expr) -> NoReturn:
+def unnamed(checker: Checker, word: str, value: n.Expr) -> NoReturn:
     """Refuse a selected list inside another expression."""
     span = value.span
     place = Span(span.source, span.start, span.start + len(word))
@@ -59,7 +44,7 @@ def unnamed(checker: ExpressionChecker, word: str, value: n.Expr) -> NoReturn:
     raise SpecError(place, f"'{word}' makes a list, which stands in a 'let' of its own", hint)
 
 
-def indices_around(checker: ExpressionChecker, value: n.Expr) -> Iterator[str]:
+def indices_around(checker: Checker, value: n.Expr) -> Iterator[str]:
     """The indices bound around an expression, as parsed, of which it speaks."""
     for node in n.walk(value):
         if isinstance(node, n.Name):
@@ -72,16 +57,14 @@ def indices_around(checker: ExpressionChecker, value: n.Expr) -> Iterator[str]:
 
 
 def check_selection(
-    checker: ExpressionChecker, value: n.Expr, name: str, parameters: tuple[str, ...]
+    checker: Checker, value: n.Expr, name: str, parameters: tuple[str, ...]
 ) -> Checked:
     """The value of a let that is a selected list."""
     with growing(checker, Growing(name, parameters)):
         return selection(checker, value, name, parameters)
 
 
-def selection(
-    checker: ExpressionChecker, value: n.Expr, name: str, parameters: tuple[str, ...]
-) -> Checked:
+def selection(checker: Checker, value: n.Expr, name: str, parameters: tuple[str, ...]) -> Checked:
     match value:
         case n.Conditional(then=then, condition=condition, otherwise=otherwise, span=span):
             test = checker.condition(condition)
@@ -144,51 +127,13 @@ def both(first: n.Expr | None, second: n.Expr) -> n.Expr:
 
 
 @contextmanager
-def growing(checker: ExpressionChecker, own: Growing) -> Iterator[None]:
+def growing(checker: Checker, own: Growing) -> Iterator[None]:
     """Inside, the list may speak of its own smaller elements."""
     before, checker.growing = checker.growing, own
     try:
         yield
     finally:
         checker.growing = before
-
-
-def not_whole(own: Growing, span: Span) -> NoReturn:
-    """Refuse a list inside its own definition, where no range over it can stand."""
-    if not own.index:
-        message = f"'{own.name}' is not whole yet, and nothing can be said of it here"
-        hint = "only the condition of a select or a set can speak of the list's own elements"
-        raise SpecError(span, message, hint)
-    message = f"'{own.name}' is not whole yet: only ranges over it can stand here"
-    raise SpecError(span, message, f"write: q in {span.text} if q < {own.index}")
-
-
-def check_own(checker: ExpressionChecker, binder: n.IndexMember, condition: n.Expr | None) -> None:
-    """A range over the list that is being selected needs a test for its smaller elements."""
-    own = checker.growing
-    match binder.collection:
-        case n.Apply(name=name, arguments=arguments, span=span) if own and name == own.name:
-            if own.index in ("", binder.index):
-                not_whole(replace(own, index=""), span)
-        case _:
-            return
-    same = tuple(each.name for each in arguments if isinstance(each, n.Ref)) == own.parameters
-    smaller = any(is_below(each, binder.index, own.index) for each in n.conjuncts(condition))
-    if not same or not smaller:
-        message = f"'{name}' is not whole yet: it can speak of its elements below '{own.index}'"
-        shown = f"{name}[{', '.join(own.parameters)}]" if own.parameters else name
-        hint = f"write: {binder.index} in {shown} if {binder.index} < {own.index}"
-        raise SpecError(span, message, hint)
-
-
-def is_below(condition: n.Expr, small: str, large: str) -> bool:
-    match condition:
-        case n.Compare(relations=("<",), operands=(n.Ref(name=left), n.Ref(name=right))):
-            return (left, right) == (small, large)
-        case n.Compare(relations=(">",), operands=(n.Ref(name=left), n.Ref(name=right))):
-            return (right, left) == (small, large)
-        case _:
-            return False
 
 
 def from_set(value: n.Expr, kind: Kind) -> Checked:

@@ -1,4 +1,4 @@
-"""Words that cannot be names: those of the language, and those of the languages of callers."""
+"""Words: those that cannot be names, of the language and those of callers; plurals."""
 
 from __future__ import annotations
 
@@ -59,6 +59,11 @@ CALL_ARGUMENTS = (
 )
 # What the generated Python module of an operator has beside its function.
 MODULE_NAMES = ("infer", "support")
+
+
+def plural(count: int, word: str) -> str:
+    """`1 argument`, `2 arguments`."""
+    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def word_constant(attribute: str, word: str) -> str:
