@@ -16,7 +16,7 @@ from cvmgen.dtypes import CVM
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.call_values import CallValues, is_condition
+from cvmgen.spec.call_values import CallValues
 from cvmgen.spec.intervals import Interval
 from cvmgen.spec.selections import index_of, is_extent
 from cvmgen.spec.value_numbers import ValueNumbers
@@ -400,7 +400,7 @@ class Derive(CallValues):
     def apply_function(self, expr: n.Function) -> Interval:
         if expr.name == "flatten_index":
             return self.position(*expr.arguments)
-        if expr.name == "int" and is_condition(expr.arguments[0]):
+        if expr.name == "int" and f.is_condition(expr.arguments[0]):
             return Interval(self.number(0), self.number(1))
         if expr.name == "float32":  # rounds up, too
             raise SpecError(expr.span, UNKNOWN, DECLARE)

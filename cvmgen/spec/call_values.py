@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -71,7 +70,7 @@ class CallValues(IntervalArithmetic):
 
     def holds_reals(self, expr: n.Expr) -> bool:
         """Whether an expression computes with real numbers, under a name too."""
-        return speaks_of_reals(expr) or any(
+        return f.speaks_of_reals(expr) or any(
             (isinstance(node, n.Apply) and self.definitions[node.name].kind == f.REAL)
             or (isinstance(node, n.Ref) and node.role == "let" and node.name in self.real_lets)
             for node in n.walk(expr)
@@ -83,22 +82,3 @@ class CallValues(IntervalArithmetic):
                 return self.positive(self.operate("-", high, low))
             case _:
                 return False
-
-
-def is_condition(expr: n.Expr) -> bool:
-    match expr:
-        case n.Compare() | n.Logic() | n.Not() | n.Contains() | n.Present() | n.IsWord():
-            return True
-        case n.Truth() | n.Reduction(function="any" | "all"):
-            return True
-        case _:
-            return False
-
-
-def speaks_of_reals(expr: n.Expr) -> bool:
-    """Whether an expression computes with real numbers that are no integers."""
-    return any(
-        isinstance(node, (n.Real, n.Limit))
-        or (isinstance(node, n.Function) and node.name in REAL_FUNCTIONS)
-        for node in n.walk(expr)
-    )

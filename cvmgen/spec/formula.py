@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cvmgen.dtypes import CVM, DTYPES, DType
+from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.source import Span
+from cvmgen.spec import nodes as n
 from cvmgen.spec.nodes import Binders, ExampleValue, Expr, Slot
 
 
@@ -366,3 +368,43 @@ def all_items(items: tuple[Item, ...]) -> Iterator[Item]:
         yield item
         if isinstance(item, Case):
             yield from all_items(item.items)
+
+
+# ---------------------------------------------------------------- what an expression speaks of
+
+
+def is_condition(expr: n.Expr) -> bool:
+    """Whether an expression is visibly true or false."""
+    match expr:
+        case n.Compare() | n.Logic() | n.Not() | n.Contains() | n.Present() | n.IsWord():
+            return True
+        case n.Truth() | n.Reduction(function="any" | "all"):
+            return True
+        case _:
+            return False
+
+
+def makes_real(node: object) -> bool:
+    """Whether a node is a real number, or a function that takes or gives one."""
+    function = isinstance(node, n.Function) and node.name in REAL_FUNCTIONS
+    return function or isinstance(node, (n.Real, n.Limit))
+
+
+def speaks_of_reals(expr: object) -> bool:
+    """Whether an expression computes with real numbers that are no integers."""
+    return any(map(makes_real, n.walk(expr)))
+
+
+def steady(expr: n.Expr) -> bool:
+    """Whether the host may compute an expression: it reads no element and no index around it."""
+    parts = tuple(n.walk(expr))
+    own = {each.index for each in parts if isinstance(each, (n.IndexRange, n.IndexMember))}
+    for each in parts:
+        match each:
+            case n.Access() | n.Apply():
+                return False
+            case n.Ref(name=name, role="index" | "pack" | "parameter") if name not in own:
+                return False
+            case _:
+                pass
+    return True

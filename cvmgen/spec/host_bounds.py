@@ -25,13 +25,12 @@ from cvmgen.rules import MOST_NAMED
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.call_values import is_condition
 from cvmgen.spec.constants import known
-from cvmgen.spec.integer_bounds import COMPUTED, KEPT, Bounds, joined, power, reduced
-from cvmgen.spec.lengths import steady
+from cvmgen.spec.integer_bounds import BEYOND, COMPUTED, KEPT, Bounds, joined, power, reduced
 from cvmgen.spec.value_numbers import LOCAL
 
 NAMED = Bounds(-MOST_NAMED, MOST_NAMED)
+REAL = Bounds(-BEYOND, BEYOND)  # no integer: nothing is known of it
 TRUTH = Bounds(0, 1)
 LENGTH = Bounds(0, MAX_RANK + 1)
 EXTENT = Bounds(1, MAX_SIZE - 1)
@@ -86,6 +85,8 @@ class HostBounds:
         self.names |= dict.fromkeys((item.name, *item.components), found)
 
     def of_let(self, let: f.Let) -> Bounds:
+        if let.kind == f.REAL:
+            return REAL
         is_list = let.kind in (f.LIST, f.SET)
         return self.entries(let.value) if is_list else self.number(let.value)
 
@@ -128,7 +129,7 @@ class HostBounds:
             return found
         message = "this integer can be larger than the host code of a call can compute"
         hint = "cut what it is made of: max(low, min(..., high))"
-        if steady(expr):
+        if f.steady(expr):
             hint = "name it, or its parts, with 'let': a call in which one is larger is refused"
         self.errors.setdefault(id(expr), SpecError(expr.span, message, hint))
         return replace(found.cut(KEPT), far=False)
@@ -152,6 +153,8 @@ class HostBounds:
                 return self.sum(expr)
             case n.Arithmetic(sign="*" | "^"):
                 return self.product(expr)
+            case n.Arithmetic(sign="over"):
+                return REAL
             case n.Arithmetic():
                 return self.quotient(expr)
             case n.Conditional(then=then, condition=condition, otherwise=otherwise):
@@ -167,11 +170,11 @@ class HostBounds:
             case n.Apply(name=name):
                 with self.applied(expr):
                     return self.number(self.definitions[name].body)
-            case _ if is_condition(expr):
+            case _ if f.is_condition(expr):
                 self.condition(expr)
                 return TRUTH
             case _:
-                return NAMED
+                return REAL
 
     def ref(self, expr: n.Ref) -> Bounds:
         if expr.role in LOCAL:
@@ -240,17 +243,17 @@ class HostBounds:
                 value = self.exact(left)
                 self.exact(right)
                 return Bounds(-value.size, value.size)
-            case "int", (operand,) if is_condition(operand):
+            case "int", (operand,) if f.is_condition(operand):
                 self.condition(operand)
                 return TRUTH
             case _:
-                return NAMED
+                return REAL
 
     def reduction(self, expr: n.Reduction) -> Bounds:
         if expr.function == "prod" and self.picks(expr.binders, expr.body):
             return EXTENT_OR_0
         with self.bound(expr.binders) as often:
-            if is_condition(expr.body):
+            if f.is_condition(expr.body):
                 self.condition(expr.body)
                 return Bounds(0, often)
             body = self.number(expr.body).held(KEPT)

@@ -22,7 +22,6 @@ from cvmgen.rules import FAR_PRECISION, MOST_NAMED
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.call_values import speaks_of_reals
 from cvmgen.spec.host_bounds import HostBounds
 from cvmgen.spec.lengths import length_rule
 
@@ -67,7 +66,7 @@ class HostIntegers(HostBounds):
         match item:
             case f.Let(kind=f.INT | f.LIST | f.SET):
                 self.of_let(item)
-            case f.Let(value=value) if not speaks_of_reals(value):
+            case f.Let(value=value) if not f.speaks_of_reals(value):
                 self.condition(value)
             case f.Require(condition=condition) | f.Case(condition=condition):
                 self.condition(condition)

@@ -24,6 +24,9 @@ class Bounds:
         ends = min(self.low, other.low), max(self.high, other.high)
         return Bounds(*ends, self.far or other.far)
 
+    def holds(self, value: int) -> bool:
+        return self.low <= value <= self.high
+
     def within(self, most: int) -> bool:
         return -most <= self.low and self.high <= most
 

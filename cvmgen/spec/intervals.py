@@ -13,7 +13,7 @@ from cvmgen.source import Span
 from cvmgen.spec import folding
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.plain import Plain
+from cvmgen.spec.host_bounds import HostBounds
 
 # Of a power: beyond these ends it has more bits than any precision, unless its base is 0 or 1.
 MOST_BASE = 1 << 62
@@ -34,7 +34,7 @@ class IntervalArithmetic:
 
     def __init__(self, operator: f.Operator, span: Span) -> None:
         self.span = span
-        self.plain = Plain(operator)
+        self.host = HostBounds(operator)
         self.optional = {item.name for item in operator.inputs if item.optional}
         self.optional |= {item.name for item in operator.attributes if item.optional}
         self.given: set[str] = set()  # of these the ones that are there, by the conditions around
@@ -68,21 +68,24 @@ class IntervalArithmetic:
         return self.function("max", self.negate(interval.low), interval.high)
 
     def not_negative(self, expr: n.Expr) -> bool:
-        return self.plain.ends(expr).low >= 0
+        return self.host.number(expr).low >= 0
 
     def positive(self, expr: n.Expr) -> bool:
-        return self.plain.ends(expr).low >= 1
+        return self.host.number(expr).low >= 1
+
+    def never_0(self, expr: n.Expr) -> bool:
+        return not self.host.number(expr).holds(0)
 
     def no_less(self, value: n.Expr, least: n.Expr) -> n.Expr:
         """The greater one, as the first where that is plain."""
-        ends, other = self.plain.ends(value), self.plain.ends(least)
+        ends, other = self.host.number(value), self.host.number(least)
         if ends.low >= other.high or self.not_negative(self.operate("-", value, least)):
             return value
         return least if other.low >= ends.high else self.function("max", value, least)
 
     def no_more(self, value: n.Expr, most: n.Expr) -> n.Expr:
         """The lesser one."""
-        ends, other = self.plain.ends(value), self.plain.ends(most)
+        ends, other = self.host.number(value), self.host.number(most)
         if ends.high <= other.low:
             return value
         return most if other.high <= ends.low else self.function("min", value, most)
@@ -102,17 +105,15 @@ class IntervalArithmetic:
         match node:
             case n.Arithmetic(sign="+" | "-" as sign, left=n.Number(), right=n.Number()):
                 return self.operate(sign, node.left, node.right)
-            case n.Arithmetic(sign="div" | "tdiv" | "mod", right=right) if not self.plain.never_0(
-                right
-            ):
+            case n.Arithmetic(sign="div" | "tdiv" | "mod", right=right) if not self.never_0(right):
                 return n.Arithmetic(node.sign, node.left, self.not_0(right), node.span)
             case n.Arithmetic(sign="^", left=left, right=right) if not self.not_negative(right):
                 exponent = self.no_less(right, self.number(0))
                 return n.Arithmetic("^", left, exponent, node.span)
             case n.Function(name="floor_log2" | "ceil_log2" as name, arguments=(argument,)):
                 return self.function(name, self.no_less(argument, self.number(1)))
-            case n.Function(name="ceildiv" as name, arguments=(left, right)) if (
-                not self.plain.never_0(right)
+            case n.Function(name="ceildiv" as name, arguments=(left, right)) if not self.never_0(
+                right
             ):
                 return n.Function(name, (left, self.not_0(right)), node.span)
             case n.Precision(tensor=name) if self.absent(name):
@@ -127,7 +128,7 @@ class IntervalArithmetic:
         return name in self.optional and name not in self.given
 
     def not_0(self, divisor: n.Expr) -> n.Expr:
-        if self.plain.never_0(divisor):
+        if self.never_0(divisor):
             return divisor
         test = n.Compare(("!=",), (divisor, self.number(0)), self.span)
         return self.when(test, divisor, self.number(1))

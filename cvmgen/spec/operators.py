@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from cvmgen.dtypes import CVM
-from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
@@ -79,13 +78,7 @@ def holds_reals(operator: f.Operator) -> bool:
     """Whether elements can be real numbers, or the formula makes some."""
     if any(dtype.kind == "real" for row in operator.choices for dtype in row.values()):
         return True
-    return any(map(makes_real, n.walk(operator.items)))
-
-
-def makes_real(node: object) -> bool:
-    """Whether a node is a real number, or a function that takes or gives one."""
-    function = isinstance(node, n.Function) and node.name in REAL_FUNCTIONS
-    return function or isinstance(node, (n.Real, n.Limit))
+    return f.speaks_of_reals(operator.items)
 
 
 def aliases(block: d.BlockDecl) -> Iterator[n.Name]:
@@ -367,7 +360,7 @@ class OperatorChecker:
         """Where a checked part of the formula makes a real number, or an integer of one."""
         known = {**self.expressions.calls.definitions, **self.definitions}
         for node in n.walk(checked):
-            if makes_real(node):
+            if f.makes_real(node):
                 found: n.Expr = node
                 return found
             if (
