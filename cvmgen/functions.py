@@ -172,3 +172,6 @@ RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     ">": lambda left, right: left > right,
     ">=": lambda left, right: left >= right,
 }
+# The relation that holds where another one does not, and that of the operands exchanged.
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}

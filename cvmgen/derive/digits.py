@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from cvmgen.derive.facts import Facts, normal
 from cvmgen.derive.polynomials import added, divided, expression, polynomial
 from cvmgen.derive.substitution import is_number
+from cvmgen.functions import MIRRORED
 from cvmgen.spec import nodes as n
 
 
@@ -96,7 +97,7 @@ def links(conditions: Iterable[n.Expr]) -> Iterator[n.Compare]:
                 for relation, left, right in zip(relations, operands, operands[1:], strict=False):
                     pair = (left, right)
                     if relation in (">", ">="):
-                        relation, pair = {">": "<", ">=": "<="}[relation], (right, left)
+                        relation, pair = MIRRORED[relation], (right, left)
                     yield n.Compare((relation,), pair, span)
             case _:
                 pass

@@ -20,7 +20,7 @@ from cvmgen.derive.polynomials import (
     scaled,
 )
 from cvmgen.derive.substitution import entry, free_names, is_number, substitute
-from cvmgen.functions import FUNCTIONS
+from cvmgen.functions import FUNCTIONS, OPPOSITE
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.printing import macros_of
@@ -412,14 +412,13 @@ def speaks_of_elements(condition: n.Expr) -> bool:
 
 def opposite(condition: n.Expr) -> n.Expr:
     """The condition that holds where this one does not."""
-    others = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
     match condition:
         case n.Not(operand=operand):
             return operand
         case n.Compare(relations=(relation,)) if relation in ("==", "!=") or not speaks_of_elements(
             condition
         ):
-            return replace(condition, relations=(others[relation],))
+            return replace(condition, relations=(OPPOSITE[relation],))
         case _:
             return n.Not(condition, condition.span)
 

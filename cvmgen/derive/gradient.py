@@ -22,6 +22,7 @@ from cvmgen.derive.substitution import (
     substitute,
 )
 from cvmgen.derive.terms import Factor, Linear, Term
+from cvmgen.functions import MIRRORED
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -378,10 +379,8 @@ def length_of(box: n.Expr) -> n.Expr:
 
 def proved(facts: Facts, relation: str, left: n.Expr, right: n.Expr) -> bool:
     match relation:
-        case ">":
-            return proved(facts, "<", right, left)
-        case ">=":
-            return proved(facts, "<=", right, left)
+        case ">" | ">=":
+            return proved(facts, MIRRORED[relation], right, left)
         case "<":
             return facts.is_below(left, right)
         case "<=" if is_number(left, 0):

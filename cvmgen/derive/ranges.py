@@ -13,6 +13,7 @@ from dataclasses import replace
 from cvmgen.derive.facts import Facts
 from cvmgen.derive.substitution import bound_by, is_number, names_in
 from cvmgen.derive.sums import moved, parts
+from cvmgen.functions import MIRRORED
 from cvmgen.spec import nodes as n
 
 Addends = list[tuple[bool, n.Expr]]  # each with whether it is taken away
@@ -62,7 +63,7 @@ class Ranges:
     def link(self, relation: str, left: n.Expr, right: n.Expr) -> bool:
         """Narrow the innermost loop that `left relation right` speaks of."""
         if relation in (">", ">="):
-            return self.link({">": "<", ">=": "<="}[relation], right, left)
+            return self.link(MIRRORED[relation], right, left)
         if relation not in ("<", "<="):
             return False
         room = [*parts(right), *((not minus, each) for minus, each in parts(left))]

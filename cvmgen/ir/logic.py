@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from cvmgen.functions import OPPOSITE
 from cvmgen.ir import nodes as i
-
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def conjuncts(condition: i.Expr) -> tuple[i.Expr, ...]:

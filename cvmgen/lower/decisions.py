@@ -16,6 +16,7 @@ from typing import Any
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.list_loops import decision
 from cvmgen.dtypes import INT32
+from cvmgen.functions import MIRRORED
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.rewrite import reached
@@ -25,7 +26,6 @@ from cvmgen.source import SpecError
 from cvmgen.typing.types import type_nest
 
 PARTED = (i.Select, i.Binary)
-MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def decide_early(program: i.Program) -> i.Program:

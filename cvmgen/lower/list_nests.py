@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance
@@ -10,6 +10,7 @@ from cvmgen.lower.expressions import Expressions
 from cvmgen.lower.selections import Place, length_name
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.host_bounds import HostBounds
 from cvmgen.spec.selections import index_of
 
 
@@ -136,7 +137,8 @@ class Filling:
             body = tuple(self.stores(at, index, keys))
         loop = i.Loop(over.index, low, high, body, 0, self.span)
         count = distance(low, high)
-        if not (low == i.ZERO and never_negative(binder.high, self.translator.definitions)):
+        least = HostBounds(self.translator.operator).number(binder.high).low
+        if low != i.ZERO or least < 0:
             count = i.Call("max", (count, i.ZERO))
         return (*before, loop, i.Store(self.place.length, count, self.span))
 
@@ -181,25 +183,3 @@ class Filling:
         name = translator.fresh(high.name if isinstance(high, n.Apply) else "end")
         translator.active.add(name)
         return (i.Let(name, "int", value, self.span),), i.Var(name)
-
-
-def never_negative(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> bool:
-    match expr:
-        case n.Number(value=value):
-            return value >= 0
-        case n.Ref(role="extent"):
-            return True
-        case n.Function(name="count" | "len" | "abs"):
-            return True
-        case n.Arithmetic(sign="+" | "*", left=left, right=right):
-            return all(never_negative(each, definitions) for each in (left, right))
-        case n.Function(name="max", arguments=arguments):
-            return any(never_negative(each, definitions) for each in arguments)
-        case n.Function(name="min", arguments=arguments):
-            return all(never_negative(each, definitions) for each in arguments)
-        case n.Conditional(then=then, otherwise=otherwise):
-            return all(never_negative(each, definitions) for each in (then, otherwise))
-        case n.Apply(name=name):
-            return never_negative(definitions[name].body, definitions)
-        case _:
-            return False

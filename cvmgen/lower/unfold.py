@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk, with_children
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span
 
@@ -156,72 +157,23 @@ class Unfold:
                 self.fill(statement.name, value)
             case i.Let(name=name, value=i.Fold() as fold) if name not in names_in(fold):
                 self.fold(fold, name)
-            case i.Let() | i.Assign() | i.Accumulate():
-                self.out.append(replace(statement, value=self.expr(statement.value)))
-            case i.AddAt() | i.SetAt():
-                index, value = self.expr(statement.index), self.expr(statement.value)
-                self.out.append(replace(statement, index=index, value=value))
-            case i.Append():
-                self.out.append(replace(statement, value=self.expr(statement.value)))
             case i.Store(target=target, value=value):
-                stored = self.expr(value)
-                place = self.expr(target)
-                assert isinstance(place, (i.Access, i.Load))
-                self.out.append(replace(statement, target=place, value=stored))
-            case (
-                i.Sort()
-                | i.Overflow()
-                | i.Break()
-                | i.Merge()
-                | i.Array()
-                | i.Copy()
-                | i.Move()
-                | i.Turn()
-                | i.Slide()
-                | i.Fetch()
-                | i.Fill()
-                | i.Return()
-                | i.Barrier()
-                | i.Invoke()
-                | i.Launch()
-                | i.Tile()
-                | i.Fork()
-                | i.ArrayStmt()
-                | i.Borrow()
-            ):
-                self.out.append(statement)
-            case i.Loop(low=low, high=high, body=body):
-                first = None if low is None else self.expr(low)
-                last = self.expr(high)
-                self.out.append(replace(statement, low=first, high=last, body=self.block(body)))
-            case i.PackLoop(extents=extents, slots=slots, body=body):
-                box = self.expr(extents)
-                places = None if slots is None else self.expr(slots)
-                done = replace(statement, extents=box, slots=places, body=self.block(body))
-                self.out.append(done)
-            case i.If(condition=condition, then=then, otherwise=otherwise):
-                test = self.expr(condition)
-                self.out.append(i.If(test, self.block(then), self.block(otherwise), self.span))
-            case i.Require(condition=condition):
-                self.out.append(replace(statement, condition=self.expr(condition)))
-            case i.TakeInput(known=known):
-                done_known = tuple(None if each is None else self.expr(each) for each in known)
-                self.out.append(replace(statement, known=done_known))
-            case i.TakeAttribute():
-                self.attribute(statement)
-            case i.SetOutput(extents=extents, precision=precision):
-                box = self.expr(extents)
-                rule = None if precision is None else self.expr(precision)
-                done_output = replace(statement, extents=box, precision=rule)
-                self.out.append(done_output)
+                stored = self.expr(value)  # what this takes stands in front of what the place does
+                self.out.append(replace(statement, target=self.part(target), value=stored))
+            case i.TakeAttribute(default=default):
+                ends = with_children(replace(statement, default=None), self.part)
+                self.out.append(replace(ends, default=default))
             case i.Cases(branches=branches):
                 self.cases(branches)
+            case _:
+                self.out.append(with_children(statement, self.part))
 
-    def attribute(self, statement: i.TakeAttribute) -> None:
-        low = None if statement.low is None else self.expr(statement.low)
-        high = None if statement.high is None else self.expr(statement.high)
-        default = statement.default
-        self.out.append(replace(statement, low=low, high=high, default=default))
+    def part(self, part: Any) -> Any:
+        """What stands right in a statement or an expression, rewritten."""
+        if isinstance(part, tuple):
+            statements = part and isinstance(part[0], i.Stmt)
+            return self.block(part) if statements else tuple(map(self.part, part))
+        return self.expr(part) if isinstance(part, i.Expr) else part
 
     def cases(self, branches: tuple[tuple[i.Expr, i.Block], ...]) -> None:
         """Conditions first, so that each branch is one block of its own."""
@@ -237,37 +189,15 @@ class Unfold:
 
     def expr(self, expr: i.Expr) -> i.Expr:
         match expr:
-            case i.Const() | i.Real() | i.Limit() | i.Word() | i.Var() | i.Given() | i.Dot():
-                return expr
-            case i.Member() | i.Address() | i.ArrayExpr() | i.Closure():
-                return expr
             case i.Binary(op="union") if self.everything:
                 return self.union(expr)
-            case i.Binary(left=left, right=right) | i.Compare(left=left, right=right):
-                return replace(expr, left=self.expr(left), right=self.expr(right))
             case i.Logic():
                 return self.logic(expr)
-            case i.Not(operand=operand) | i.Convert(operand=operand):
-                return replace(expr, operand=self.expr(operand))
             case i.Select():
                 return self.select(expr)
-            case i.Call(arguments=arguments):
-                return replace(expr, arguments=tuple(self.expr(each) for each in arguments))
-            case i.Item(sequence=sequence, index=index):
-                return i.Item(self.expr(sequence), self.expr(index))
-            case i.Part(sequence=sequence, low=low, high=high):
-                return i.Part(
-                    self.expr(sequence),
-                    None if low is None else self.expr(low),
-                    None if high is None else self.expr(high),
-                )
-            case i.ListOf(entries=entries) if not self.everything or not entries:
-                return i.ListOf(tuple((self.expr(each), pack) for each, pack in entries))
-            case i.Contains(element=element, collection=collection):
-                return i.Contains(self.expr(element), self.expr(collection))
-            case i.Gather() | i.ListOf():
-                if not self.everything:
-                    return expr
+            case i.Gather() if not self.everything:
+                return expr
+            case i.Gather() | i.ListOf(entries=(_, *_)) if self.everything:
                 name = self.fresh("entries")
                 self.fill(name, expr)
                 return i.Var(name)
@@ -284,18 +214,9 @@ class Unfold:
                 if local != name:
                     body = substitute(body, {name: i.Var(local)})
                 return self.expr(body)
-            case i.Access(which=which, index=index):
-                pairs = tuple((self.expr(each), pack) for each, pack in index)
-                return replace(expr, which=None if which is None else self.expr(which), index=pairs)
-            case i.Load(which=which, offset=offset):
-                chosen = None if which is None else self.expr(which)
-                return replace(expr, which=chosen, offset=self.expr(offset))
-            case i.Entries(first=first, length=length):
-                place = self.expr(first)
-                assert isinstance(place, (i.Access, i.Load))
-                return replace(expr, first=place, length=self.expr(length))
-            case i.PrecisionOf(which=which):
-                return expr if which is None else replace(expr, which=self.expr(which))
+            case _:
+                made: i.Expr = with_children(expr, self.part)
+                return made
 
     def apart(self, expr: i.Expr) -> tuple[i.Block, i.Expr]:
         """An expression with the statements that must run before it, kept separate.
@@ -457,17 +378,16 @@ class UnfoldHost(Unfold):
     """The same for host code, whose statements take a list that is written out as it is."""
 
     def statement(self, statement: i.Stmt) -> None:
-        self.span = statement.span
         match statement:
-            case i.Let(value=i.ListOf() as value) | i.Assign(value=i.ListOf() as value):
-                self.out.append(replace(statement, value=self.written(value)))
-            case i.SetOutput(extents=i.ListOf() as extents, precision=precision):
-                box = self.written(extents)
-                rule = None if precision is None else self.expr(precision)
-                done = replace(statement, extents=box, precision=rule)
-                self.out.append(done)
+            case (
+                i.Let(value=i.ListOf())
+                | i.Assign(value=i.ListOf())
+                | i.SetOutput(extents=i.ListOf())
+            ):
+                self.span = statement.span
+                self.out.append(with_children(statement, self.whole))
             case _:
                 super().statement(statement)
 
-    def written(self, expr: i.ListOf) -> i.ListOf:
-        return i.ListOf(tuple((self.expr(each), pack) for each, pack in expr.entries))
+    def whole(self, part: Any) -> Any:
+        return with_children(part, self.part) if isinstance(part, i.ListOf) else self.part(part)

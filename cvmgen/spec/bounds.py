@@ -7,12 +7,13 @@ declares none, and the check that a declared rule never falls below what the val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from typing import TypeVar
 
 from cvmgen.dtypes import CVM
+from cvmgen.functions import MIRRORED, OPPOSITE
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -438,21 +439,3 @@ class Derive(CallValues):
                 return found
             case _:
                 raise SpecError(index.span, UNKNOWN, DECLARE)
-
-
-OPPOSITE: Mapping[str, str] = {
-    "<": ">=",
-    "<=": ">",
-    ">": "<=",
-    ">=": "<",
-    "==": "!=",
-    "!=": "==",
-}
-MIRRORED: Mapping[str, str] = {
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-    "==": "==",
-    "!=": "!=",
-}
