@@ -12,7 +12,7 @@ from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.known.linear import Linear, Ranges, decided, gap, tidy
 from cvmgen.known.partial import arithmetic
-from cvmgen.typing.ranges import Range
+from cvmgen.ranges import Range
 
 
 def plain_loops(body: i.Block) -> i.Block:

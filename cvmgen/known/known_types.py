@@ -13,10 +13,10 @@ from math import prod
 from cvmgen.dtypes import MAX_SIZE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
+from cvmgen.ranges import Range
 from cvmgen.spec.formula import Operator
 from cvmgen.typing.accumulators import counters
 from cvmgen.typing.machine_types import BITS, INT64, Typed, converted, holding, joined_all
-from cvmgen.typing.ranges import Range
 from cvmgen.typing.typed_statements import Typer
 
 INT32 = Range(-(1 << 31), (1 << 31) - 1)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from cvmgen import ranges as intervals
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import at_least_zero
 from cvmgen.ir.visit import rebuild
 from cvmgen.known.partial import arithmetic
-from cvmgen.typing.ranges import Range
+from cvmgen.ranges import Range
 
 Ranges = Mapping[str, Range]
 
@@ -162,9 +163,7 @@ def term_bounds(term: i.Expr, ranges: Ranges) -> Range | None:
 def extreme_bounds(function: str, found: Iterable[Range | None]) -> Range | None:
     """Of a cut to a range, of which one end may be that of something unknown."""
     unknown = 1 << 62
-    ends = [each or Range(-unknown, unknown) for each in found]
-    choose = max if function == "max" else min
-    known = Range(choose(each.low for each in ends), choose(each.high for each in ends))
+    known = intervals.extreme(function, [each or Range(-unknown, unknown) for each in found])
     return known if -unknown < known.low and known.high < unknown else None
 
 

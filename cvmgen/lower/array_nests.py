@@ -23,7 +23,7 @@ from cvmgen.lower.guards import place_guards
 from cvmgen.lower.idioms import with_idioms
 from cvmgen.lower.unfold import unfold_bindings, unfold_nests
 from cvmgen.lower.widths import Width, host_ranges, nest_width
-from cvmgen.typing.ranges import Range
+from cvmgen.ranges import Range
 
 
 def whole_arrays(program: i.Program) -> i.Program:

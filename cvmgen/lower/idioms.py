@@ -14,7 +14,7 @@ from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.widths import Widths
-from cvmgen.typing.ranges import Range
+from cvmgen.ranges import Range
 
 # A choice of the left side by this comparison is this function of both sides.
 EXTREMES = {">=": "max", ">": "max", "<=": "min", "<": "min"}

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from cvmgen import ranges
 from cvmgen.dtypes import CVM, DTYPES, INT32, MAX_SIZE, MOST_EXACT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.unfold import unfold_all
-from cvmgen.typing import ranges
+from cvmgen.ranges import Range
 from cvmgen.typing.machine_types import INT64
-from cvmgen.typing.ranges import Range
 from cvmgen.typing.typed_statements import Typer
 from cvmgen.typing.typed_values import EXTENT_OR_0
 
@@ -325,22 +325,8 @@ class Widths:
                 # A value less a part of itself never decreases as the value grows.
                 exponent = ranges.exponents(self.exact(expr.right.right) or UNBOUNDED)
                 return ranges.corners(left, exponent, lambda a, b: a - (a >> b))
-            case "+":
-                return Range(left.low + right.low, left.high + right.high)
-            case "-":
-                return Range(left.low - right.high, left.high - right.low)
-            case "*":
-                return ranges.corners(left, right, lambda a, b: a * b)
-            case "floordiv":
-                return ranges.floordiv(left, right)
-            case "truncdiv":
-                return ranges.truncdiv(left, right)
-            case "mod":
-                return ranges.modulo(left, right)
-            case "shl":
-                return ranges.corners(left, ranges.exponents(right), lambda a, b: a << b)
-            case "shr":
-                return ranges.shift_right(left, right)
+            case op if op in ranges.RULES:
+                return ranges.RULES[op](left, right)
             case _:
                 return left
 
@@ -356,16 +342,14 @@ class Widths:
         known = [each for each in found if each is not None]
         match function:
             case "max" | "min":
-                choose = max if function == "max" else min
-                return Range(choose(e.low for e in known), choose(e.high for e in known))
+                return ranges.extreme(function, known)
             case "clip":
                 value, low, high = known
-                least = min(max(value.low, low.low), high.low)
-                return Range(least, min(max(value.high, low.high), high.high))
+                return ranges.extreme("min", (ranges.extreme("max", (value, low)), high))
             case "abs":
                 return ranges.magnitude(known[0])
             case "negate":
-                return Range(-known[0].high, -known[0].low)
+                return ranges.negative(known[0])
             case "floor_log2" | "ceil_log2" | "bit_length":
                 return LOG
             case "real" | "float32" | "floor" | "ceil" | "trunc" | "sqrt":
@@ -426,7 +410,7 @@ class Widths:
                     low, high = max(low, LONG_SUM.low), min(high, LONG_SUM.high)
                 return Range(low, high)
             case "prod" if found is not None:
-                size = max(abs(found.low), abs(found.high), 1)
+                size = max(found.size, 1)
                 bits = min(size.bit_length() * trips, 200) if size > 1 else 1
                 return Range(-(1 << bits), 1 << bits)
             case _:

@@ -11,8 +11,8 @@ from typing import Any
 from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import children, walk
+from cvmgen.ranges import Range
 from cvmgen.spec.formula import Operator
-from cvmgen.typing.ranges import Range
 
 Shape = tuple[int, ...]
 Loops = tuple[tuple[str, int], ...]  # indices, each from 0 to below its extent

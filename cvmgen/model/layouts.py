@@ -25,9 +25,9 @@ from cvmgen.model.products import (
     total_range,
 )
 from cvmgen.model.storage import Placement, Storage, along_memory, ranges
+from cvmgen.ranges import Range
 from cvmgen.schedule.intrinsics import DOT4
 from cvmgen.schedule.schedules import Schedules
-from cvmgen.typing.ranges import Range
 
 Order = tuple[int, ...]
 

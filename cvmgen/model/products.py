@@ -20,8 +20,8 @@ from cvmgen.ir.uses import names_in
 from cvmgen.known.constant_loops import perfect_nest
 from cvmgen.known.linear import Linear, bounds, gap, linear
 from cvmgen.model.kernels import Kernel, Loops, Model, weight
+from cvmgen.ranges import Range
 from cvmgen.schedule.intrinsics import DOT4
-from cvmgen.typing.ranges import Range
 
 LEAST_COLUMNS = 6  # fewer leave most of a panel empty
 LEAST_SUMMED = 8

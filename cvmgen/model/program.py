@@ -21,9 +21,9 @@ from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.known.constant_loops import plain_loops
 from cvmgen.known.specialize import Call, Operand, Specialized, specialize
 from cvmgen.model.kernels import Kernel, Model, Origin, Tensor, peeled, sorted_places
+from cvmgen.ranges import Range
 from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
-from cvmgen.typing.ranges import Range
 
 BYTE_PRECISION = 8  # what an int8 holds
 

@@ -17,8 +17,8 @@ from cvmgen.ir.visit import rebuild
 from cvmgen.known.known_types import Elements, known_types
 from cvmgen.known.linear import Linear, linear
 from cvmgen.model.kernels import Kernel, Model, Shape, Tensor
+from cvmgen.ranges import Range
 from cvmgen.typing.machine_types import INT64
-from cvmgen.typing.ranges import Range
 
 BYTES = {"i8": 1, "u8": 1, "i16": 2, "i32": 4, "i64": 8}
 NUMPY = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "i32": np.int32}

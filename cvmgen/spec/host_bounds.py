@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
+from cvmgen import ranges
 from cvmgen.dtypes import (
     ATTRIBUTE_HIGH,
     ATTRIBUTE_LOW,
@@ -21,17 +22,28 @@ from cvmgen.dtypes import (
     MAX_RANK,
     MAX_SIZE,
 )
+from cvmgen.ranges import Range
 from cvmgen.rules import MOST_NAMED
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.constants import known
-from cvmgen.spec.integer_bounds import BEYOND, COMPUTED, KEPT, Bounds, joined, power, reduced
+from cvmgen.spec.integer_bounds import (
+    BEYOND,
+    COMPUTED,
+    KEPT,
+    Bounds,
+    bounds,
+    joined,
+    power,
+    reduced,
+)
 from cvmgen.spec.value_numbers import LOCAL
 
 NAMED = Bounds(-MOST_NAMED, MOST_NAMED)
 REAL = Bounds(-BEYOND, BEYOND)  # no integer: nothing is known of it
 TRUTH = Bounds(0, 1)
+QUOTIENTS = {"div": ranges.floordiv, "tdiv": ranges.truncdiv, "mod": ranges.modulo}
 LENGTH = Bounds(0, MAX_RANK + 1)
 EXTENT = Bounds(1, MAX_SIZE - 1)
 EXTENT_OR_0 = Bounds(0, MAX_SIZE - 1)
@@ -201,23 +213,21 @@ class HostBounds:
             left = self.demanded(expr.left, left)
             right = self.demanded(expr.right, right)
             added = right if expr.sign == "+" else right.negative
-        return Bounds(left.low + added.low, left.high + added.high).held(COMPUTED, left, added)
+        return bounds(ranges.plus(left, added)).held(COMPUTED, left, added)
 
     def product(self, expr: n.Arithmetic) -> Bounds:
         left = self.number(expr.left)
         if expr.sign == "^":
             return power(left, self.exact(expr.right)).held(COMPUTED, left)
         right = self.number(expr.right)
-        ends = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-        least = 0 if expr.left == expr.right else min(ends)
-        return Bounds(least, max(ends)).held(COMPUTED, left, right)
+        found = ranges.times(left, right)
+        if expr.left == expr.right:
+            found = Range(0, found.high)
+        return bounds(found).held(COMPUTED, left, right)
 
     def quotient(self, expr: n.Arithmetic) -> Bounds:
         left, right = self.exact(expr.left), self.exact(expr.right)
-        if expr.sign == "mod":
-            return Bounds(min(right.low + 1, 0), max(right.high - 1, 0))
-        natural = left.low >= 0 and right.low >= 0
-        return Bounds(0 if natural else -left.size, left.size)
+        return bounds(QUOTIENTS[expr.sign](left, right))
 
     def function(self, expr: n.Function) -> Bounds:
         match expr.name, expr.arguments:
@@ -230,19 +240,15 @@ class HostBounds:
                 place = self.position(index, extents)
                 return place if place.low >= 0 else self.demanded(expr, place)
             case "max" | "min" as name, arguments:
-                choose = max if name == "max" else min
                 found = [self.number(each) for each in arguments]
-                ends = choose(each.low for each in found), choose(each.high for each in found)
-                return Bounds(*ends).held(COMPUTED, *found)
+                return bounds(ranges.extreme(name, found)).held(COMPUTED, *found)
             case "abs", (operand,):
                 value = self.number(operand)
-                return Bounds(0, value.size).held(COMPUTED, value)
+                return bounds(ranges.magnitude(value)).held(COMPUTED, value)
             case "floor_log2" | "ceil_log2", (operand,):
                 return Bounds(0, max(self.exact(operand).high, 1).bit_length())
             case "ceildiv", (left, right):
-                value = self.exact(left)
-                self.exact(right)
-                return Bounds(-value.size, value.size)
+                return bounds(ranges.ceildiv(self.exact(left), self.exact(right)))
             case "int", (operand,) if f.is_condition(operand):
                 self.condition(operand)
                 return TRUTH

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from cvmgen import ranges
+from cvmgen.ranges import Range
 from cvmgen.rules import MOST_NAMED
 
 COMPUTED = (1 << 126) - 1  # the largest value of an operation
 KEPT = (1 << 63) - 1  # of an entry of a list, a sum or a product on the way, an index
 BEYOND = 1 << 200  # as good as no bound
-MOST_EXPONENT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Range):
     """All integers low <= value <= high. A `far` one may be saturated."""
 
-    low: int
-    high: int
     far: bool = False
 
-    def join(self, other: Bounds) -> Bounds:
-        ends = min(self.low, other.low), max(self.high, other.high)
-        return Bounds(*ends, self.far or other.far)
+    def join(self, other: Range) -> Bounds:
+        far = self.far or (isinstance(other, Bounds) and other.far)
+        return bounds(Range.join(self, other), far=far)
 
     def holds(self, value: int) -> bool:
         return self.low <= value <= self.high
@@ -41,11 +40,11 @@ class Bounds:
 
     @property
     def negative(self) -> Bounds:
-        return Bounds(-self.high, -self.low, self.far)
+        return bounds(ranges.negative(self), far=self.far)
 
-    @property
-    def size(self) -> int:
-        return max(abs(self.low), abs(self.high))
+
+def bounds(found: Range, *, far: bool = False) -> Bounds:
+    return Bounds(found.low, found.high, far)
 
 
 def joined(found: list[Bounds]) -> Bounds:
@@ -56,11 +55,7 @@ def joined(found: list[Bounds]) -> Bounds:
 
 
 def power(base: Bounds, exponent: Bounds) -> Bounds:
-    """Exponents below 0 give no integer; anything to the power of 0 is 1."""
-    most = min(max(exponent.high, 0), MOST_EXPONENT)
-    size = max(base.cut(BEYOND).size, 1) ** most
-    even = exponent.low == exponent.high and exponent.low % 2 == 0
-    return Bounds(0 if even or base.low >= 0 else -size, size)
+    return bounds(ranges.power(base.cut(BEYOND), exponent))
 
 
 def reduced(function: str, body: Bounds, often: int) -> Bounds:

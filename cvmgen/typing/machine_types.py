@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from cvmgen import ranges
 from cvmgen.ir import nodes as i
+from cvmgen.ranges import Range
 from cvmgen.rules import MOST_NAMED
-from cvmgen.typing import ranges
-from cvmgen.typing.ranges import Range
 
 # An expression with its machine type and what it can be, as far as that is known.
 Typed = tuple[i.Expr, str, Range | None]
@@ -65,13 +65,7 @@ def positive(left: Typed, right: Typed, least: int = 1) -> bool:
 
 
 def combine(op: str, left: Range | None, right: Range | None) -> Range | None:
-    if left is None or right is None:
-        return None
-    if op == "+":
-        return Range(left.low + right.low, left.high + right.high)
-    if op == "-":
-        return Range(left.low - right.high, left.high - right.low)
-    return ranges.corners(left, right, lambda a, b: a * b)
+    return None if left is None or right is None else ranges.RULES[op](left, right)
 
 
 def joined_all(found: list[Range | None]) -> Range | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from cvmgen import ranges
 from cvmgen.dtypes import LIST_CAPACITY, MAX_RANK
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in, read_tensors
-from cvmgen.typing import ranges
+from cvmgen.ranges import Range
 from cvmgen.typing.machine_types import (
     BITS,
     INT64,
@@ -21,7 +22,6 @@ from cvmgen.typing.machine_types import (
     narrowed,
     saturated,
 )
-from cvmgen.typing.ranges import Range
 
 ROUNDINGS = ("floor", "ceil", "trunc", "sqrt")  # of real numbers
 LENGTH = Range(0, LIST_CAPACITY)
@@ -148,10 +148,7 @@ class CallTyper(ABC):
 
     def extreme(self, function: str, typed: list[Typed]) -> Typed:
         """The least or the largest of several values."""
-        known = [known_range(each) for each in typed]
-        choose = max if function == "max" else min
-        found = Range(choose(each.low for each in known), choose(each.high for each in known))
-        return self.suffixed(function, typed, found)
+        return self.suffixed(function, typed, ranges.extreme(function, map(known_range, typed)))
 
     def ceildiv(self, left: Typed, right: Typed) -> Typed:
         """A quotient that is rounded up."""

@@ -9,6 +9,7 @@ from math import prod
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_SIZE, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh
+from cvmgen.ranges import Range
 from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
 from cvmgen.typing.machine_types import (
@@ -24,7 +25,6 @@ from cvmgen.typing.machine_types import (
     limits,
     saturated,
 )
-from cvmgen.typing.ranges import Range
 from cvmgen.typing.typed_values import EXTENT, EXTENT_OR_0, ValueTyper
 
 # What accumulators of 64 and of 128 bits hold, with room for what is made of them.
@@ -339,7 +339,7 @@ class Typer(ValueTyper):
         if each is None:
             self.wide.add(name)
             return
-        size = max(abs(each.low), abs(each.high), 1)
+        size = max(each.size, 1)
         often = min(prod(self.trips[self.depths.get(name, 0) :]), MAX_SIZE)
         bits = size.bit_length() * often if op == "*" else (size * often).bit_length()
         if op == "+" or bits > LONG_BITS:

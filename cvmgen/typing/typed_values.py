@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from cvmgen import ranges
 from cvmgen.dtypes import (
     ATTRIBUTE_HIGH,
     ATTRIBUTE_LOW,
@@ -18,9 +19,9 @@ from cvmgen.dtypes import (
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
+from cvmgen.ranges import Range
 from cvmgen.source import SpecError
 from cvmgen.spec.formula import Let, Operator, all_items
-from cvmgen.typing import ranges
 from cvmgen.typing.machine_types import (
     BITS,
     INT64,
@@ -40,7 +41,6 @@ from cvmgen.typing.machine_types import (
     raised,
     saturated,
 )
-from cvmgen.typing.ranges import Range
 from cvmgen.typing.typed_calls import CallTyper
 
 RangeRule = Callable[[Range, Range], Range]

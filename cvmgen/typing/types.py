@@ -16,11 +16,11 @@ from cvmgen.dtypes import CVM, INT32, MAX_INPUTS, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.visit import walk
+from cvmgen.ranges import Range
 from cvmgen.source import SpecError
 from cvmgen.typing.accumulators import accumulated, counters
 from cvmgen.typing.decided_tests import settled
 from cvmgen.typing.modular import modular_accumulators
-from cvmgen.typing.ranges import Range
 from cvmgen.typing.typed_statements import Typer
 
 

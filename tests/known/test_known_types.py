@@ -7,7 +7,7 @@ import pytest
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
 from cvmgen.known.known_types import Elements, KnownTypes, known_types
-from cvmgen.typing.ranges import Range
+from cvmgen.ranges import Range
 from tests.specs import operator
 
 NOTHING = operator("input X : cvm[N]\noutput Y : cvm[N] precision 32\nY[i] = X[i]")

@@ -10,7 +10,7 @@ import pytest
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.known.linear import Linear, bounds, decided, linear
-from cvmgen.typing.ranges import Range
+from cvmgen.ranges import Range
 
 RANGES = {"a": Range(0, 3), "b": Range(0, 4), "c": Range(0, 11)}
 A, B, C = (i.Var(name) for name in "abc")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 MOST_EXPONENT = 200
@@ -22,11 +22,35 @@ class Range:
     def join(self, other: Range) -> Range:
         return Range(min(self.low, other.low), max(self.high, other.high))
 
+    @property
+    def size(self) -> int:
+        """The greatest magnitude of a value."""
+        return max(abs(self.low), abs(self.high))
+
 
 def corners(left: Range, right: Range, op: Callable[[int, int], int]) -> Range:
     """The range of an operation that is monotonic in each argument."""
     values = [op(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
     return Range(min(values), max(values))
+
+
+def plus(left: Range, right: Range) -> Range:
+    return Range(left.low + right.low, left.high + right.high)
+
+
+def minus(left: Range, right: Range) -> Range:
+    return Range(left.low - right.high, left.high - right.low)
+
+
+def times(left: Range, right: Range) -> Range:
+    return corners(left, right, lambda a, b: a * b)
+
+
+def extreme(function: str, found: Iterable[Range]) -> Range:
+    """Of the maximum or the minimum of several values."""
+    known = tuple(found)
+    choose = max if function == "max" else min
+    return Range(choose(each.low for each in known), choose(each.high for each in known))
 
 
 def floordiv(left: Range, right: Range) -> Range:
@@ -40,7 +64,7 @@ def truncdiv(left: Range, right: Range) -> Range:
     if left.low >= 0 and right.low >= 0:
         return Range(left.low // max(right.high, 1), left.high // max(right.low, 1))
     divisors = magnitude(right)
-    quotient = max(abs(left.low), abs(left.high)) // max(divisors.low, 1)
+    quotient = left.size // max(divisors.low, 1)
     return Range(-quotient, quotient)
 
 
@@ -68,6 +92,10 @@ def exponents(found: Range) -> Range:
     return Range(low, high)
 
 
+def shift_left(left: Range, right: Range) -> Range:
+    return corners(left, exponents(right), lambda a, b: a << b)
+
+
 def shift_right(left: Range, right: Range) -> Range:
     return corners(left, exponents(right), lambda a, b: a >> b)
 
@@ -75,7 +103,7 @@ def shift_right(left: Range, right: Range) -> Range:
 def power(base: Range, exponent: Range) -> Range:
     """Exponents below 0 give no integer; anything to the power of 0 is 1."""
     least, most = exponents(exponent).low, exponents(exponent).high
-    size = max(abs(base.low), abs(base.high), 1) ** most
+    size = max(base.size, 1) ** most
     if base.low >= 1:
         return Range(base.low**least, size)
     even = least == most and most % 2 == 0
@@ -84,4 +112,16 @@ def power(base: Range, exponent: Range) -> Range:
 
 def magnitude(value: Range) -> Range:
     low = 0 if value.low <= 0 <= value.high else min(abs(value.low), abs(value.high))
-    return Range(low, max(abs(value.low), abs(value.high)))
+    return Range(low, value.size)
+
+
+RULES: Mapping[str, Callable[[Range, Range], Range]] = {
+    "+": plus,
+    "-": minus,
+    "*": times,
+    "floordiv": floordiv,
+    "truncdiv": truncdiv,
+    "mod": modulo,
+    "shl": shift_left,
+    "shr": shift_right,
+}
