@@ -2,7 +2,7 @@
 
 `cvmgen derive` makes formulas from formulas, before any lowering: `derive/terms.py` takes the
 equations apart into terms linear in one input; `derive/digits.py` takes slots such as `(c*H +
-i)*W + j` apart into indices, each of which `derive/left.py` names on the left side;
+i)*W + j` apart into indices, each of which it names on the left side;
 `derive/solving.py` solves what stands in the brackets of the input for the indices of a term
 (`derive/entries.py` does so for each entry of a multi-index); `derive/facts.py` proves, by the
 declarations and requirements of the operator, which range tests can be left out, and

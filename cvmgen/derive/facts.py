@@ -16,11 +16,13 @@ from cvmgen.derive.polynomials import (
     atom,
     multiplied,
     polynomial,
+    put,
     quotient,
     scaled,
 )
 from cvmgen.derive.substitution import entry, free_names, is_number, substitute
 from cvmgen.functions import FUNCTIONS, OPPOSITE
+from cvmgen.polynomials import without
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.printing import macros_of
@@ -118,9 +120,7 @@ class Facts:
         for factor in factors:
             match factor:
                 case n.Arithmetic(sign="div", left=left, right=right) if self.divides(right, left):
-                    rest = list(factors)
-                    rest.remove(factor)
-                    others = quotient({tuple(rest): 1}, right)
+                    others = quotient({without(factors, factor): 1}, right)
                     if others is not None:
                         return multiplied(polynomial(left), others)
                 case _:
@@ -135,13 +135,8 @@ class Facts:
         return False
 
     def expanded(self, terms: Polynomial) -> Polynomial:
-        total: Polynomial = {}
-        for factors, coefficient in terms.items():
-            product: Polynomial = {(): coefficient}
-            for factor in factors:
-                product = multiplied(product, polynomial(self.value(factor)))
-            total = added(total, product)
-        return total
+        atoms = {factor for factors in terms for factor in factors}
+        return put(terms, {each: self.value(each) for each in atoms})
 
     def value(self, factor: n.Expr) -> n.Expr:
         """What an atom stands for, one step further."""
@@ -370,14 +365,7 @@ class Facts:
         for one in {factor for factors in terms for factor in factors}:
             value = self.value(one)
             if value != one:
-                total: Polynomial = {}
-                for factors, coefficient in terms.items():
-                    product: Polynomial = {(): coefficient}
-                    for factor in factors:
-                        known = polynomial(value if factor == one else factor)
-                        product = multiplied(product, known)
-                    total = added(total, product)
-                yield total
+                yield put(terms, {one: value})
 
     # -------------------------------------------------------- conditions
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from cvmgen.derive.digits import Digit, Digits
+from cvmgen.derive.digits import Digit, Digits, Place, Target, targets_of
 from cvmgen.derive.facts import Facts, speaks_of_elements
-from cvmgen.derive.left import Place, Target, targets_of
 from cvmgen.derive.ranges import Ranges
 from cvmgen.derive.solving import Solver
 from cvmgen.derive.substitution import (

@@ -5,10 +5,12 @@ A polynomial has as its atoms what is neither a sum nor a product.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
 from cvmgen.derive.substitution import is_number
+from cvmgen.polynomials import plus, times, without
 from cvmgen.spec import nodes as n
 
 Monomial: TypeAlias = tuple[n.Expr, ...]  # factors in the order of their text
@@ -60,35 +62,33 @@ def expression(terms: Polynomial, like: n.Expr) -> n.Expr:
 
 
 def added(left: Polynomial, right: Polynomial) -> Polynomial:
-    total = dict(left)
-    for factors, coefficient in right.items():
-        total[factors] = total.get(factors, 0) + coefficient
-    return {factors: coefficient for factors, coefficient in total.items() if coefficient}
+    return plus(left, right)
 
 
 def scaled(terms: Polynomial, by: int) -> Polynomial:
-    return {factors: coefficient * by for factors, coefficient in terms.items() if by}
+    return plus({}, terms, by)
 
 
 def multiplied(left: Polynomial, right: Polynomial) -> Polynomial:
+    return times(left, right, repr)
+
+
+def put(terms: Polynomial, values: Mapping[n.Expr, n.Expr]) -> Polynomial:
+    """A polynomial with the values of some of its atoms in their places."""
     total: Polynomial = {}
-    for first, one in left.items():
-        for second, other in right.items():
-            factors = tuple(sorted((*first, *second), key=repr))
-            total = added(total, {factors: one * other})
+    for factors, coefficient in terms.items():
+        product: Polynomial = {(): coefficient}
+        for factor in factors:
+            product = multiplied(product, polynomial(values.get(factor, factor)))
+        total = added(total, product)
     return total
 
 
 def quotient(terms: Polynomial, divisor: n.Expr) -> Polynomial | None:
     """`terms` over an atom that is in every monomial."""
-    result: Polynomial = {}
-    for factors, coefficient in terms.items():
-        if divisor not in factors:
-            return None
-        rest = list(factors)
-        rest.remove(divisor)
-        result[tuple(rest)] = coefficient
-    return result
+    if not all(divisor in factors for factors in terms):
+        return None
+    return {without(factors, divisor): value for factors, value in terms.items()}
 
 
 def divided(terms: Polynomial, by: n.Expr) -> Polynomial | None:

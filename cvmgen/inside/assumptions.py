@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from cvmgen import polynomials as p
 from cvmgen.dtypes import CVM, MAX_RANK, DType
 from cvmgen.functions import OPPOSITE, REAL_FUNCTIONS
-from cvmgen.inside import polynomials as p
 from cvmgen.inside.binding import alike, put
 from cvmgen.inside.knowledge import Every, Forms, Knowledge, frozen, is_truth
-from cvmgen.inside.polynomials import Poly
 from cvmgen.ir import nodes as i
+from cvmgen.polynomials import Poly
 from cvmgen.spec.formula import Operator
 
 

@@ -1,8 +1,9 @@
-"""Substitution that minds binders, and one form for what differs in bound names alone."""
+"""Substitution that minds binders, one form for what differs in bound names alone, and tests of
+accesses put together as conditions of the formula's own language."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -98,3 +99,48 @@ def _alike(node: Any, names: Mapping[str, str], depth: int) -> Any:
             return replace(node, element=element, over=tuple(over), condition=condition)
         case _:
             return with_children(node, lambda child: _alike(child, names, depth))
+
+
+# ---------------------------------------------------------------- tests of accesses
+
+
+TRUE = i.Const(True)
+
+
+def put_over(over: i.Over | i.OverPack, values: dict[str, i.Expr]) -> i.Over | i.OverPack:
+    if isinstance(over, i.Over):
+        low = None if over.low is None else put(over.low, values)
+        return replace(over, low=low, high=put(over.high, values))
+    slots = None if over.slots is None else put(over.slots, values)
+    return replace(over, extents=put(over.extents, values), slots=slots)
+
+
+def both(one: i.Expr, other: i.Expr) -> i.Expr:
+    return all_of((one, other))
+
+
+def all_of(tests: Iterable[i.Expr]) -> i.Expr:
+    parts: list[i.Expr] = []
+    for test in tests:
+        if test == TRUE:
+            continue
+        for each in test.operands if isinstance(test, i.Logic) and test.op == "and" else (test,):
+            if each not in parts:
+                parts.append(each)
+    if not parts:
+        return TRUE
+    return parts[0] if len(parts) == 1 else i.Logic("and", tuple(parts))
+
+
+def bind(name: str, value: i.Expr, test: i.Expr) -> i.Expr:
+    return i.Bind(name, value, test) if name in names_in(test) else test
+
+
+def quantified(over: i.Over | i.OverPack, test: i.Expr) -> i.Expr:
+    if test == TRUE:
+        return TRUE
+    match test:
+        case i.Fold(op="all", over=inner, condition=None, element=element):
+            return i.Fold("all", element, (over, *inner), None)
+        case _:
+            return i.Fold("all", test, (over,), None)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from cvmgen.inside.assumptions import within
 from cvmgen.inside.binding import put
 from cvmgen.inside.knowledge import Knowledge
-from cvmgen.inside.polynomials import Poly
 from cvmgen.inside.prover import Prover
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.visit import walk
 from cvmgen.lower.selections import length_name
+from cvmgen.polynomials import Poly
 from cvmgen.spec.formula import Attribute, Input
 
 Slots = tuple[tuple[i.Expr, bool], ...]

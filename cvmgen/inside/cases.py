@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cvmgen.inside.polynomials import Poly
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
+from cvmgen.polynomials import Poly
 
 
 @dataclass(frozen=True, slots=True)

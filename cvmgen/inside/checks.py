@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cvmgen.dtypes import MAX_SIZE
+from cvmgen.inside.binding import TRUE, both, quantified
 from cvmgen.inside.calls import CallProver, Slots, count_of
-from cvmgen.inside.conditions import TRUE, both, quantified
 from cvmgen.inside.knowledge import Knowledge
 from cvmgen.inside.sites import Open, Sites
 from cvmgen.ir import nodes as i

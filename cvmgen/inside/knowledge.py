@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from cvmgen import polynomials as p
 from cvmgen.dtypes import MAX_RANK
-from cvmgen.inside import polynomials as p
 from cvmgen.inside.binding import alike, put
-from cvmgen.inside.polynomials import Poly
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import with_children
+from cvmgen.polynomials import Poly
 
 RING = ("+", "-", "*")
 

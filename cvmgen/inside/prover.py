@@ -12,17 +12,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cvmgen.inside import polynomials as p
+from cvmgen import polynomials as p
 from cvmgen.inside.assumptions import within
 from cvmgen.inside.binding import alike, put
 from cvmgen.inside.cases import Case, Cases, alternative_cases, reads_elements, wins
 from cvmgen.inside.knowledge import Every, Knowledge, frozen, is_list
-from cvmgen.inside.polynomials import Poly
-from cvmgen.inside.quotients import Quotients
-from cvmgen.inside.search import FEW_STEPS, STEPS, Search
+from cvmgen.inside.search import FEW_STEPS, STEPS, Quotients, Search
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
+from cvmgen.polynomials import Poly
 from cvmgen.spec.formula import Operator
 
 SPLITS = 10  # choices within choices

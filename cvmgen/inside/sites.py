@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cvmgen.inside.assumptions import within
-from cvmgen.inside.binding import alike, put
+from cvmgen.inside.binding import TRUE, alike, all_of, bind, both, put, put_over, quantified
 from cvmgen.inside.calls import CallProver, Slots
-from cvmgen.inside.conditions import TRUE, all_of, bind, both, put_over, quantified
 from cvmgen.inside.knowledge import Knowledge, is_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite

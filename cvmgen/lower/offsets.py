@@ -9,6 +9,7 @@ looked up through the whole index list.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -17,7 +18,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import insert, outputs, shape_name
 from cvmgen.ir.visit import rebuild
 from cvmgen.lower.affine import AffineLists, Walked, bound_names
-from cvmgen.lower.shape_parts import Slots, cut
 
 Node = TypeVar("Node", bound=i.Expr | i.Stmt)
 
@@ -222,3 +222,28 @@ class Offsets(AffineLists):
             parts.append(found)
             place = i.Binary("+", place, length)
         return algebra.total(parts)
+
+
+Slots = tuple[tuple[i.Expr, bool], ...]
+
+
+def cut(whole: i.Expr, boxes: Iterable[i.Expr | None]) -> Slots | None:
+    """The shape `whole` slot by slot; `boxes` are what the multi-indices of the slots run over,
+    None for a single index. None unless the boxes are neighbours that together are the shape."""
+    slots: list[tuple[i.Expr, bool]] = []
+    place: i.Expr | None = i.Const(0)
+    for box in boxes:
+        if place is None:
+            return None
+        match box:
+            case None:
+                slots.append((i.Item(whole, place), False))
+                place = algebra.normal(i.Binary("+", place, i.Const(1)))
+            case i.Part(sequence=sequence, low=low, high=high) if (
+                sequence == whole and algebra.equal(low or i.Const(0), place)
+            ):
+                slots.append((box, True))
+                place = high
+            case _:
+                return None
+    return tuple(slots) if place is None else None

@@ -10,8 +10,8 @@ from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import check_words, default_word
-from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
+from cvmgen.spec.folding import known
 from cvmgen.spec.formula import BOOL, INT, LIST, WORD, Kind
 from cvmgen.spec.scope import Symbol, argument_name
 

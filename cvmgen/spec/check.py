@@ -14,9 +14,9 @@ from cvmgen.source import Source, SpecError, SpecErrors, read_source
 from cvmgen.spec import declarations as d
 from cvmgen.spec.attribute_words import constant_clashes
 from cvmgen.spec.calls import Shared
-from cvmgen.spec.constants import known
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.families import instantiate
+from cvmgen.spec.folding import known
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, Definition, Kind, Operator
 from cvmgen.spec.host_integers import wide_values
 from cvmgen.spec.lengths import long_lists

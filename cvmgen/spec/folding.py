@@ -1,10 +1,31 @@
-"""Expressions of a call put together, folded where numbers or neighbours cancel out."""
+"""Expressions of a call folded, where numbers or neighbours cancel out or all is known before."""
 
 from __future__ import annotations
 
-from cvmgen.functions import ARITHMETIC, FUNCTIONS
-from cvmgen.source import Span
+from cvmgen.functions import ARITHMETIC, FUNCTIONS, OutsideDomain
+from cvmgen.source import Span, SpecError
 from cvmgen.spec import nodes as n
+
+
+def known(expr: n.Expr) -> int | None:
+    """The value of a checked expression of numbers; None when it depends on the call."""
+    match expr:
+        case n.Number(value=value):
+            return value
+        case n.Negate(operand=operand):
+            inner = known(operand)
+            return None if inner is None else -inner
+        case n.Arithmetic(sign=sign, left=left, right=right):
+            first, second = known(left), known(right)
+            if first is None or second is None:
+                return None
+            try:
+                return int(ARITHMETIC[sign](first, second))
+            except OutsideDomain as error:
+                raise SpecError(expr.span, str(error)) from None
+        case _:
+            return None
+
 
 INVERSE = {"+": "-", "-": "+"}
 

@@ -27,7 +27,7 @@ from cvmgen.rules import MOST_NAMED
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.constants import known
+from cvmgen.spec.folding import known
 from cvmgen.spec.integer_bounds import (
     BEYOND,
     COMPUTED,

@@ -18,9 +18,8 @@ from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.visit import walk
 from cvmgen.ranges import Range
 from cvmgen.source import SpecError
-from cvmgen.typing.accumulators import accumulated, counters
+from cvmgen.typing.accumulators import accumulated, counters, modular_accumulators
 from cvmgen.typing.decided_tests import settled
-from cvmgen.typing.modular import modular_accumulators
 from cvmgen.typing.typed_statements import Typer
 
 

@@ -1,18 +1,21 @@
-"""Polynomials with integer coefficients over atoms, which are numbers: quick, and without sympy.
+"""Polynomials with integer coefficients over atoms of any kind: quick, and without sympy.
 
 A proof takes thousands of small sums and products; a polynomial is a plain dictionary from
-monomials to coefficients, a monomial the sorted numbers of its atoms.
+monomials to coefficients, a monomial its atoms in order: of numbers (`Poly`) their own, of
+expressions that of their text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from math import gcd
+from typing import Any, TypeVar
 
+Atom = TypeVar("Atom")
 Monomial = tuple[int, ...]
 Poly = Mapping[Monomial, int]
-ONE: Monomial = ()
+ONE: tuple[()] = ()
 
 
 def constant(value: int) -> Poly:
@@ -23,7 +26,9 @@ def atom(number: int) -> Poly:
     return {(number,): 1}
 
 
-def plus(left: Poly, right: Poly, factor: int = 1) -> Poly:
+def plus(
+    left: Mapping[tuple[Atom, ...], int], right: Mapping[tuple[Atom, ...], int], factor: int = 1
+) -> dict[tuple[Atom, ...], int]:
     """left + factor * right."""
     result = dict(left)
     for monomial, coefficient in right.items():
@@ -39,11 +44,16 @@ def minus(left: Poly, right: Poly) -> Poly:
     return plus(left, right, -1)
 
 
-def times(left: Poly, right: Poly) -> Poly:
-    result: dict[Monomial, int] = {}
+def times(
+    left: Mapping[tuple[Atom, ...], int],
+    right: Mapping[tuple[Atom, ...], int],
+    order: Callable[[Atom], Any] | None = None,
+) -> dict[tuple[Atom, ...], int]:
+    """left * right; `order` says how the atoms of a monomial are sorted."""
+    result: dict[tuple[Atom, ...], int] = {}
     for one, factor in left.items():
         for other, coefficient in right.items():
-            monomial = tuple(sorted(one + other))
+            monomial = tuple(sorted(one + other, key=order))  # type: ignore[type-var,arg-type]
             result[monomial] = result.get(monomial, 0) + factor * coefficient
     return {monomial: value for monomial, value in result.items() if value}
 
@@ -64,9 +74,9 @@ def atoms_of(poly: Poly) -> Iterator[int]:
         yield from monomial
 
 
-def without(monomial: Monomial, number: int) -> Monomial:
+def without(monomial: tuple[Atom, ...], atom: Atom) -> tuple[Atom, ...]:
     """monomial / atom, of which it has one."""
-    at = monomial.index(number)
+    at = monomial.index(atom)
     return monomial[:at] + monomial[at + 1 :]
 
 
