@@ -28,8 +28,8 @@ import numpy as np
 
 from benchmarks import gpu_peers
 from cvmgen.api.cuda_backend import CudaBackend
+from cvmgen.api.device import Device, open_device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.driver import Device, open_device
 from cvmgen.api.library import compiled, on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_cuda

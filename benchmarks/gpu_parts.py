@@ -27,8 +27,9 @@ import cvmgen
 from benchmarks.gpu_first import SKIPPED
 from cvmgen.api import Operators
 from cvmgen.api.cuda_backend import CudaBackend
+from cvmgen.api.device import Device, open_device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.driver import LIBRARY, Device, open_device
+from cvmgen.api.driver import LIBRARY
 from cvmgen.api.library import cuda_backend, on_device
 from cvmgen.api.manifest import OperatorInfo, read_manifest
 from cvmgen.build import c_compiler, compile_for_device, cpp_compiler, cuda_compiler

@@ -9,7 +9,8 @@ from typing import Any
 from cvmgen.api import Operators
 from cvmgen.api.cuda_backend import CudaBackend
 from cvmgen.api.cuda_cpu_backend import PRELUDE
-from cvmgen.api.driver import Device, Driver
+from cvmgen.api.device import Device
+from cvmgen.api.driver import Driver
 from cvmgen.api.library import library_sources, on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_library, cuda_compiler

@@ -10,7 +10,7 @@ from pathlib import Path
 import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
-from cvmgen.api.driver import open_device
+from cvmgen.api.device import open_device
 from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library, write_changed
 from cvmgen.cli.texts import remembered_texts

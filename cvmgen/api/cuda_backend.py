@@ -16,9 +16,10 @@ import numpy as np
 from cvmgen.api.c_backend import CBackend, ErrorStruct, Refused, refusal
 from cvmgen.api.calls import Array, Call, Described, Given, Inferred
 from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels, several
+from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.device_notes import Notes, NotingStruct, Output
-from cvmgen.api.driver import ASYNCHRONOUS, FORKED, LATE, Device, DriverError
+from cvmgen.api.driver import ASYNCHRONOUS, FORKED, LATE, DriverError
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.build import DeviceCode, compile_for_device
 from cvmgen.errors import OperatorError

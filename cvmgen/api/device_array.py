@@ -12,9 +12,9 @@ import numpy as np
 from cvmgen import rules
 from cvmgen.api import dlpack
 from cvmgen.api.calls import unsendable
+from cvmgen.api.device import Device
 from cvmgen.api.device_memory import Memory
 from cvmgen.api.device_notes import Notes
-from cvmgen.api.driver import Device
 from cvmgen.api.streams import LEGACY_STREAM, stream_handle
 from cvmgen.errors import OperatorError
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cvmgen.api.driver import Context
 from cvmgen.api.streams import stream_handle
 from cvmgen.errors import CvmgenError
-
-if TYPE_CHECKING:
-    from cvmgen.api.driver import Device
 
 # From cuda.h: CUmemAllocationType, CUmemLocationType, CUmemPool_attribute, CUstream_flags,
 # CUuserObject_flags, CUuserObjectRetain_flags.
@@ -51,7 +49,7 @@ class GraphEnd:
         self._come = self._come or self._library.sem_trywait(self._place) == 0
         return self._come
 
-    def of(self, device: Device, graph: int) -> None:
+    def of(self, device: Context, graph: int) -> None:
         """Be told of this graph, and of all that are made of it."""
         call = self._library.sem_post
         post = ctypes.cast(call, ctypes.c_void_p)
@@ -75,7 +73,7 @@ class Memory:
 class Pool:
     """A pool beside the one that all programs of a process share: its settings are ours."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Context) -> None:
         self._device = device
         self._own: int | None = None
         self._waiting: deque[Memory] = deque()  # threads share it, and finalizers at any time

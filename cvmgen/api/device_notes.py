@@ -13,19 +13,17 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cvmgen.api.c_backend import NO_OVERFLOW
 from cvmgen.api.device_memory import GraphEnd
+from cvmgen.api.driver import Context
 from cvmgen.api.streams import LEGACY_STREAM
 from cvmgen.errors import CvmgenError, OperatorError
 from cvmgen.lists import unflatten
 from cvmgen.typed import overflow_rule
-
-if TYPE_CHECKING:
-    from cvmgen.api.driver import Device
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -113,7 +111,7 @@ class Notes:
 class Refusals:
     """What is refused on a device, until it is told."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Context) -> None:
         self._device = device
         # Threads share these, and finalizers at any time: each step is one of Python's own.
         self._pages: list[Words] = []

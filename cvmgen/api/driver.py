@@ -12,9 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cvmgen.api.device_memory import Pool
-from cvmgen.api.device_notes import Refusals
-from cvmgen.api.streams import LEGACY_STREAM, stream_handle
+from cvmgen.api.streams import LEGACY_STREAM
 from cvmgen.errors import CvmgenError
 
 LIBRARY = os.environ.get("CVMGEN_CUDA_DRIVER", "libcuda.so.1")
@@ -42,9 +40,6 @@ CAPTURING = 1
 # CUresult: of an event that has not come to pass; of the default stream while another is captured.
 _NOT_READY, _CAPTURE_IMPLICIT = 600, 906
 
-# CUresult of code that a driver cannot run: a malformed image, none for this device, PTX of a
-# newer compiler.
-_FOREIGN_CODE = (200, 209, 218, 222)
 ASYNCHRONOUS = (700, 702, 710, 714, 715, 716, 717, 718, 719)
 """What a kernel does wrong is told by whichever call comes next, and by all after it."""
 
@@ -205,34 +200,36 @@ class Driver:
         return found.value or 0
 
 
-class Device:
-    """A device with its primary context, which frameworks use too. It stays for the process."""
+@functools.cache
+def _opened(library: str) -> Driver:
+    return Driver(library)
+
+
+def open_driver() -> Driver:
+    """The driver's library, opened once."""
+    return _opened(LIBRARY)
+
+
+class Context:
+    """The primary context of a device, which frameworks use too: its streams and their order."""
 
     def __init__(self, driver: Driver, ordinal: int) -> None:
         self.driver = driver
         self.ordinal = ordinal
-        self._id = driver.number("cuDeviceGet", ordinal)
+        self.id = driver.number("cuDeviceGet", ordinal)
         if not self.attribute(MEMORY_POOLS):
             raise CvmgenError(f"device={ordinal}: {self.name} has no memory pools")
-        self.context = driver.handle("cuDevicePrimaryCtxRetain", self._id)
-        self.pool = Pool(self)
-        self.refusals = Refusals(self)
-        self.table = driver.table(self.pool.handle)
+        self.context = driver.handle("cuDevicePrimaryCtxRetain", self.id)
 
     @property
     def name(self) -> str:
         text = ctypes.create_string_buffer(256)
-        self.driver.call("cuDeviceGetName", text, len(text), self._id)
+        self.driver.call("cuDeviceGetName", text, len(text), self.id)
         return text.value.decode("utf-8", "replace")
-
-    @property
-    def architecture(self) -> str:
-        """What kernels are compiled for, as `sm_90`."""
-        return f"sm_{self.attribute(CAPABILITY_MAJOR)}{self.attribute(CAPABILITY_MINOR)}"
 
     def attribute(self, attribute: int) -> int:
         """What the driver tells of the device, by a CUdevice_attribute."""
-        return self.driver.number("cuDeviceGetAttribute", attribute, self._id)
+        return self.driver.number("cuDeviceGetAttribute", attribute, self.id)
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
@@ -243,50 +240,16 @@ class Device:
         finally:
             self.driver.handle("cuCtxPopCurrent_v2")
 
-    def trim(self) -> None:
-        """Give memory that no array has any more back to other programs."""
-        self.pool.trim()
-
-    # -------------------------------------------------------- memory
-
-    def upload(self, memory: int, data: int, size: int, stream: int = 0) -> None:
-        """Copy from the host, whose memory may change afterwards."""
+    @contextlib.contextmanager
+    def relaxed(self) -> Iterator[None]:
+        """While graphs are captured, this thread may do what concerns none of them."""
+        mode = ctypes.c_int(RELAXED)
         with self.current():
-            self.driver.call("cuMemcpyHtoDAsync_v2", memory, data, size, stream)
-
-    def download(self, data: int, memory: int, size: int, stream: int = 0) -> None:
-        """Copy to the host, and wait for it."""
-        with self.current():
-            self.driver.call("cuMemcpyDtoHAsync_v2", data, memory, size, stream)
-            self.driver.call("cuStreamSynchronize", stream)
-
-    def owns(self, memory: int) -> bool:
-        """Whether an address is in this device's memory."""
-        try:
-            with self.current():
-                found = ctypes.c_int(-1)
-                name = "cuPointerGetAttribute"
-                self.driver.call(name, ctypes.byref(found), DEVICE_ORDINAL, memory)
-        except DriverError:  # an address that CUDA does not know
-            return False
-        return found.value == self.ordinal
-
-    # -------------------------------------------------------- streams
-
-    def synchronize(self, stream: Any = None) -> None:
-        """Wait for all that was started in a stream, or on the device if none is given.
-
-        OperatorError where a result there does not fit its type and nobody was told yet.
-        """
-        if stream is None:
-            with self.current():
-                self.driver.call("cuCtxSynchronize")
-            self.refusals.tell(lambda each: True)
-            return
-        handle = stream_handle(stream)
-        with self.current():
-            self.driver.call("cuStreamSynchronize", handle)
-        self.refusals.seen(handle)
+            self.driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+            try:
+                yield
+            finally:
+                self.driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
 
     def order(self, stream: int, after: int) -> None:
         """What comes in `stream` waits for what is in `after` now.
@@ -308,29 +271,25 @@ class Device:
 
     def capture(self, stream: int) -> tuple[int, int] | None:
         """The number and the graph of the capture that a stream is in; None where it is in none."""
-        if stream in (0, LEGACY_STREAM):  # which no capture admits
-            return None
+        # The default stream is in none: no capture admits it.
+        return None if stream in (0, LEGACY_STREAM) else self._captured(stream)
+
+    def admits(self, stream: int) -> bool:
+        """Whether what is put into a stream now is done now: while others are captured the default
+        stream takes nothing."""
+        try:
+            return self._captured(stream) is None
+        except DriverError as error:
+            if error.status != _CAPTURE_IMPLICIT:
+                raise
+            return False
+
+    def _captured(self, stream: int) -> tuple[int, int] | None:
         status, number, graph = ctypes.c_int(), ctypes.c_uint64(), ctypes.c_void_p()
         told = map(ctypes.byref, (status, number, graph))
         with self.current():
             self.driver.call("cuStreamGetCaptureInfo_v2", stream, *told, None, None)
         return (number.value, graph.value or 0) if status.value == CAPTURING else None
-
-    def admits(self, stream: int) -> bool:
-        """Whether what is put into a stream now is done now: while others are captured the default
-        stream takes nothing."""
-        if stream not in (0, LEGACY_STREAM):
-            return self.capture(stream) is None
-        status, number, graph = ctypes.c_int(), ctypes.c_uint64(), ctypes.c_void_p()
-        told = map(ctypes.byref, (status, number, graph))
-        try:
-            with self.current():
-                self.driver.call("cuStreamGetCaptureInfo_v2", stream, *told, None, None)
-        except DriverError as error:
-            if error.status != _CAPTURE_IMPLICIT:
-                raise
-            return False
-        return True
 
     def recorded(self, stream: int) -> int:
         """An event that comes to pass when all is done that was started in a stream."""
@@ -350,69 +309,3 @@ class Device:
                 raise
             return False
         return True
-
-    @contextlib.contextmanager
-    def relaxed(self) -> Iterator[None]:
-        """While graphs are captured, this thread may do what concerns none of them."""
-        mode = ctypes.c_int(RELAXED)
-        with self.current():
-            self.driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
-            try:
-                yield
-            finally:
-                self.driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
-
-    # -------------------------------------------------------- modules
-
-    def load(self, code: bytes, origin: str) -> tuple[int, list[str]]:
-        """A module of machine code or PTX, and the names of its kernels; it stays for the process.
-
-        All is loaded here: at a kernel's first launch a graph may be captured.
-        """
-        driver = self.driver
-        try:
-            with self.relaxed():
-                module = driver.handle("cuModuleLoadData", code)
-                count = ctypes.c_uint()
-                driver.call("cuModuleGetFunctionCount", ctypes.byref(count), module)
-                functions = (ctypes.c_void_p * count.value)()
-                driver.call("cuModuleEnumerateFunctions", functions, count, module)
-                return module, [self._loaded(each) for each in functions if each]
-        except DriverError as error:
-            if error.status not in _FOREIGN_CODE:
-                raise
-            version = ".".join(map(str, driver.version))
-            message = f"{error}: this driver, of CUDA {version}, cannot run what {origin} compiles"
-            hint = "for {}; an NVRTC of the driver's version does, or a newer driver"
-            raise DriverError(f"{message} {hint.format(self.name)}", error.status) from None
-
-    def _loaded(self, function: int) -> str:
-        """The name of a kernel, whose code is on the device now."""
-        name = ctypes.c_char_p()
-        self.driver.call("cuFuncLoad", function)
-        self.driver.call("cuFuncGetName", ctypes.byref(name), function)
-        return (name.value or b"").decode()
-
-    def __repr__(self) -> str:
-        return f"<cuda:{self.ordinal}, {self.name}, {self.architecture}>"
-
-
-@functools.cache
-def open_driver(library: str) -> Driver:
-    """The driver's library, opened once."""
-    return Driver(library)
-
-
-def open_device(ordinal: int = 0) -> Device:
-    """A device of this machine; CvmgenError says what is missing."""
-    driver = open_driver(LIBRARY)
-    count = driver.number("cuDeviceGetCount")
-    if isinstance(ordinal, bool) or ordinal not in range(count):
-        raise CvmgenError(f"device={ordinal!r}: this machine has {count}, counted from 0")
-    return _device(driver, int(ordinal))
-
-
-@functools.cache
-def _device(driver: Driver, ordinal: int) -> Device:
-    """One for all libraries of operators: they share its memory."""
-    return Device(driver, ordinal)

@@ -24,7 +24,7 @@ from cvmgen.paths import MANIFEST, generated_folder
 if TYPE_CHECKING:  # of the targets only the one that is asked for is imported
     from cvmgen.api.cuda_backend import CudaBackend
     from cvmgen.api.cuda_cpu_backend import Order
-    from cvmgen.api.driver import Device
+    from cvmgen.api.device import Device
 
 LANGUAGES = {
     "python": (".py",),
@@ -92,7 +92,7 @@ def load(
     given |= {"transfer": transfer, "wait": wait, "threads": threads, "variant": variant}
     recipe = recipe_of(given, place, library)
     if target == "cuda":
-        from cvmgen.api.driver import open_device
+        from cvmgen.api.device import open_device
 
         # First of all: without a GPU nothing needs to be compiled.
         there = open_device(device)

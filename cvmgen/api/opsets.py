@@ -12,7 +12,7 @@ from cvmgen.errors import CvmgenError
 from cvmgen.source import did_you_mean
 
 if TYPE_CHECKING:
-    from cvmgen.api.driver import Device
+    from cvmgen.api.device import Device
 
 MOST_THREADS = 1024
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cvmgen.api import Operators
-from cvmgen.api.driver import Device
+from cvmgen.api.device import Device
 from cvmgen.api.library import on_device
 from cvmgen.api.manifest import read_manifest
 from tests.fake_gpu import A_STREAM, State, fake_backend, fake_library, fake_state

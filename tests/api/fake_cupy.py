@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.driver import Device
 
 
 class ndarray:

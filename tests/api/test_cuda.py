@@ -12,8 +12,9 @@ import pytest
 
 import cvmgen
 from cvmgen.api import Operators, dlpack, driver
+from cvmgen.api.device import Device, open_device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.driver import Device, Driver, open_device
+from cvmgen.api.driver import Driver
 from cvmgen.api.library import on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.api.streams import stream_handle

@@ -18,8 +18,8 @@ import pytest
 
 from cvmgen import driver
 from cvmgen.api import Operators
+from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.driver import Device
 from cvmgen.api.library import on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import write_changed

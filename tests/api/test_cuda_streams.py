@@ -17,8 +17,8 @@ import pytest
 
 import cvmgen
 from cvmgen.api import Operators, driver
+from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.driver import Device
 from cvmgen.api.library import on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_for_device, cuda_compiler

@@ -12,8 +12,8 @@ import pytest
 
 import cvmgen
 from cvmgen.api import Operators
+from cvmgen.api.device import Device, open_device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.driver import Device, open_device
 from cvmgen.errors import OperatorError
 from tests.conformance.random_calls import DRAW, call
 
