@@ -17,6 +17,7 @@ from typing import Any
 from cvmgen import algebra
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.magnitude import covers, last_indices, magnitude
+from cvmgen.analysis.paths import Path, Step, path
 from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import expanded
@@ -26,7 +27,6 @@ from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 INTEGERS = frozenset({"i32", "i64", "i128", "u32", "u64"})
 NAMES = ("first", "second")  # of the factors, as owners of indices
 BATCH = "batch"
-Step = i.Let | i.Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,35 +152,22 @@ def pieces(body: i.Block) -> Pieces | None:
         return None
     if read_tensors(tuple(before)) or any(isinstance(each, i.Loop) for each in walk(tuple(after))):
         return None
-    steps, summed, factors = product
-    return Pieces(tuple(before), total, steps, summed, factors, tuple(after))
+    inner, factors = product
+    return Pieces(tuple(before), total, inner.steps, inner.loops, factors, tuple(after))
 
 
-def products(
-    loop: i.Loop, total: str
-) -> tuple[tuple[Step, ...], tuple[i.Loop, ...], tuple[i.Load, i.Load]] | None:
-    """The locals and tests inside a reduction, its loops, and the factors of what it adds."""
-    steps: list[Step] = []
-    summed: list[i.Loop] = []
-    block: i.Block = (loop,)
-    while True:
-        *locals_, last = block
-        for each in locals_:
-            if not isinstance(each, i.Let) or read_tensors(each):
-                return None
-            steps.append(each)
-        match last:
-            case i.Loop(low=i.Const(value=0), high=high) if not read_tensors(high):
-                summed.append(last)
-                block = last.body
-            case i.If(condition=condition, otherwise=()) if not read_tensors(condition):
-                steps.append(condition)
-                block = last.then
-            case i.Accumulate(name=name, op="+", value=value) if name == total:
-                factors = two_loads(value)
-                return None if factors is None else (tuple(steps), tuple(summed), factors)
-            case _:
-                return None
+def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load]] | None:
+    """The way through a reduction, and the factors of what it adds."""
+    found = path(loop)
+    match found.last:
+        case i.Accumulate(name=name, op="+", value=value) if name == total:
+            factors = two_loads(value)
+        case _:
+            return None
+    ends = tuple(each.high for each in found.loops)
+    if factors is None or read_tensors((found.steps, ends)):
+        return None
+    return (found, factors) if all(each.low == i.ZERO for each in found.loops) else None
 
 
 def two_loads(value: i.Expr) -> tuple[i.Load, i.Load] | None:

@@ -34,7 +34,7 @@ class Locals:
         return cls(types, arrays, exact)
 
 
-def combined(loop: i.Loop, types: Mapping[str, str]) -> dict[str, str] | None:
+def combined(loop: i.Loop | i.If, types: Mapping[str, str]) -> dict[str, str] | None:
     """The operation by which a loop changes each local that it carries, where threads can join
     shares of it and every order gives the same bits; None where the order counts."""
     found = accumulations(loop) or {}

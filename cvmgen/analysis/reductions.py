@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from cvmgen import algebra
+from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, leaves
 from cvmgen.ir.rewrite import index_values
@@ -133,12 +135,15 @@ class Sweeps:
             if op is None:
                 return None
             combined.append((name, op))
-        rows, locals_, columns = self.chain(loop)
-        if not self.steady(columns):
+        steady = takewhile(self.steady, grid((loop,)).loops)
+        found = grid((loop,), len([*steady]))
+        if not found.loops:
             return None
+        *rows, columns = found.loops
         if leaves(columns.body) and not decides(columns, combined):
             return None
-        return Sweep(rows, locals_, columns, tuple(combined))
+        locals_ = found.body[: len(found.body) - len(columns.body)]
+        return Sweep(tuple(rows), locals_, columns, tuple(combined))
 
     def operation(self, loop: i.Loop, name: str, starts: Mapping[str, i.Expr]) -> str | None:
         """How shares of an accumulator are joined; None where the order of its values matters."""
@@ -160,22 +165,6 @@ class Sweeps:
         # A count is below what its type holds, and so is every part of it.
         counts = op == "+" and all(counted(each.value) for each in terms)
         return op if counts or type_name in ANY_ORDER[op] else None
-
-    def chain(self, loop: i.Loop) -> tuple[tuple[i.Loop, ...], i.Block, i.Loop]:
-        """Loops that stand in each other with nothing but locals between, and these."""
-        rows: list[i.Loop] = []
-        locals_: list[i.Stmt] = []
-        while self.steady(loop):
-            *between, inner = loop.body
-            names = {each.name for each in between if isinstance(each, i.Let)}
-            if not isinstance(inner, i.Loop) or len(names) < len(between):
-                break
-            if not self.steady(inner) or names & changed(loop.body):
-                break
-            rows.append(loop)
-            locals_ += between
-            loop = inner
-        return tuple(rows), tuple(locals_), loop
 
     def steady(self, loop: i.Loop) -> bool:
         """Whether the call alone decides how often a loop runs."""

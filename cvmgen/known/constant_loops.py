@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from cvmgen.analysis.paths import path
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.rewrite import with_blocks
@@ -71,22 +72,15 @@ Loops = tuple[tuple[str, int], ...]  # indices, each from 0 to below its extent
 
 
 def perfect_nest(nest: i.Stmt) -> tuple[Loops, tuple[i.Expr, ...], i.Stmt] | None:
-    """The loops and guards around the single statement of a nest."""
-    loops: list[tuple[str, int]] = []
-    tests: list[i.Expr] = []
-    while True:
-        match nest:
-            case i.Loop(index=index, low=i.Const(value=0), body=(inner,)):
-                known = loop_range(nest)
-                if known is None:
-                    return None
-                loops.append((index, known.high + 1))
-                nest = inner
-            case i.If(condition=condition, then=(inner,), otherwise=()):
-                tests += conjuncts(condition)
-                nest = inner
-            case _:
-                return tuple(loops), tuple(tests), nest
+    """The loops from 0 and the guards around the single statement of a nest; None where locals
+    stand between them, or the extent of a loop is not known."""
+    way = path(nest)
+    ranges = [loop_range(each) for each in way.loops if each.low == i.ZERO]
+    known = [each for each in ranges if each is not None]
+    if way.lets or len(known) < len(way.loops):
+        return None
+    loops = ((loop.index, each.high + 1) for loop, each in zip(way.loops, known, strict=True))
+    return tuple(loops), tuple(test for each in way.tests for test in conjuncts(each)), way.last
 
 
 def everywhere(tests: Sequence[i.Expr], loops: Loops, ranges: Ranges) -> list[i.Expr] | None:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from cvmgen.analysis import dependences, reductions
 from cvmgen.analysis.greedy import greedy
+from cvmgen.analysis.grid import grid
 from cvmgen.analysis.indirect import named_place
 from cvmgen.analysis.list_loops import selection
+from cvmgen.analysis.paths import path
 from cvmgen.analysis.tiling import find_contraction
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, carried, names_in, read_tensors
@@ -186,31 +188,21 @@ def window(subject: Subject) -> Roles | None:
     found = summed(subject)
     if found is None or not found.around:
         return None
-    taps, guards = [], []
-    values: dict[str, i.Expr] = {}
-    body: i.Block = (found.sweep,)
-    while not isinstance(body[-1], i.Accumulate):
-        *between, last = body
-        if not all(isinstance(each, i.Let) for each in between):
-            return None
-        values |= {each.name: each.value for each in between if isinstance(each, i.Let)}
-        match last:
-            case i.Loop(index=index, body=body):
-                taps.append(index)
-            case i.If(condition=condition, then=body, otherwise=()):
-                guards.append(substitute(condition, values))
-            case _:
-                return None
+    way = path(found.sweep)
+    if not isinstance(way.last, i.Accumulate):
+        return None
+    values = {each.name: each.value for each in way.lets}
+    guards = [substitute(each, values) for each in way.tests]
     column = found.indices[-1]
     if not any(column in names_in(each) for each in guards):
         return None
-    return {**found.roles, "taps": tuple(taps)}
+    return {**found.roles, "taps": tuple(each.index for each in way.loops)}
 
 
 def separable_window(subject: Subject) -> Roles | None:
     """A window that does nothing with its elements but to combine them, in any order."""
-    roles, around = window(subject), chain(subject.body)
-    found = None if roles is None else find_windows(around[-1], None, subject)
+    roles, around = window(subject), grid(subject.body)
+    found = None if roles is None else find_windows(around.loops[-1], None, subject)
     return roles if found is not None and found.separable else None
 
 
@@ -233,19 +225,11 @@ def reduction(subject: Subject) -> Roles | None:
 def exact_reduction(subject: Subject) -> Roles | None:
     """The same in a model, where totals hold every partial sum: the sweep may stand behind a test,
     and in it tests between its loops."""
-    around = chain(subject.body)
-    body = around[-1].body if around else subject.body
-    parts = [each for each in body if isinstance(each, (i.Loop, i.If))]
-    if subject.memory or len(parts) != 1 or any(isinstance(e, i.Break) for e in walk(body)):
+    found = combining(subject, (i.Loop, i.If))
+    if found is None or not dependences.accumulations(found.sweep):
         return None
-    loops = tuple(each.index for each in walk(parts[0]) if isinstance(each, i.Loop))
-    before = body[: body.index(parts[0])]
-    whole = all(isinstance(each, i.Let) for each in before)
-    if not (loops and whole and dependences.accumulations(parts[0])):
-        return None
-    found = {"outer": around[:-1], "results": around[-1:]}
-    roles = {role: tuple(each.index for each in own) for role, own in found.items()}
-    return {**roles, "totals": tuple(sorted(carried(parts[0]))), "summed": loops}
+    loops = tuple(each.index for each in walk(found.sweep) if isinstance(each, i.Loop))
+    return {**found.roles, "summed": loops} if loops else None
 
 
 def sweeps(subject: Subject) -> Roles | None:
@@ -262,7 +246,8 @@ def sweeps(subject: Subject) -> Roles | None:
         for index, operations in joined
         if index not in ordered and {"+", "*", "max", "min"} & {*(operations or {}).values()}
     )
-    around = tuple(each.index for each in chain(subject.body) if each.index not in found)
+    loops = grid(subject.body).loops
+    around = tuple(each.index for each in loops if each.index not in found)
     roles = {"outer": around[:-1], "results": around[-1:], "summed": tuple(found)}
     return roles if found else None
 
@@ -291,7 +276,7 @@ class Summed:
 
     around: tuple[i.Loop, ...]
     body: i.Block  # of the innermost of those
-    sweep: i.Loop
+    sweep: i.Loop | i.If
 
     @property
     def indices(self) -> tuple[str, ...]:
@@ -299,7 +284,7 @@ class Summed:
 
     @property
     def roles(self) -> Roles:
-        swept = tuple(each.index for each in chain((self.sweep,)))
+        swept = tuple(each.index for each in grid((self.sweep,)).loops)
         return {
             "outer": self.indices[:-1],
             "results": self.indices[-1:],
@@ -309,38 +294,31 @@ class Summed:
 
 
 def summed(subject: Subject) -> Summed | None:
-    """The sweep of a nest that has one, nothing in front of it but locals, and loops that run as
-    often for every result."""
-    if subject.memory:
-        return None
-    around = chain(subject.body)
-    body = around[-1].body if around else subject.body
-    sweeps = [each for each in body if isinstance(each, i.Loop)]
-    if len(sweeps) != 1 or any(isinstance(each, i.Break) for each in walk(body)):
-        return None
-    before = body[: body.index(sweeps[0])]
-    if sweeps[0].low is None or not all(isinstance(each, i.Let) for each in before):
+    """The sweep of a nest that has one, of loops that run as often for every result."""
+    found = combining(subject, (i.Loop,))
+    if found is None:
         return None
     varying = assigned(subject.body)
-    within = (each for each in walk(sweeps[0]) if isinstance(each, i.Loop))
-    if any(each.low is None or names_in((each.low, each.high)) & varying for each in within):
+    loops = (each for each in walk(found.sweep) if isinstance(each, i.Loop))
+    if any(each.low is None or names_in((each.low, each.high)) & varying for each in loops):
         return None
-    return Summed(tuple(around), body, sweeps[0]) if carried(sweeps[0]) else None
-
-
-def chain(body: i.Block) -> list[i.Loop]:
-    """Loops that stand in each other with nothing but locals between, none of which they change."""
-    found: list[i.Loop] = []
-    while body:
-        *between, last = body
-        names = {each.name for each in between if isinstance(each, i.Let)}
-        if not isinstance(last, i.Loop) or last.low is None or len(names) < len(between):
-            break
-        if names & carried(last):
-            break
-        found.append(last)
-        body = last.body
     return found
+
+
+def combining(subject: Subject, kinds: tuple[type[i.Loop] | type[i.If], ...]) -> Summed | None:
+    """The one statement of some kinds that a nest has in its parallel loops, if it accumulates and
+    nothing stands in front of it but locals."""
+    nest = grid(subject.body)
+    parts = [each for each in nest.body if isinstance(each, kinds)]
+    ends = any(isinstance(each, i.Break) for each in walk(nest.body))
+    if subject.memory or ends or len(parts) != 1 or not carried(parts[0]):
+        return None
+    before = nest.body[: nest.body.index(parts[0])]
+    return (
+        Summed(nest.loops, nest.body, parts[0])
+        if all(isinstance(each, i.Let) for each in before)
+        else None
+    )
 
 
 OUTER = {"outer": "the loops around everything else"}

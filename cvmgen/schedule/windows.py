@@ -3,14 +3,15 @@ is known which of them needs it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cvmgen import algebra
 from cvmgen.analysis.guards import bounds
+from cvmgen.analysis.paths import path
 from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import index_values
+from cvmgen.ir.rewrite import index_values, rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.schedule.subject import Subject
@@ -100,10 +101,11 @@ def find_windows(results: i.Loop, around: i.Loop | None, subject: Subject) -> Wi
             pass
         case _:
             return None
-    loops = path(sweep)
-    if results.low != i.ZERO or not loops or any(isinstance(each, i.Loop) for each in after):
+    way = path(sweep)
+    loops = way.loops
+    if not isinstance(way.last, i.Accumulate) or any(isinstance(each, i.Loop) for each in after):
         return None
-    if any(each.step != 1 for each in (results, *loops)):
+    if any(each.step != 1 or each.low != i.ZERO for each in (results, *loops)):
         return None
     columns = side(loops[-1], results.index, subject)
     if columns is None or names_in(columns.start) & assigned((sweep,)):
@@ -138,7 +140,8 @@ def windows_of(
     (accumulate,) = accumulates
     value: i.Expr = substitute(accumulate.value, values)
     moving = {name for each in sides for name in (each.index, each.tap.index)}
-    if accumulate.name != total.name or moving & names_in(sweep_around(sweep, tap)):
+    around_taps = rewritten((sweep,), lambda each: () if each is tap else None)
+    if accumulate.name != total.name or moving & names_in(around_taps):
         return None
     element = only_by_place(value, moving, places)
     if element is None or not inside(element, sides):
@@ -165,41 +168,6 @@ def is_narrow(element: i.Expr, subject: Subject) -> bool:
         return False
     dtype = subject.dtypes[element.tensor]
     return dtype.kind == "int" and dtype.bits <= 32
-
-
-def path(sweep: i.Loop) -> list[i.Loop]:
-    """The loops from a sweep inwards to one statement that accumulates, with locals and guards
-    between; none if there is more."""
-    found: list[i.Loop] = []
-    body: i.Block = (sweep,)
-    while True:
-        *between, last = body
-        if not all(isinstance(each, i.Let) for each in between):
-            return []
-        match last:
-            case i.Loop(low=i.Const(value=0), body=body):
-                found.append(last)
-            case i.If(then=body, otherwise=()):
-                pass
-            case i.Accumulate():
-                return found
-            case _:
-                return []
-
-
-def sweep_around(sweep: i.Loop, tap: i.Loop) -> Iterator[object]:
-    """What decides how often the loops around the taps run."""
-    body: i.Block = (sweep,)
-    while body[-1] is not tap:
-        *between, last = body
-        yield from between
-        match last:
-            case i.Loop(low=low, high=high, body=body):
-                yield from (low, high)
-            case i.If(condition=condition, then=body):
-                yield condition
-            case _:
-                return
 
 
 def side(tap: i.Loop, index: str, subject: Subject) -> Side | None:
