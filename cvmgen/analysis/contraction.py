@@ -20,6 +20,8 @@ from cvmgen.analysis.magnitude import covers, last_indices, magnitude
 from cvmgen.analysis.paths import Path, Step, path
 from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import given_shapes
+from cvmgen.ir.loops import product
 from cvmgen.ir.rewrite import expanded
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
@@ -101,24 +103,13 @@ def contraction(
 def factor_sizes(program: i.Program, dtypes: Mapping[str, DType]) -> dict[str, i.Expr]:
     """How many elements each input has that may be a factor: of int8, or of int32 that may be as
     small."""
-    sizes = {}
-    for statement in program.prepare:
-        if not isinstance(statement, i.TakeInput):
-            continue
-        item = statement.input
-        small = dtypes[item.name] == INT8
-        small = small or (dtypes[item.name] == INT32 and item.dtype == CVM)
-        if item.optional or item.variadic or not small:
-            continue
-        size: i.Expr = i.Const(1)
-        for extent, known in zip(item.extents, statement.known, strict=True):
-            value = i.Var(extent.new) if extent.new is not None else known
-            if extent.pack or value is None:
-                break
-            size = value if size == i.Const(1) else i.Binary("*", size, value)
-        else:
-            sizes[item.name] = size
-    return sizes
+    small = {
+        each.name
+        for each in program.operator.inputs
+        if not (each.optional or each.variadic or any(extent.pack for extent in each.extents))
+        and (dtypes[each.name] == INT8 or (dtypes[each.name] == INT32 and each.dtype == CVM))
+    }
+    return {name: product(shape) for name, shape in given_shapes(program).items() if name in small}
 
 
 # ---------------------------------------------------------------- the shape of the statements

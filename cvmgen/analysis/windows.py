@@ -1,459 +1,251 @@
-"""Windows: an input that neighbouring results read in boxes which overlap.
-
-A result at (y, x) reads the places (y*SH - PH + i, x*SW - PW + j) for all i and j of a window. What
-a block of results touches is a box too: it can be brought near them once and read from there. This
-module finds the input and the sides of its boxes, `boxes` makes the nest that reads a copy.
-"""
+"""Windows of a nest: what results side by side combine, and what of it can be computed before it
+is known which of them needs it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from cvmgen import algebra
-from cvmgen.analysis.definedness import always_evaluated
 from cvmgen.analysis.facts import Facts
+from cvmgen.analysis.guards import bounds
+from cvmgen.analysis.paths import path
+from cvmgen.analysis.reductions import ANY_ORDER
+from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.logic import conjuncts
-from cvmgen.ir.rewrite import expanded
-from cvmgen.ir.uses import changed, names_in, read_tensors
+from cvmgen.ir.rewrite import index_values, rewritten
+from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.spec.formula import Input
-
-Test = tuple[i.Expr, str, i.Expr]  # a place, its end (low or high), what bounds it there
-
-
-@dataclass(frozen=True, slots=True)
-class Tap:
-    """An index of the window, from 0 to below `extent`; neighbours stand `step` places apart."""
-
-    index: str
-    step: i.Expr
-    extent: i.Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of the box: the places step * result + start and from there those of the taps.
+    """A dimension of windows: a result combines the elements at index * step + tap * apart + start
+    for all taps, as far as 0 <= place < extent."""
 
-    Without `result` all results read the same places. With `extent` only places in
-    0 <= place < extent are read; without it, `start` is 0.
-    """
-
-    result: i.Loop | None
+    index: str
+    tap: i.Loop
+    place: str  # the local that says where the element is
     step: i.Expr
-    taps: tuple[Tap, ...]
+    apart: i.Expr
     start: i.Expr
-    extent: i.Expr | None
+    extent: i.Expr
+    formula: i.Expr  # the place, as it is written
 
-    @property
-    def name(self) -> str:
-        return self.taps[-1].index if self.result is None else self.result.index
+    def first(self, index: i.Expr) -> i.Expr:
+        """The place of the first tap of a result."""
+        values = {self.index: index, self.tap.index: i.ZERO}
+        found: i.Expr = substitute(self.formula, values)
+        return algebra.simplify(found)
 
     @property
     def reach(self) -> i.Expr:
-        """How many places there are from the first of a result to its last."""
-        *others, last = sorted(self.taps, key=lambda tap: tap.step == i.ONE)
-        spans = [algebra.product([less_one(tap.extent), tap.step]) for tap in others]
-        if last.step == i.ONE:
-            return algebra.simplify(algebra.total([*spans, last.extent]))
-        span = algebra.product([less_one(last.extent), last.step])
-        return algebra.simplify(algebra.total([*spans, span, i.ONE]))
+        """How far the last tap is from the first."""
+        return times(plus(self.tap.high, i.Const(-1)), self.apart)
 
-    def place(self, first: i.Expr) -> i.Expr:
-        """The place of an element that result and taps choose; `first` is that of the result."""
-        steps = (algebra.product([i.Var(tap.index), narrow(tap.step)]) for tap in self.taps)
-        return algebra.total([first, *steps])
+    @property
+    def guard(self) -> i.Expr:
+        place = i.Var(self.place)
+        tests = i.Compare("<=", i.ZERO, place), i.Compare("<", place, self.extent)
+        return i.Logic("and", tests)
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """An offset: outer * radix, what is the same in a block, places of sides times factors."""
+class Windows:
+    """A loop over results, each of which begins a total, combines elements and stores.
 
-    outer: Address | None
-    radix: i.Expr
-    fixed: tuple[i.Expr, ...]
-    sides: tuple[tuple[Side, i.Expr], ...]
+    `element` is the part of `value` that depends on nothing but the place of what it reads.
+    """
 
-    def all_sides(self) -> tuple[Side, ...]:
-        outer = () if self.outer is None else self.outer.all_sides()
-        return (*outer, *(side for side, _ in self.sides))
-
-    def all_fixed(self) -> tuple[i.Expr, ...]:
-        outer = () if self.outer is None else self.outer.all_fixed()
-        return (*outer, *self.fixed)
-
-    def at(self, places: Mapping[str, i.Expr]) -> i.Expr:
-        """The offset of the element at these places, by the names of the sides."""
-        parts = [algebra.product([places[side.name], factor]) for side, factor in self.sides]
-        if self.outer is not None:
-            parts.insert(0, algebra.product([self.outer.at(places), self.radix]))
-        return algebra.total([*self.fixed, *parts])
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """An input read in boxes: the element, the sides of the box, where in the input they lie."""
-
-    load: i.Load
-    address: Address
-    tests: tuple[tuple[i.Expr, Side, str], ...]  # conditions on places: of which side and end
+    results: i.Loop
+    total: i.Let
+    sweep: i.Loop
+    after: i.Block  # what becomes of the total
+    columns: Side
+    rows: Side | None  # where the loop around the results is one over windows too
+    value: i.Expr
+    element: i.Expr
+    accumulate: i.Accumulate
+    kind: str  # the machine type that holds elements
 
     @property
-    def sides(self) -> tuple[Side, ...]:
-        return self.address.all_sides()
+    def op(self) -> str:
+        return self.accumulate.op
 
     @property
-    def results(self) -> tuple[i.Loop, ...]:
-        return tuple(side.result for side in self.sides if side.result is not None)
+    def empty(self) -> i.Expr | None:
+        """An element that leaves every total as it is; None where there is none.
 
-    @property
-    def taps(self) -> tuple[Tap, ...]:
-        return tuple(tap for side in self.sides for tap in side.taps)
-
-
-# ---------------------------------------------------------------- finding
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """An element that a statement always reads, the loops and the tests around it."""
-
-    load: i.Load
-    loops: tuple[i.Loop, ...]
-    tests: tuple[i.Expr, ...]
-
-
-def find_window(
-    program: i.Program, nest: i.Nest, loops: Sequence[i.Loop], body: i.Block
-) -> Window | None:
-    """What the results of parallel loops read in windows: the first such input of their body."""
-    search = Search(program, Facts.of(program, nest), tuple(loops), body)
-    found = (search.window(site) for site in sites(body, (), ()))
-    return next((window for window in found if window is not None), None)
-
-
-def sites(
-    statements: i.Block, loops: tuple[i.Loop, ...], tests: tuple[i.Expr, ...]
-) -> Iterator[Site]:
-    for statement in statements:
-        match statement:
-            case i.Loop(body=body):
-                yield from sites(body, (*loops, statement), tests)
-            case i.If(condition=condition, then=then):
-                yield from sites(then, loops, (*tests, *conjuncts(condition)))
-            case i.Let(value=value) | i.Assign(value=value) | i.Accumulate(value=value):
-                yield from (Site(load, loops, tests) for load in always_read(value))
-            case i.Store(value=value):
-                yield from (Site(load, loops, tests) for load in always_read(value))
-            case _:
-                pass
-
-
-def always_read(expr: i.Expr) -> Iterator[i.Load]:
-    """The elements that an expression reads whatever it finds."""
-    return (each for each in always_evaluated(expr) if isinstance(each, i.Load))
-
-
-class Search:
-    """What is known of the body of a nest while one of its elements is looked at."""
-
-    def __init__(
-        self,
-        program: i.Program,
-        facts: Facts,
-        loops: tuple[i.Loop, ...],
-        body: i.Block,
-    ) -> None:
-        self.facts = facts
-        self.loops = loops
-        self.body = body
-        self.inputs = {item.name: item for item in program.operator.inputs}
-        self.shapes = dict(shapes(program))
-        self.locals = plain_locals(body)
-        inner = {each.index for each in walk(body) if isinstance(each, i.Loop)}
-        self.varying = inner | {each.name for each in walk(body) if isinstance(each, i.Let)}
-        self.grid = {loop.index: loop for loop in loops}
-
-    def window(self, site: Site) -> Window | None:
-        """The window that the element is read in; None where it is not read so."""
-        load = site.load
-        if load.tensor not in self.inputs or load.which is not None or self.again(site):
-            return None
-        offset = self.inlined(load.offset)
-        taps = {each.index: each for each in site.loops if each.index in names_in(offset)}
-        if not all(self.is_tap(loop) for loop in taps.values()):
-            return None
-        tests = [self.test(condition) for condition in site.tests]
-        bounded = [test for test in tests if test is not None]
-        if not taps or len(bounded) < len(tests):
-            return None
-        reader = AddressReader(self, self.inputs[load.tensor], taps, bounded)
-        address = reader.address(offset)
-        if address is None or len(reader.matched) < len({place for place, *_ in bounded}):
-            return None
-        pairs = zip(site.tests, bounded, strict=True)
-        ends = tuple((at, reader.matched[place], end) for at, (place, end, _) in pairs)
-        window = Window(load, address, ends)
-        return window if self.holds(window) else None
-
-    def again(self, site: Site) -> bool:
-        """Whether the same element is read at a second place, or an index is bound twice."""
-        nodes = list(walk(self.body))
-        bound = [each.index for each in nodes if isinstance(each, i.Loop)]
-        twice = any(bound.count(loop.index) > 1 for loop in site.loops)
-        return twice or sum(each == site.load for each in nodes) > 1
-
-    def inlined(self, expr: i.Expr) -> i.Expr:
-        found: i.Expr = substitute(expr, self.locals)
-        return found
-
-    def is_tap(self, loop: i.Loop) -> bool:
-        return loop.low == i.ZERO and self.on_host(loop.high)
-
-    def on_host(self, expr: i.Expr) -> bool:
-        """Whether an expression can be computed before the nest."""
-        reads = any(isinstance(each, (i.Load, i.Access, i.Dot)) for each in walk(expr))
-        return not reads and not names_in(expr) & (self.varying | self.grid.keys())
-
-    def test(self, condition: i.Expr) -> Test | None:
-        """A condition as 0 <= place or place < bound, the bound computed by the host."""
-        match condition:
-            case i.Compare(op="<=", left=i.Const(value=0), right=place):
-                return self.inlined(place), "low", i.ZERO
-            case i.Compare(op=">=", left=place, right=i.Const(value=0)):
-                return self.inlined(place), "low", i.ZERO
-            case i.Compare(op="<", left=place, right=bound) if self.on_host(bound):
-                return self.inlined(place), "high", bound
-            case i.Compare(op=">", left=bound, right=place) if self.on_host(bound):
-                return self.inlined(place), "high", bound
-            case _:
-                return None
-
-    def holds(self, window: Window) -> bool:
-        """Whether results are neighbours, each along one side, and all else is theirs alike."""
-        tiled = [loop.index for loop in window.results]
-        inner = self.varying | set(tiled)
-        simple = not any(
-            isinstance(each, (i.Load, i.Access, i.Dot)) or names_in(each) & inner
-            for part in window.address.all_fixed()
-            for each in walk(part)
-        )
-        starts = all(loop.low == i.ZERO and self.on_host(loop.high) for loop in window.results)
-        taps = [tap.index for tap in window.taps]
-        distinct = len({*tiled, *taps}) == len(tiled) + len(taps)
-        sides = all(self.overlaps(window, side) for side in window.sides if side.result)
-        return self.in_order(window) and simple and starts and distinct and sides
-
-    def in_order(self, window: Window) -> bool:
-        """Whether neighbours among the results read neighbouring elements."""
-        innermost = window.address.sides[-1:]
-        return any(side.result in self.loops[-1:] and factor == i.ONE for side, factor in innermost)
-
-    def overlaps(self, window: Window, side: Side) -> bool:
-        """Whether a side may be one of windows that overlap.
-
-        Steps go forward, and how long the window is does not follow from the shape of the input:
-        what is as long as the input is no window of it.
+        Sums that begin with 0 are never -0, so that 0 changes none of them; but 0 times what is
+        read may be NaN.
         """
-        steps = (side.step, *(tap.step for tap in side.taps))
-        tensor = window.load.tensor
-        shaped = any(self.of_shape(tap.extent, tensor) for tap in side.taps)
-        return not shaped and all(map(self.facts.positive, steps))
-
-    def of_shape(self, expr: i.Expr, tensor: str) -> bool:
-        """Whether a host value follows from the shape of an input."""
-        return bool(names_in(self.defined(expr)) & self.shapes[tensor])
-
-    def defined(self, expr: i.Expr) -> i.Expr:
-        """A host value with the definitions of the names in it."""
-        before = None
-        while expr != before:
-            before, expr = expr, substitute(expr, self.facts.lets)
-        return expr
-
-
-def shapes(program: i.Program) -> Iterator[tuple[str, frozenset[str]]]:
-    """What the shape of each input speaks of."""
-    for each in walk(program.prepare):
-        if isinstance(each, i.TakeInput):
-            new = {extent.new for extent in each.input.extents if extent.new is not None}
-            yield each.input.name, frozenset(new) | names_in(each.known)
-
-
-def plain_locals(body: i.Block) -> dict[str, i.Expr]:
-    """The locals of one value each, computed of indices and host values alone."""
-    lets = [each for each in walk(body) if isinstance(each, i.Let)]
-    names = [each.name for each in lets]
-    again = changed(body) | {name for name in names if names.count(name) > 1}
-    return expanded(
-        each for each in lets if each.name not in again and not read_tensors(each.value)
-    )
-
-
-# ---------------------------------------------------------------- the sides of an offset
-
-
-class AddressReader:
-    """Takes an offset apart into the places of the sides of a box."""
-
-    def __init__(
-        self, search: Search, item: Input, taps: dict[str, i.Loop], tests: Sequence[Test]
-    ) -> None:
-        self.search = search
-        self.item = item
-        self.taps = taps
-        self.bounds: dict[i.Expr, dict[str, i.Expr]] = {}
-        for place, end, bound in tests:
-            self.bounds.setdefault(place, {})[end] = bound
-        self.matched: dict[i.Expr, Side] = {}  # by the place that is tested
-
-    def address(self, offset: i.Expr) -> Address | None:
-        """The digits of an offset, of which the outer ones are a sum times a radix."""
-        terms = summands(offset)
-        outer = [each for each in terms if self.digit(each) is not None]
-        if len(outer) > 1:
-            return None
-        rest = [each for each in terms if each not in outer]
-        address, radix = None, i.ONE
-        if outer:
-            digit = self.digit(outer[0])
-            assert digit is not None
-            address, radix = self.address(digit[0]), digit[1]
-            if address is None:
-                return None
-        return self.with_sides(address, radix, rest)
-
-    def digit(self, term: i.Expr) -> tuple[i.Expr, i.Expr] | None:
-        """A sum that taps are part of, and the host value that it is multiplied with."""
-        match term:
-            case i.Binary(op="*", left=i.Binary(op="+" | "-") as inner, right=radix):
-                pass
-            case i.Binary(op="*", left=radix, right=i.Binary(op="+" | "-") as inner):
-                pass
+        begun, alone = self.total.value, self.value == self.element
+        match self.op:
+            case "+" if self.total.type != "f64":
+                return i.ZERO
+            case "+" if alone and begun in (i.ZERO, i.Real("0.0")):
+                return begun
+            case "max" | "min" if alone and not names_in(begun):
+                return begun
             case _:
                 return None
-        return (inner, radix) if self.moving(inner) and self.search.on_host(radix) else None
 
-    def moving(self, expr: i.Expr) -> bool:
-        return bool(names_in(expr) & self.taps.keys())
-
-    def with_sides(
-        self, outer: Address | None, radix: i.Expr, terms: list[i.Expr]
-    ) -> Address | None:
-        """The sides that the taps of one digit make, and what else is added."""
-        steps = self.steps(algebra.total(terms))
-        if steps is None:
-            return None
-        taps = [name for name in self.taps if name in steps]
-        result = self.result(steps) if taps else None
-        place = next((each for each in self.bounds if names_in(each) & set(taps)), None)
-        fixed = [each for each in terms if not names_in(each) & {*taps, result}]
-        if place is None:
-            joined, start = (taps[-1:] if result is not None else []), []
-        else:
-            joined = [name for name in taps if name in names_in(place)]
-            start = [each for each in summands(place) if not names_in(each) & {*joined, result}]
-            fixed = without(fixed, start)
-        sides = [(self.alone(name), steps[name]) for name in taps if name not in joined]
-        if joined:
-            side = self.side(result, joined, steps, start, place)
-            if place is not None:
-                radices = [radix] if outer is not None else []
-                others = [*fixed, *(factor for _, factor in sides), *radices]
-                if not self.is_place(place, side, steps) or not self.is_whole(side.extent, others):
-                    return None
-                self.matched[place] = side
-            sides.append((side, i.ONE))
-        return Address(outer, radix, tuple(fixed), tuple(sides))
-
-    def steps(self, expr: i.Expr) -> dict[str, i.Expr] | None:
-        """The host's coefficients of indices; None where a tap has another one, or none."""
-        names = [*self.taps, *self.search.grid]
-        found = algebra.linear(expr, map(i.Var, names), frozenset(self.taps))
-        if found is None:
-            return None
-        steps = {each.name: step for each, step in found[0].items() if isinstance(each, i.Var)}
-        known = {name: step for name, step in steps.items() if self.search.on_host(step)}
-        return None if (steps.keys() - known.keys()) & self.taps.keys() else known
-
-    def result(self, steps: dict[str, i.Expr]) -> str | None:
-        """The innermost index of results that steps as windows do, not by a whole dimension."""
-        tensor = self.item.name
-        found = [
-            name
-            for name in self.search.grid
-            if name in steps and not self.search.of_shape(steps[name], tensor)
-        ]
-        return found[-1] if found else None
-
-    def side(
-        self,
-        result: str | None,
-        taps: list[str],
-        steps: dict[str, i.Expr],
-        start: list[i.Expr],
-        place: i.Expr | None,
-    ) -> Side:
-        """The side of results and the taps that go along it."""
-        own = tuple(Tap(name, steps[name], self.taps[name].high) for name in taps)
-        ends = {} if place is None else self.bounds[place]
-        extent = ends.get("high") if "low" in ends else None
-        if result is None:
-            return Side(None, i.ZERO, own, algebra.total(start), extent)
-        return Side(self.search.grid[result], steps[result], own, algebra.total(start), extent)
-
-    def alone(self, tap: str) -> Side:
-        """A side that a tap walks for all results alike."""
-        return Side(None, i.ZERO, (Tap(tap, i.ONE, self.taps[tap].high),), i.ZERO, None)
-
-    def is_place(self, place: i.Expr, side: Side, steps: dict[str, i.Expr]) -> bool:
-        """Whether a tested place moves with the taps and the results as the offset does."""
-        found = self.steps(place)
-        moving = {tap.index for tap in side.taps} | ({side.name} if side.result else set())
-        if found is None or found.keys() != moving:
-            return False
-        return all(algebra.equal(found[name], steps[name]) for name in moving)
-
-    def is_whole(self, extent: i.Expr | None, others: list[i.Expr]) -> bool:
-        """Whether 0 <= place < extent are the places of a whole dimension: all exist."""
-        if extent is None:
-            return False
-        if others:
-            return all(algebra.quotient(each, extent) is not None for each in others)
-        return extent == i.Var(self.item.extents[0].new or "")
+    @property
+    def separable(self) -> bool:
+        """Whether the columns of a window may be combined first, one by one, and then the row
+        of what came out."""
+        alone = self.value == self.element and self.empty is not None
+        return alone and self.total.type in ANY_ORDER[self.op]
 
 
-def summands(expr: i.Expr) -> list[i.Expr]:
-    """The terms of a sum as they are written."""
-    match expr:
-        case i.Binary(op="+", left=left, right=right):
-            return [*summands(left), *summands(right)]
-        case i.Binary(op="-", left=left, right=right):
-            return [*summands(left), *map(negative, summands(right))]
+def find_windows(
+    results: i.Loop,
+    around: i.Loop | None,
+    facts: Facts,
+    dtypes: Mapping[str, DType],
+    varying: Set[str],
+) -> Windows | None:
+    """The windows of the results of a loop, and of the loop around it where that is given; names
+    are `varying` that the nest sets."""
+    match results.body:
+        case (i.Let() as total, i.Loop() as sweep, *after):
+            way = path(sweep)
         case _:
-            return [expr]
+            return None
+    match way.last:
+        case i.Accumulate(name=total.name) if not any(isinstance(each, i.Loop) for each in after):
+            pass
+        case _:
+            return None
+    whole = all(each.step == 1 and each.low == i.ZERO for each in (results, *way.loops))
+    columns = side(way.loops[-1], results.index, facts, varying) if whole else None
+    if columns is None or names_in(columns.start) & assigned((sweep,)):
+        return None
+    rows = None
+    if around is not None and around.body == (results,) and len(way.loops) > 1:
+        rows = side(way.loops[-2], around.index, facts, varying)
+        steady = rows is not None and not names_in(rows.start) & assigned((around,))
+        rows = rows if steady and around.low == i.ZERO and around.step == 1 else None
+    for each in (rows, None) if rows is not None else (None,):
+        element = element_of(sweep, columns, each)
+        if element is not None:
+            kind = kind_of(element[1], way.last, total, dtypes)
+            block = tuple(after)
+            return Windows(results, total, sweep, block, columns, each, *element, way.last, kind)
+    return None
 
 
-def negative(expr: i.Expr) -> i.Expr:
-    return algebra.negation(expr) or i.Binary("*", i.Const(-1), expr)
+def element_of(sweep: i.Loop, columns: Side, rows: Side | None) -> tuple[i.Expr, i.Expr] | None:
+    """What windows with these sides accumulate, and the part of it that speaks of places alone;
+    None where there is no such part."""
+    sides = [each for each in (columns, rows) if each is not None]
+    places = {each.place for each in sides}
+    inner = path(sides[-1].tap)
+    values = index_values(each for each in inner.lets if each.name not in places)
+    moving = {name for each in sides for name in (each.index, each.tap.index)}
+    around = rewritten((sweep,), lambda each: () if each is sides[-1].tap else None)
+    if len(values) + len(places) < len(inner.lets) or moving & names_in(around):
+        return None
+    assert isinstance(inner.last, i.Accumulate)
+    value: i.Expr = substitute(inner.last.value, values)
+    element = only_by_place(value, moving, places)
+    return None if element is None or not inside(element, sides) else (value, element)
 
 
-def without(terms: list[i.Expr], taken: list[i.Expr]) -> list[i.Expr]:
-    """A sum less another one."""
-    left = list(terms)
-    for each in taken:
-        if each in left:
-            left.remove(each)
-        elif each != i.ZERO:
-            left.append(negative(each))
-    return left
+def kind_of(
+    element: i.Expr, accumulate: i.Accumulate, total: i.Let, dtypes: Mapping[str, DType]
+) -> str:
+    """The machine type for elements: integers of at most 32 bits are multiplied as such."""
+    dtype = dtypes[element.tensor] if isinstance(element, i.Load) else None
+    narrow = dtype is not None and dtype.kind == "int" and dtype.bits <= 32
+    return "i32" if narrow and accumulate.op == "+" else total.type
 
 
-def narrow(expr: i.Expr) -> i.Expr:
-    """A host value that is as small as a box."""
-    return expr if isinstance(expr, i.Const) else i.Convert("i32", expr)
+def side(tap: i.Loop, index: str, facts: Facts, varying: Set[str]) -> Side | None:
+    """The dimension of windows along an index, whose taps are a loop of the sweep."""
+    match tap.body:
+        case (*locals_, i.If(condition=condition, otherwise=())):
+            tested = range_of(condition)
+        case _:
+            return None
+    values = index_values(each for each in locals_ if isinstance(each, i.Let))
+    if tested is None or tested[0] not in values:
+        return None
+    place, extent = tested
+    unknowns = i.Var(index), i.Var(tap.index)
+    line = algebra.linear(values[place], unknowns, frozenset((index, tap.index)))
+    if line is None or len(line[0]) < len(unknowns):
+        return None
+    step, apart = (line[0][each] for each in unknowns)
+    if names_in((step, apart, tap.high, extent)) & varying:
+        return None
+    if not all(map(facts.positive, (step, apart, tap.high))):
+        return None
+    return Side(index, tap, place, step, apart, line[1], extent, values[place])
 
 
-def less_one(expr: i.Expr) -> i.Expr:
-    return i.Const(expr.value - 1) if isinstance(expr, i.Const) else i.Binary("-", expr, i.ONE)
+def range_of(condition: i.Expr) -> tuple[str, i.Expr] | None:
+    """The local and the extent of a test like 0 <= place < extent."""
+    match bounds(condition):
+        case [one, other]:
+            low, high = (one, other) if one.high is None else (other, one)
+        case _:
+            return None
+    if low.place != high.place or low.low != i.ZERO or high.high is None:
+        return None
+    return (low.place.name, high.high) if isinstance(low.place, i.Var) else None
+
+
+def only_by_place(value: i.Expr, moving: set[str], places: set[str]) -> i.Expr | None:
+    """The part of a value that speaks of places alone, if the rest are factors that do not."""
+    while names_in(value) & moving:
+        match value:
+            case i.Convert(operand=operand):
+                value = operand
+            case i.Binary(op="*", left=left, right=right):
+                parts = [each for each in (left, right) if names_in(each) & places]
+                if len(parts) != 1:
+                    return None
+                (value,) = parts
+            case _:
+                return None
+    return value if places <= names_in(value) else None
+
+
+def inside(element: i.Expr, sides: Sequence[Side]) -> bool:
+    """Whether places that pass the guards are those of rows and columns of tensors: what no
+    window reads may be read too."""
+    columns, *others = sides
+    for each in walk(element):
+        if not isinstance(each, i.Load) or not names_in(each) & {side.place for side in sides}:
+            continue
+        rest: i.Expr | None = each.offset
+        for own in (columns, *others):
+            rest = None if rest is None else above(rest, own)
+        if rest is None:
+            return False
+    return True
+
+
+def above(offset: i.Expr, own: Side) -> i.Expr | None:
+    """The offset without its last dimension, which a side is along."""
+    line = algebra.line(offset, own.place)
+    if line is None or line.step != i.ONE:
+        return None
+    return i.ZERO if line.rest == i.ZERO else algebra.quotient(line.rest, own.extent)
+
+
+def plus(left: i.Expr, right: i.Expr) -> i.Expr:
+    match right:
+        case i.Binary(op="-", left=i.Const(value=0), right=less):
+            return i.Binary("-", left, less)
+        case _:
+            return algebra.simplify(algebra.total((left, right)))
+
+
+def minus(left: i.Expr, right: i.Expr) -> i.Expr:
+    return algebra.simplify(algebra.normal(i.Binary("-", left, right)))
+
+
+def times(left: i.Expr, right: i.Expr) -> i.Expr:
+    return algebra.simplify(i.Binary("*", left, right))

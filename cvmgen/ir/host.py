@@ -28,6 +28,17 @@ def input_names(program: i.Program) -> set[str]:
     return names
 
 
+def given_shapes(program: i.Program) -> dict[str, tuple[i.Expr, ...]]:
+    """The extents of each input as the host has them, those of a pack as one list."""
+    shapes = {}
+    for each in program.prepare:
+        if isinstance(each, i.TakeInput):
+            pairs = zip(each.input.extents, each.known, strict=True)
+            found = (i.Var(extent.new) if extent.new else known for extent, known in pairs)
+            shapes[each.input.name] = tuple(value for value in found if value is not None)
+    return shapes
+
+
 def insert(prepare: i.Block, added: dict[int | None, list[i.Stmt]]) -> i.Block:
     """`prepare` with host statements at its end, those of a case at the end of its branch."""
     done: list[i.Stmt] = []

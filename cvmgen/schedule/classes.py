@@ -17,7 +17,6 @@ from cvmgen.ir.uses import assigned, carried, names_in, read_tensors
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.schedule.moves import move_of
 from cvmgen.schedule.subject import Roles, Subject
-from cvmgen.schedule.windows import find_windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +201,7 @@ def window(subject: Subject) -> Roles | None:
 def separable_window(subject: Subject) -> Roles | None:
     """A window that does nothing with its elements but to combine them, in any order."""
     roles, around = window(subject), grid(subject.body)
-    found = None if roles is None else find_windows(around.loops[-1], None, subject)
+    found = None if roles is None else subject.windows(around.loops[-1])
     return roles if found is not None and found.separable else None
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from cvmgen.analysis.windows import minus, plus, times
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
 from cvmgen.ir.rewrite import combined
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.schedule.columns import RUN, SIDE, Columns, Names
-from cvmgen.schedule.windows import minus, plus, times
 
 TWO = i.Const(2)
 # Results that are computed at once, from twice as many columns. Compilers keep arrays of them in

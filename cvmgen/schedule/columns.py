@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cvmgen.analysis.windows import Windows, minus, plus, times
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import fresh, replaced, substitute
-from cvmgen.schedule.windows import Windows, minus, plus, times
 
 # What loops are for: the roles that `separate` makes, in order.
 COLUMN, NEAR, RUN, SIDE = range(4)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen import algebra
+from cvmgen.analysis.windows import Side, Windows, plus, times
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
 from cvmgen.ir.rewrite import combined, rewritten
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
-from cvmgen.schedule.windows import Side, Windows, plus, times
 from cvmgen.source import Span
 
 MOST_TAPS = 64  # a table says where they are

@@ -10,6 +10,7 @@ from cvmgen.analysis.entries import Kept
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.in_bounds import Inside
 from cvmgen.analysis.tiling import Tiling
+from cvmgen.analysis.windows import Windows, find_windows
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
@@ -119,6 +120,10 @@ class Subject:
     def is_like(self, other: Subject) -> bool:
         """Whether the nests are the same, whatever schedules call their loops."""
         return replace(self, roles=other.roles) == other
+
+    def windows(self, results: i.Loop, around: i.Loop | None = None) -> Windows | None:
+        """The windows of the results of a loop, and of the loop around it where that is given."""
+        return find_windows(results, around, self.facts, self.dtypes, assigned(self.body))
 
     def with_roles(self, more: Roles) -> Subject:
         return replace(self, roles={**self.roles, **more})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cvmgen.analysis.windows import Windows, plus, times
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in
@@ -13,7 +14,6 @@ from cvmgen.schedule.column_pairs import Pairs
 from cvmgen.schedule.columns import COLUMN, NEAR, Columns, Names
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
-from cvmgen.schedule.windows import Windows, find_windows, plus, times
 
 
 def separate(subject: Subject, use: Use) -> Subject:
@@ -43,7 +43,7 @@ def separate(subject: Subject, use: Use) -> Subject:
                 before, around = [], None
             case _:
                 return None
-        found = find_windows(results, None, subject)
+        found = subject.windows(results)
         if found is None or found.columns.tap.index not in taps:
             use.refuse(
                 f"the results of the loop {index} have no windows along it whose "

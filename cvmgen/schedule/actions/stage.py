@@ -8,7 +8,6 @@ from cvmgen.schedule.actions.lists import stage_entries
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.staging import SHARE, Made, Staging, movable
 from cvmgen.schedule.subject import Subject
-from cvmgen.schedule.windows import find_windows
 
 
 def stage(subject: Subject, use: Use) -> Subject:
@@ -39,11 +38,11 @@ def stage_windows(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         match statement:
             case i.Loop(body=(i.Loop(index=index) as results,)) if index in over:
-                found = find_windows(results, statement, subject)
+                found = subject.windows(results, statement)
                 if found is None or found.rows is None:
                     return None
             case i.Loop(index=index) if index in over:
-                found = find_windows(statement, None, subject)
+                found = subject.windows(statement)
             case _:
                 return None
         if found is None or found.empty is None or not movable(found):

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from cvmgen import algebra
-from cvmgen.analysis.boxes import Box, read_near
+from cvmgen.analysis.boxes import Side, Window, find_window, less_one, narrow
 from cvmgen.analysis.grid import Grid, grid
-from cvmgen.analysis.windows import Side, Window, find_window, less_one, narrow, summands
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import Dimension, extent, index_local, one_by_one, product, unravel
 from cvmgen.ir.threads import BLOCKS, OF_BLOCK
 from cvmgen.ir.uses import names_in
+from cvmgen.schedule.gpu.box_reads import Box, read_near
 from cvmgen.schedule.gpu.mapped import (
     Function,
     Mapped,
@@ -89,7 +89,7 @@ class Tiles(Writer):
             {side.name: self.places(side) for side in window.sides},
         )
         self.near = read_near(found.body, window, self.box, self.taken)
-        self.read = names_in((self.near.body, window.address.all_fixed()))
+        self.read = names_in((self.near.body, window.fixed))
 
     def places(self, side: Side) -> i.Expr:
         """How many places the side of a box has."""
@@ -154,7 +154,7 @@ class Tiles(Writer):
             begin = algebra.product([self.firsts[side.name], side.step])
             first = algebra.total([begin, side.start])
             span = algebra.product([less_one(self.counts[side.name]), side.step])
-            length = algebra.total([span, *summands(side.reach)])
+            length = algebra.total([span, *algebra.signed(side.reach)])
         whole = i.Call("whole_side", (first, length))
         if side.extent is not None:
             whole = i.Call("clipped_side", (first, length, side.extent))
@@ -174,7 +174,7 @@ class Tiles(Writer):
                 index = i.Binary("+", i.Member(self.boxes[side.name], "first"), index)
             lines.append(self.let(place, "i64", index))
             places[side.name] = place
-        element = i.Load(self.tensor, None, self.window.address.at(places))
+        element = i.Load(self.tensor, None, self.window.offset(places))
         store = i.Store(i.Load(self.box.tensor, None, self.at), element, self.span)
         return self.divided(lengths, (*lines, store))
 

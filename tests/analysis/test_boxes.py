@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.analysis.boxes import Box, read_near
-from cvmgen.analysis.windows import Side, Window, find_window
+from cvmgen.analysis.boxes import Side, Window, find_window
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines, text
+from cvmgen.schedule.gpu.box_reads import Box, read_near
 from tests.specs import operator
 
 Loops = tuple[i.Loop, ...]
