@@ -24,6 +24,7 @@ from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
+from cvmgen.lower.host_part import of_objects
 from cvmgen.lower.host_values import host_values
 from cvmgen.lower.invariant_reductions import reductions_ahead, reductions_ahead_in_threads
 from cvmgen.lower.known_parts import name_parts
@@ -38,7 +39,15 @@ from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
 from cvmgen.schedule.gpu.choice import mapped, unsound_on_gpu
 from cvmgen.schedule.gpu.mapped import described
-from cvmgen.schedule.kernels import Kernel, Kernels, outlined, scheduled, typed, unsound_parts
+from cvmgen.schedule.kernels import (
+    Kernel,
+    Kernels,
+    host_lowered,
+    outlined,
+    scheduled,
+    typed,
+    unsound_parts,
+)
 from cvmgen.schedule.legality import unsound
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning
@@ -102,9 +111,14 @@ TYPES = "types"
 C_KERNELS: KernelPasses = (
     ("schedule", partial(scheduled, "c")),
     ("outline", lambda kernels, schedules: outlined(kernels)),
+    ("host", partial(host_lowered, "precision")),
 )
-CUDA_KERNELS: KernelPasses = (("mapping", mapped),)
-STAGES = ("parse", "check", "translate", *(name for name, _ in C), TYPES, "schedule", "outline")
+CUDA_KERNELS: KernelPasses = (
+    ("mapping", mapped),
+    ("host", partial(host_lowered, "declared_precision")),
+)
+PARTS = ("outline", "host")  # stages of kernels that are shown as a program
+STAGES = ("parse", "check", "translate", *(name for name, _ in C), TYPES, "schedule", *PARTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +142,7 @@ class Target:
 
 TARGETS: Mapping[str, Target] = {
     "python": Target(
-        COMMON,
+        (*COMMON, ("host", of_objects)),
         lambda program, schedules: python.emit_operator(program),
         python.emit_header,
         lambda _: python.emit_support(),
@@ -137,7 +151,7 @@ TARGETS: Mapping[str, Target] = {
         support_file="{opset}/{name}",
     ),
     "numpy": Target(
-        WHOLE_ARRAYS,
+        (*WHOLE_ARRAYS, ("host", of_objects)),
         lambda program, schedules: numpy.emit_operator(program),
         numpy.emit_header,
         lambda _: numpy.emit_support(),
@@ -210,8 +224,11 @@ def typed_kernels(program: i.Program) -> Kernels:
     return kernels
 
 
-def finished(program: i.Program, target: str, schedules: Schedules) -> i.Program | Kernels:
-    """What a target is emitted from: the lowered program, or its kernels after all their passes."""
+def finished(
+    program: i.Program, target: str, schedules: Schedules, last: str = ""
+) -> i.Program | Kernels:
+    """What a target is emitted from: the lowered program, or its kernels after all their passes,
+    or after the `last` one that is asked for."""
     passes = TARGETS[target].kernel_passes
     if passes is None:
         return program
@@ -219,11 +236,14 @@ def finished(program: i.Program, target: str, schedules: Schedules) -> i.Program
     for name, run in passes:
         kernels = attempt(name, program.operator, partial(run, schedules=schedules), kernels)
         verify_kernels(kernels, name)
+        if name == last:
+            break
     return kernels
 
 
 def verify_kernels(kernels: Kernels, stage: str) -> None:
-    """Raise InternalError that names the stage if a kernel does not hold together."""
+    """Raise InternalError that names the stage if a kernel does not hold together, or the host."""
+    verify(kernels.host, [stage])
     for each in kernels.kernels:
         faults = chain(
             unsound(each.subject) if each.mapped is None else unsound_on_gpu(each),
@@ -260,8 +280,8 @@ def stage_text(operator: Operator, stage: str, schedules: Schedules | None = Non
     if stage == "schedule":
         chosen = packaged() if schedules is None else schedules
         return schedule_text(operator, chosen) + mapping_text(operator, chosen)
-    if stage == "outline":
-        return outline_text(operator, packaged() if schedules is None else schedules)
+    if stage in PARTS:
+        return kernels_text(operator, "c", stage, packaged() if schedules is None else schedules)
     return program_text(next(found for name, found in programs(operator, "c") if name == stage))
 
 
@@ -274,9 +294,9 @@ def programs(operator: Operator, target: str) -> Iterator[tuple[str, i.Program]]
         yield TYPES, typed_kernels(program).shown()
 
 
-def outline_text(operator: Operator, schedules: Schedules) -> str:
-    """The functions that C is printed from: of each nest the widest kernel, behind its parts."""
-    kernels = finished(lower(operator, C), "c", schedules)
+def kernels_text(operator: Operator, target: str, stage: str, schedules: Schedules) -> str:
+    """What a target is printed from: of each nest the widest kernel, behind its parts."""
+    kernels = finished(lower(operator, TARGETS[target].passes), target, schedules, stage)
     assert isinstance(kernels, Kernels)
     return program_text(kernels.shown())
 

@@ -45,7 +45,7 @@ def operators() -> tuple[Operator, ...]:
 
 @pytest.mark.parametrize("operator", [*product(), *extra()], ids=lambda each: each.full_name)
 def test_every_operator_has_a_text_after_every_stage(operator: Operator) -> None:
-    others = ("parse", "check", "schedule", "outline")
+    others = ("parse", "check", "schedule", "outline", "host")
     texts = {stage: driver.stage_text(operator, stage) for stage in others}
     texts |= {stage: program_text(each) for stage, each in driver.programs(operator, "c")}
     assert set(texts) == set(driver.STAGES)

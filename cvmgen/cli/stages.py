@@ -34,7 +34,8 @@ def stages_of(target: str | None) -> tuple[str, ...]:
     """The stages of a target; without one, those of C, and at the end what CUDA does too."""
     known = driver.TARGETS[target or "c"]
     last: tuple[str, ...] = () if known.kernel_passes is None else (driver.TYPES, "schedule")
-    last += ("outline",) if "outline" in dict(known.kernel_passes or ()) else ()
+    kernel_passes = dict(known.kernel_passes or ())
+    last += tuple(name for name in driver.PARTS if name in kernel_passes)
     return ("parse", "check", "translate", *(name for name, _ in known.passes), *last)
 
 
@@ -115,12 +116,15 @@ def stage_texts(
             yield name, driver.stage_text(operator, name)
     if stage in ("parse", "check"):
         return
-    if stage not in ("schedule", "outline"):
+    kernel_passes = driver.TARGETS[target or "c"].kernel_passes
+    if kernel_passes is None or stage not in ("schedule", *driver.PARTS):
         yield from program_texts(operator, stage, target)
     if stage in ("schedule", ALL) and "schedule" in stages_of(target):
         yield "schedule", scheduled(operator, target, schedules)
-    if stage in ("outline", ALL) and "outline" in stages_of(target):
-        yield "outline", driver.stage_text(operator, "outline", schedules)
+    for name in (each for each in driver.PARTS if each in dict(kernel_passes or ())):
+        if stage in (name, ALL):
+            chosen = packaged() if schedules is None else schedules
+            yield name, driver.kernels_text(operator, target or "c", name, chosen)
 
 
 def scheduled(operator: Operator, target: str | None, schedules: Schedules | None) -> str:

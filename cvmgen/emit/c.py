@@ -9,10 +9,9 @@ from cvmgen.emit.c_bound import bound_text
 from cvmgen.emit.c_checks import input_checks, output_checks
 from cvmgen.emit.c_entries import KeptLists, entry_arguments
 from cvmgen.emit.c_nests import NestEmitter
-from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_spelling import identifier, indent, quoted
 from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
-from cvmgen.emit.prepare import Prepare
+from cvmgen.emit.prepare import prepare_lines, prologue_lines
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
@@ -62,7 +61,7 @@ class CEmitter(NestEmitter):
             function=self.function,
             full_name=self.operator.full_name,
             fields="\n".join(indent(self.field_lines())),
-            prepare="\n".join(wrap_c(indent(Prepare(self.typed).lines()))),
+            prepare="\n".join(wrap_c(indent(prepare_lines(self.typed)))),
             kernels="\n\n".join(kernels),
             infer="\n".join(wrap_c(indent(self.infer()))),
             checked_head=self.head("static int", f"{self.name}_run", *parameters),
@@ -314,7 +313,6 @@ class CEmitter(NestEmitter):
         """A nest that runs for each tensor of a variadic input."""
         assert nest.each is not None
         index, tensor, _ = nest.each
-        prologue = Prologue(self.typed, self.typed.nests[number], self.plan)
         widened = [
             f"const int32_t *{identifier(tensor)} = NULL;",
             f"int32_t *{tensor}_copy = NULL;",
@@ -329,7 +327,7 @@ class CEmitter(NestEmitter):
             widened, freed = [], []
         body = [
             *widened,
-            *prologue.lines(),
+            *prologue_lines(self.typed, number, self.plan),
             *self.choose(number, nest),
             *freed,
         ]

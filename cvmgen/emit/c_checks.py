@@ -5,7 +5,7 @@ from __future__ import annotations
 from cvmgen.dtypes import CVM
 from cvmgen.emit.c_spelling import quoted
 from cvmgen.emit.c_types import TypeChoice
-from cvmgen.spec.formula import Input, Operator
+from cvmgen.spec.formula import Operator
 
 
 def input_checks(operator: Operator) -> list[str]:
@@ -68,9 +68,3 @@ def output_checks(operator: Operator, types: TypeChoice, plan: str) -> list[str]
                 lines.append(f"for (int64_t at = 0; at < args->{each.name}_count; ++at)")
                 lines.append(f"    if ({call}) {fail}")
     return lines
-
-
-def check_input(item: Input) -> str:
-    """The function that checks an input of any shape."""
-    kind = "input" if item.dtype == CVM else "typed_input"
-    return f"cvmgen_check_{kind}_or_empty" if item.empty else f"cvmgen_check_{kind}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cvmgen.escape import in_c_comment, in_c_string
+from cvmgen.ir.checks import OURS
 from cvmgen.spec.words import C_WORDS
 
 MACHINE_TYPES = {
@@ -91,7 +92,9 @@ REALS = {
 
 
 def identifier(name: str) -> str:
-    """A name of the formula as a C identifier."""
+    """A name of the formula as a C identifier; of ours, which begin with `@`, what follows."""
+    if name.startswith(OURS):
+        return name.removeprefix(OURS)
     return f"{name}_" if name in C_WORDS or name in LOCALS else name
 
 

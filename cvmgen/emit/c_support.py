@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cvmgen import rules
-from cvmgen.dtypes import DTYPES, LIST_CAPACITY, MAX_PRECISION, MAX_RANK, MAX_SIZE
+from cvmgen.dtypes import DTYPES, LIST_CAPACITY, MAX_INPUTS, MAX_PRECISION, MAX_RANK, MAX_SIZE
 from cvmgen.emit import c_words, interface
 from cvmgen.emit.c_bound import bind_head
 from cvmgen.emit.c_spelling import comment, indent
@@ -67,6 +67,10 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "most_named": rules.MOST_NAMED,
         "most_shown": rules.MOST_SHOWN,
         "rank_limit": rules.RANK_LIMIT,
+        "input_missing": rules.INPUT_MISSING,
+        "inputs_needed": rules.INPUTS_NEEDED,
+        "inputs_limit": rules.INPUTS_LIMIT,
+        "max_inputs": MAX_INPUTS,
         "size_limit": rules.SIZE_LIMIT,
         "rank_limit_or_empty": rules.RANK_LIMIT_OR_EMPTY,
         "extent_positive": rules.EXTENT_POSITIVE,

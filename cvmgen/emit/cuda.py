@@ -16,12 +16,11 @@ from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, c_support, interface
 from cvmgen.emit.c_checks import output_checks
 from cvmgen.emit.c_nests import overflow_parameter
-from cvmgen.emit.c_prologue import Prologue
 from cvmgen.emit.c_spelling import comment, identifier, indent, quoted
 from cvmgen.emit.c_text import chosen, file_header, type_tests, wrapped, wrapped_list
 from cvmgen.emit.cuda_frame import Frame, Given, template
 from cvmgen.emit.cuda_kernels import headers_of
-from cvmgen.emit.prepare import Prepare
+from cvmgen.emit.prepare import prepare_lines, prologue_lines
 from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.errors import InternalError
@@ -71,12 +70,6 @@ def mapped(kernel: Kernel) -> Mapped:
 # ---------------------------------------------------------------- the file
 
 
-class CudaPrepare(Prepare):
-    """The host part of a call whose tensors lie in device memory."""
-
-    precision_function = "cvmgen_declared_precision"
-
-
 class CudaEmitter(c.CEmitter):
     """Assembles the file of one operator."""
 
@@ -101,7 +94,7 @@ class CudaEmitter(c.CEmitter):
             types="".join(f"{line}\n" for line in self.types.declaration()),
             kernels=kernels,
             fields="\n".join(indent(self.field_lines())),
-            prepare="\n".join(wrap_c(indent(CudaPrepare(self.typed).lines()))),
+            prepare="\n".join(wrap_c(indent(prepare_lines(self.typed)))),
             infer="\n".join(wrap_c(indent(self.infer()))),
             run="\n".join(wrap_c(indent(self.run()))),
             prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
@@ -387,10 +380,10 @@ class CudaEmitter(c.CEmitter):
         """A nest that runs for each tensor of a variadic input."""
         assert nest.each is not None
         index, tensor, _ = nest.each
-        prologue = Prologue(self.typed, self.typed.nests[number], self.plan)
+        prologue = prologue_lines(self.typed, number, self.plan)
         test = f"{index} < args->{tensor}_count && status == CVMGEN_OK"
         head = f"for (int64_t {index} = 0; {test}; ++{index}) {{"
-        return [head, *indent([*prologue.lines(), *self.start(number, nest)]), "}"]
+        return [head, *indent([*prologue, *self.start(number, nest)]), "}"]
 
     def start(self, number: int, nest: i.Nest) -> list[str]:
         """Launch the kernels for the element types at hand."""

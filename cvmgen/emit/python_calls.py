@@ -138,8 +138,7 @@ class Calls:
 
     @staticmethod
     def size(scratch: i.Scratch) -> str:
-        size = f"plan.{identifier(scratch.size)}"
-        return size if scratch.case is None else f"({size} or 0)"
+        return f"plan.{identifier(scratch.size)}"
 
     def nest_calls(self) -> list[str]:
         lines = []

@@ -8,6 +8,7 @@ from typing import assert_never
 from cvmgen.dtypes import DTYPES
 from cvmgen.emit.python_text import literal
 from cvmgen.errors import InternalError
+from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import identifier
 from cvmgen.ir.uses import ROUNDED, may_be_real
@@ -165,6 +166,8 @@ class PythonPrinter:
                 return self.leveled(operand)
             case i.Bind() | i.Access() | i.Entries() | i.ArrayExpr():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
+            case i.Member(structure=h.ARGUMENTS, name=name):
+                return identifier(name), PRIMARY
             case i.Member() | i.Address() | i.Closure():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case _:
@@ -232,6 +235,14 @@ class PythonPrinter:
                 return f"{number}.bit_length()", PRIMARY
             case "max_rank":
                 return "support.MAX_RANK", PRIMARY
+            case "extents":
+                return f"{arguments}.shape", PRIMARY
+            case "rank":
+                return f"{self.builtin('len')}({arguments}.shape)", PRIMARY
+            case "shapes":
+                return f"{self.builtin('tuple')}(each.shape for each in {arguments})", PRIMARY
+            case "list":
+                return self.leveled(expr.arguments[0])
             case "zeros":
                 return f"[0] * {self.expr(expr.arguments[0], 11)}", 10
             case "power":

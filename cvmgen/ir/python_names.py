@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import keyword
 
+from cvmgen.ir.checks import OURS
+
 # What the generated functions use themselves.
 TAKEN = frozenset(
     {
@@ -13,6 +15,7 @@ TAKEN = frozenset(
         "all",
         "any",
         "arrays",
+        "builtins",
         "declared",
         "enumerate",
         "float",
@@ -34,11 +37,15 @@ TAKEN = frozenset(
         "typed",
         "types",
         "vectors",
+        "which_case",
         "zip",
     }
 )
 
 
 def identifier(name: str) -> str:
+    """A name of the formula; of ours, which begin with `@`, what stands behind it."""
+    if name.startswith(OURS):
+        return name.removeprefix(OURS)
     taken = keyword.iskeyword(name) or name in TAKEN
     return f"{name}_" if taken else name

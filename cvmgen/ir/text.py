@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, assert_never
 
+from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 
 OPERATORS = {
@@ -133,11 +134,28 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             for number, (condition, body) in enumerate(branches):
                 lines += indented(f"case {number}: {text(condition)}", body)
             return lines
+        case i.HostStmt():
+            return [host_text(statement)]
         case i.ArrayStmt():
             inner = (each for name in BLOCKS for each in getattr(statement, name, ()))
             return indented(array_text(statement), tuple(inner))
         case _:
             assert_never(statement)
+
+
+def host_text(statement: i.HostStmt) -> str:
+    match statement:
+        case h.Check(function=function, operand=operand, gives=gives):
+            return f"{', '.join(gives)}{' = ' * bool(gives)}{function} {operand}"
+        case h.Refuse(operand=operand, rule=rule):
+            named = (each.name if isinstance(each, h.Term) else str(each) for each in rule)
+            return f"refuse {operand}: {''.join(named)!r}"
+        case h.Unpack(names=names, value=value):
+            return f"{', '.join(names)} = {text(value)}"
+        case h.Keep(members=members):
+            return f"keep {', '.join(name for name, _ in members)}"
+        case _:
+            raise AssertionError("another statement of the host")
 
 
 def text(expr: i.Expr, least: int = 0) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, assert_never
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import arrays as a
+from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import statement_lines, text
 from cvmgen.ir.uses import names_in, read_tensors, stored_tensors
@@ -52,11 +53,17 @@ class Verifier:
         self.scratch = {each.name for each in program.scratch}
         self.written: set[str] = set()  # by the nest at hand
         self.optional = {item.name for item in operator.inputs if item.optional}
-        self.optional |= {item.name for item in operator.attributes if item.optional}
+        # A call may lack a required attribute, until that is refused, and one of its words.
+        for item in operator.attributes:
+            self.optional |= {item.name} if item.optional or item.required else set()
+            self.optional |= {item.word_name} if item.words else set()
         self.cases: dict[int | None, set[str]] = {}
 
     def run(self, removed: Iterable[Removed]) -> None:
         host: set[str] = set()
+        if any(isinstance(each, h.Keep) for each in self.program.prepare):
+            # What is asked of an attribute of Python, which may be left out, is its own name.
+            host = {each.name for each in self.program.operator.attributes if each.optional}
         self.block(self.program.prepare, host, set())
         self.cases[None] = host
         for nest in self.program.nests:
@@ -139,7 +146,9 @@ class Verifier:
                 for place in (entries.first, keys, spare):
                     self.tensor(place.tensor, self.written, "an output")
                 self.expressions((entries, keys, spare), scope)
-            case i.Break() | i.Array():
+            case i.Array(name=name):
+                self.scratch.add(name)
+            case i.Break():
                 pass
             case i.Copy(target=target, source=source):
                 self.tensor(target.tensor, self.written, "an output")
@@ -188,6 +197,8 @@ class Verifier:
                     self.cases[number] = self.inner(body, scope, changing)
             case i.Require() | i.TakeInput() | i.TakeAttribute() | i.SetOutput():
                 self.host(statement, scope)
+            case i.HostStmt():
+                self.lowered_host(statement, scope)
             case i.ArrayStmt():
                 self.arrays(statement, scope, changing)
             case _:
@@ -208,6 +219,15 @@ class Verifier:
             case _:
                 self.below(statement, scope)
                 scope.update(statement.names if isinstance(statement, a.Axes) else ())
+
+    def lowered_host(self, statement: i.HostStmt, scope: set[str]) -> None:
+        """Check what a lowered statement of the host reads; it may bind names."""
+        self.within(statement, scope)
+        match statement:
+            case h.Check(gives=names) | h.Unpack(names=names):
+                scope.update(names)
+            case _:
+                pass
 
     def host(
         self, statement: i.Require | i.TakeInput | i.TakeAttribute | i.SetOutput, scope: set[str]
@@ -335,6 +355,14 @@ class Verifier:
                 self.below(each, scope)
             elif isinstance(each, i.Expr):
                 self.expr(each, scope)
+
+    def within(self, node: Any, scope: set[str]) -> None:
+        """Check the expressions in a node and in what it holds that is none."""
+        for each in children(node):
+            if isinstance(each, i.Expr):
+                self.expr(each, scope)
+            else:
+                self.within(each, scope)
 
     def tensor(self, name: str, known: set[str], what: str) -> None:
         if name not in known:

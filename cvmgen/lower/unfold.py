@@ -67,7 +67,7 @@ def taken(statements: i.Block) -> frozenset[str]:
     return names_in(statements) | assigned(statements)
 
 
-def unfold_bindings(statements: i.Block) -> i.Block:
+def unfold_bindings(statements: Any) -> Any:
     """Only the bindings, by substitution: for a target with comprehensions of its own."""
 
     def inline(node: i.Expr) -> i.Expr:
@@ -76,8 +76,7 @@ def unfold_bindings(statements: i.Block) -> i.Block:
             return body
         return node
 
-    result: i.Block = rebuild(statements, inline)
-    return result
+    return rebuild(statements, inline)
 
 
 def harmless(expr: i.Expr) -> bool:

@@ -11,6 +11,7 @@ from cvmgen.dtypes import INT8
 from cvmgen.ir import nodes as i
 from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
+from cvmgen.lower.host_part import of_structures
 from cvmgen.schedule.gpu.mapped import Mapped
 from cvmgen.schedule.outline import OVERFLOW, Outliner, Part, part_fault
 from cvmgen.schedule.schedules import Schedules
@@ -135,6 +136,11 @@ def outlined_kernel(program: i.Program, kernel: Kernel, fields: tuple[Field, ...
     taken = {each.name for each in read(body)}
     outliner = Outliner(kernel.name, body, tensors, taken, lambda part: bool(read(part)))
     return replace(kernel, outlined=outliner.outlined(), parts=tuple(outliner.parts))
+
+
+def host_lowered(precision: str, kernels: Kernels, schedules: Schedules) -> Kernels:
+    """The host part as checks and assignments; a function gives the `precision` of inputs."""
+    return replace(kernels, host=of_structures(kernels.host, precision))
 
 
 def unsound_parts(program: i.Program, kernel: Kernel) -> Iterator[str]:

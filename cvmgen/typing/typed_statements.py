@@ -133,7 +133,7 @@ class Typer(ValueTyper):
                     return replace(statement, extents=shape)
                 value, type_name, _ = self.expr(precision)
                 return replace(statement, extents=shape, precision=saturated(value, type_name))
-            case i.Merge() | i.Array() | i.Overflow() | i.ArrayStmt():
+            case i.Merge() | i.Array() | i.Overflow() | i.ArrayStmt() | i.HostStmt():
                 return statement
             case i.Copy() | i.Move() | i.Turn() | i.Slide() | i.Fetch() | i.Fill() | i.Tile():
                 return statement

@@ -410,6 +410,20 @@ static inline int cvmgen_check_input_or_empty(cvmgen_error *error, const char *n
     if (cvmgen_check_typed_input_or_empty(error, name, tensor)) return CVMGEN_REFUSED;
     return cvmgen_check_elements(error, name, tensor);
 }
+/* Several tensors of an input, each checked by a function for one. */
+static inline int cvmgen_check_inputs(cvmgen_error *error, const char *name,
+                                      const cvmgen_tensor *const *tensors, int64_t count,
+                                      int (*check)(cvmgen_error *, const char *,
+                                                   const cvmgen_tensor *)) {
+    if (tensors == NULL) return cvmgen_refuse(error, name, "", "this input is missing");
+    if (count < 1) return cvmgen_refuse(error, name, "", "at least one input is needed");
+    if (count > 64)
+        return cvmgen_refuse(error, name, cvmgen_number(count).text, "at most 64 inputs");
+    for (int64_t at = 0; at < count; ++at)
+        if (check(error, cvmgen_format("%s[%" PRId64 "]", name, at).text, tensors[at]))
+            return CVMGEN_REFUSED;
+    return CVMGEN_OK;
+}
 /* The rank of an input: exactly `rank`, or at least that many where a pack is open. */
 static inline int cvmgen_check_rank(cvmgen_error *error, const char *name,
                                     const cvmgen_tensor *tensor, int32_t rank, bool open) {
@@ -436,14 +450,21 @@ static inline int cvmgen_check_part(cvmgen_error *error, const char *name,
                          cvmgen_format("the extents from %" PRId64 " on must be %s", start,
                                        cvmgen_list_text(wanted).text).text);
 }
-static inline int cvmgen_refuse_extent(cvmgen_error *error, const char *name,
-                                       const cvmgen_tensor *tensor, int dimension,
-                                       const char *term, __int128 wanted) {
+static inline int cvmgen_check_same_shape(cvmgen_error *error, const char *name,
+                                          const cvmgen_tensor *tensor, const cvmgen_list *wanted) {
+    const cvmgen_list shape = cvmgen_extents(tensor);
+    return cvmgen_same(&shape, wanted) ? CVMGEN_OK
+                                       : cvmgen_refuse_shape(error, name, tensor, wanted);
+}
+static inline int cvmgen_check_extent(cvmgen_error *error, const char *name,
+                                      const cvmgen_tensor *tensor, int64_t dimension,
+                                      const char *term, __int128 wanted) {
+    if (tensor->extents[dimension] == wanted) return CVMGEN_OK;
     const cvmgen_list shape = cvmgen_extents(tensor);
     const cvmgen_text number = cvmgen_extent_text(cvmgen_saturate(wanted));
     const bool literal = strcmp(term, number.text) == 0;
     return cvmgen_refuse(error, name, cvmgen_shape_text(&shape).text,
-                         cvmgen_format("extent %d must be %s%s%s", dimension, term,
+                         cvmgen_format("extent %d must be %s%s%s", (int)dimension, term,
                                        literal ? "" : " = ", literal ? "" : number.text).text);
 }
 

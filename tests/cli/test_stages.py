@@ -20,9 +20,9 @@ def test_every_stage_says_what_it_is_for() -> None:
 
 def test_the_stages_of_each_target() -> None:
     assert stages_of(None) == stages_of("c") == DEFAULT
-    assert stages_of("numpy") == (*DEFAULT[:6], "shelter", "arrays")
-    assert stages_of("python")[-1] == "shelter"
-    assert stages_of("cuda")[-2:] == ("types", "schedule")
+    assert stages_of("numpy") == (*DEFAULT[:6], "shelter", "arrays", "host")
+    assert stages_of("python")[-2:] == ("shelter", "host")
+    assert stages_of("cuda")[-3:] == ("types", "schedule", "host")
     assert "compaction" not in stages_of("cuda")
 
 
@@ -36,6 +36,8 @@ SHOWN = [
     ("relu", "python", "flatten", "for 0 <= d < size(n):", "input X", "another target"),
     ("relu", "cuda", "schedule", "kernels for cuda:", "vectorise", "of CUDA mappings only"),
     ("relu", "c", "outline", "fork relu_Y_int32_int32_part: ", "parallel for", "a part"),
+    ("dense", "c", "host", "  check_rank X\n", "attribute ", "checks of a call"),
+    ("relu", "numpy", "host", "  check_input X\n", "attribute ", "the same as a pass"),
     ("relu", "c", "schedule", "vectorise", "kernels for cuda", "of C actions only"),
     ("relu", None, "schedule", "kernels for cuda", "program cvm.dense", "of both"),
     ("relu", "numpy", "all", "lift: what the host knows", "walks: ", "stages of numpy"),

@@ -208,6 +208,13 @@ class ArrayStmt:
     span: Span = field(compare=False, repr=False, kw_only=True)
 
 
+@dataclass(frozen=True, slots=True)
+class HostStmt:
+    """A statement of the host part once it is lowered; `ir/checks.py` has its kinds."""
+
+    span: Span = field(compare=False, repr=False, kw_only=True)
+
+
 Stmt = (
     Let
     | Array
@@ -243,5 +250,6 @@ Stmt = (
     | Merge
     | Cases
     | ArrayStmt
+    | HostStmt
 )
 Block = tuple[Stmt, ...]

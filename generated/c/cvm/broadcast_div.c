@@ -38,12 +38,12 @@ static int broadcast_div_prepare(const cvm_broadcast_div_args *args, broadcast_d
     /* family broadcast line 2 */
     if (cvmgen_check_input(error, "A", args->A)) return CVMGEN_REFUSED;
     const cvmgen_list m = cvmgen_extents(args->A);
-    int64_t A_precision;
+    int64_t A_precision = 0;
     if (cvmgen_precision(error, "A", args->A, &A_precision)) return CVMGEN_REFUSED;
     /* family broadcast line 3 */
     if (cvmgen_check_input(error, "B", args->B)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->B);
-    int64_t B_precision;
+    int64_t B_precision = 0;
     if (cvmgen_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
     /* family broadcast line 4 */
     const int64_t M = m.length;

@@ -31,7 +31,7 @@ static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args,
     /* cvm_left_shift line 3 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* cvm_left_shift line 4 */
     const int64_t precision = args->precision;

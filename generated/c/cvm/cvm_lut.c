@@ -33,7 +33,7 @@ static int cvm_lut_prepare(const cvm_cvm_lut_args *args, cvm_lut_plan *plan,
     /* cvm_lut line 5 */
     if (cvmgen_check_input(error, "table", args->table)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->table);
-    int64_t table_precision;
+    int64_t table_precision = 0;
     if (cvmgen_precision(error, "table", args->table, &table_precision)) return CVMGEN_REFUSED;
     /* cvm_lut line 7 */
     cvmgen_list Y_shape = m;

@@ -31,25 +31,23 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
     if (cvmgen_check_rank(error, "X", args->X, 2, false)) return CVMGEN_REFUSED;
     const int64_t M = args->X->extents[0];
     const int64_t K = args->X->extents[1];
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* dense line 4 */
     if (cvmgen_check_input(error, "W", args->W)) return CVMGEN_REFUSED;
     if (cvmgen_check_rank(error, "W", args->W, 2, false)) return CVMGEN_REFUSED;
     const int64_t N = args->W->extents[0];
-    if (args->W->extents[1] != K)
-        return cvmgen_refuse_extent(error, "W", args->W, 1, "K", K);
-    int64_t W_precision;
+    if (cvmgen_check_extent(error, "W", args->W, 1, "K", K)) return CVMGEN_REFUSED;
+    int64_t W_precision = 0;
     if (cvmgen_precision(error, "W", args->W, &W_precision)) return CVMGEN_REFUSED;
     /* dense line 5 */
     const bool has_B = args->B != NULL;
     if (args->B != NULL) {
         if (cvmgen_check_input(error, "B", args->B)) return CVMGEN_REFUSED;
         if (cvmgen_check_rank(error, "B", args->B, 1, false)) return CVMGEN_REFUSED;
-        if (args->B->extents[0] != N)
-            return cvmgen_refuse_extent(error, "B", args->B, 0, "N", N);
+        if (cvmgen_check_extent(error, "B", args->B, 0, "N", N)) return CVMGEN_REFUSED;
     }
-    int64_t B_precision;
+    int64_t B_precision = 0;
     if (cvmgen_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
     /* dense line 6 */
     cvmgen_list Y_shape = {0};

@@ -28,14 +28,12 @@ static int elemwise_add_prepare(const cvm_elemwise_add_args *args, elemwise_add_
     /* elemwise_add line 3 */
     if (cvmgen_check_input(error, "A", args->A)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->A);
-    int64_t A_precision;
+    int64_t A_precision = 0;
     if (cvmgen_precision(error, "A", args->A, &A_precision)) return CVMGEN_REFUSED;
     /* elemwise_add line 4 */
     if (cvmgen_check_input(error, "B", args->B)) return CVMGEN_REFUSED;
-    const cvmgen_list B_extents = cvmgen_extents(args->B);
-    if (!cvmgen_same(&B_extents, &n))
-        return cvmgen_refuse_shape(error, "B", args->B, &n);
-    int64_t B_precision;
+    if (cvmgen_check_same_shape(error, "B", args->B, &n)) return CVMGEN_REFUSED;
+    int64_t B_precision = 0;
     if (cvmgen_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
     /* elemwise_add line 5 */
     cvmgen_list Y_shape = n;

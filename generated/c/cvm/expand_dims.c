@@ -34,7 +34,7 @@ static int expand_dims_prepare(const cvm_expand_dims_args *args, expand_dims_pla
     /* expand_dims line 4 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* expand_dims line 5 */
     const int64_t N = n.length;

@@ -28,7 +28,7 @@ static int flatten_prepare(const cvm_flatten_args *args, flatten_plan *plan,
     /* flatten line 3 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* flatten line 4 */
     cvmgen_list Y_shape = {0};

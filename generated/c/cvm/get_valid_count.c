@@ -39,11 +39,11 @@ static int get_valid_count_prepare(const cvm_get_valid_count_args *args,
     const int64_t B = args->X->extents[0];
     const int64_t N = args->X->extents[1];
     const int64_t K = args->X->extents[2];
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* get_valid_count line 5 */
     const int64_t score_threshold = args->score_threshold;
-    if (score_threshold < -2147483648 || score_threshold >= INT64_C(2147483648))
+    if (score_threshold < INT32_MIN || score_threshold >= INT64_C(2147483648))
         return cvmgen_refuse(error, "score_threshold", cvmgen_number(score_threshold).text,
             "must be in [-2147483648, 2147483648)");
     /* get_valid_count line 6 */

@@ -52,41 +52,10 @@ typedef struct max_plan {
 CVMGEN_SELDOM
 static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.max");
-    int64_t which_case = 0;
-    int64_t X_K_step = 0;
-    int64_t X_K_step_2 = 0;
-    int64_t X_R_step = 0;
-    int64_t X_R_step_2 = 0;
-    cvmgen_list X_steps_K = {0};
-    cvmgen_list X_steps_R = {0};
-    cvmgen_list X_strides = {0};
-    int64_t Y_K_step = 0;
-    int64_t Y_precision = 0;
-    cvmgen_list Y_shape = {0};
-    cvmgen_list Y_steps = {0};
-    cvmgen_list Y_steps_K = {0};
-    cvmgen_list Y_strides = {0};
-    cvmgen_list d_K_box = {0};
-    cvmgen_list d_K_box_2 = {0};
-    cvmgen_list d_K_extents = {0};
-    int64_t d_K_rows = 0;
-    int64_t d_K_rows_2 = 0;
-    int64_t d_K_run = 0;
-    int64_t d_K_run_2 = 0;
-    cvmgen_list d_R_box = {0};
-    cvmgen_list d_R_box_2 = {0};
-    cvmgen_list d_R_extents = {0};
-    int64_t d_R_rows = 0;
-    int64_t d_R_rows_2 = 0;
-    int64_t d_R_run = 0;
-    int64_t d_R_run_2 = 0;
-    cvmgen_list entries = {0};
-    cvmgen_list entries_2 = {0};
-    int64_t n_size = 0;
     /* family reduce line 2 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* family reduce line 3 */
     const int64_t N = n.length;
@@ -129,9 +98,33 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
         Z = cvmgen_saturating_mul(Z, n.at[j]);
     }
     /* family reduce line 23 */
+    int64_t which_case = 0;
+    cvmgen_list Y_shape = {0};
+    int64_t Y_precision = 0;
+    cvmgen_list X_steps_K = {0};
+    cvmgen_list X_steps_R = {0};
+    cvmgen_list Y_steps_K = {0};
+    cvmgen_list d_K_box = {0};
+    int64_t d_K_rows = 0;
+    int64_t d_K_run = 0;
+    int64_t X_K_step = 0;
+    int64_t Y_K_step = 0;
+    cvmgen_list d_R_box = {0};
+    int64_t d_R_rows = 0;
+    int64_t d_R_run = 0;
+    int64_t X_R_step = 0;
+    cvmgen_list d_K_box_2 = {0};
+    int64_t d_K_rows_2 = 0;
+    int64_t d_K_run_2 = 0;
+    int64_t X_K_step_2 = 0;
+    cvmgen_list d_R_box_2 = {0};
+    int64_t d_R_rows_2 = 0;
+    int64_t d_R_run_2 = 0;
+    int64_t X_R_step_2 = 0;
+    int64_t n_size = 0;
     if (keepdims) {
         /* family reduce line 15 */
-        entries.length = 0;
+        cvmgen_list entries = {0};
         for (int64_t i = 0; i < N; ++i)
             cvmgen_append(&entries, cvmgen_contains(&R, i) ? 1 : n.at[i]);
         Y_shape = entries;
@@ -144,17 +137,17 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
                 cvmgen_precision_text(Y_precision).text, X_precision, Z).text,
                 "its precision max_precision(p(X), Z) must be in [1, 32]");
         /* family reduce line 16 */
-        d_K_extents.length = 0;
+        cvmgen_list d_K_extents = {0};
         for (int64_t i_at = 0; i_at < K.length; ++i_at) {
             const int64_t i = K.at[i_at];
             cvmgen_append(&d_K_extents, n.at[i]);
         }
-        d_R_extents.length = 0;
+        cvmgen_list d_R_extents = {0};
         for (int64_t j_at = 0; j_at < R.length; ++j_at) {
             const int64_t j = R.at[j_at];
             cvmgen_append(&d_R_extents, n.at[j]);
         }
-        X_strides = cvmgen_strides(&n);
+        cvmgen_list X_strides = cvmgen_strides(&n);
         X_steps_K.length = 0;
         for (int64_t slot_at = 0; slot_at < K.length; ++slot_at) {
             const int64_t slot = K.at[slot_at];
@@ -165,8 +158,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
             const int64_t slot = R.at[slot_at];
             cvmgen_append(&X_steps_R, X_strides.at[slot]);
         }
-        Y_strides = cvmgen_strides(&Y_shape);
-        Y_steps = cvmgen_zeros(CVMGEN_MAX_RANK);
+        cvmgen_list Y_strides = cvmgen_strides(&Y_shape);
+        cvmgen_list Y_steps = cvmgen_zeros(CVMGEN_MAX_RANK);
         for (int64_t i = 0; i < N; ++i) {
             if (!cvmgen_contains(&R, i)) Y_steps.at[i] += Y_strides.at[i];
         }
@@ -189,9 +182,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
         d_R_run = cvmgen_last(&d_R_box);
         X_R_step = cvmgen_last(&X_steps_R);
     } else if (!keepdims && K.length > 0) {
-        which_case = 1;
         /* family reduce line 20 */
-        entries_2.length = 0;
+        cvmgen_list entries_2 = {0};
         for (int64_t i_at = 0; i_at < K.length; ++i_at) {
             const int64_t i = K.at[i_at];
             cvmgen_append(&entries_2, n.at[i]);
@@ -206,12 +198,12 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
                 cvmgen_precision_text(Y_precision).text, X_precision, Z).text,
                 "its precision max_precision(p(X), Z) must be in [1, 32]");
         /* family reduce line 21 */
-        d_R_extents.length = 0;
+        cvmgen_list d_R_extents = {0};
         for (int64_t j_at = 0; j_at < R.length; ++j_at) {
             const int64_t j = R.at[j_at];
             cvmgen_append(&d_R_extents, n.at[j]);
         }
-        X_strides = cvmgen_strides(&n);
+        cvmgen_list X_strides = cvmgen_strides(&n);
         X_steps_K.length = 0;
         for (int64_t slot_at = 0; slot_at < K.length; ++slot_at) {
             const int64_t slot = K.at[slot_at];
@@ -234,8 +226,8 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
         d_R_rows_2 = cvmgen_rows(&d_R_box_2);
         d_R_run_2 = cvmgen_last(&d_R_box_2);
         X_R_step_2 = cvmgen_last(&X_steps_R);
+        which_case = 1;
     } else if (!keepdims && K.length == 0) {
-        which_case = 2;
         /* family reduce line 24 */
         Y_shape.length = 0;
         cvmgen_append(&Y_shape, 1);
@@ -249,6 +241,7 @@ static int max_prepare(const cvm_max_args *args, max_plan *plan, cvmgen_error *e
                 "its precision max_precision(p(X), Z) must be in [1, 32]");
         /* family reduce line 25 */
         n_size = cvmgen_size(&n);
+        which_case = 2;
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }

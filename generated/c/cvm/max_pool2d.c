@@ -45,28 +45,25 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     const int64_t C = args->X->extents[1];
     const int64_t H = args->X->extents[2];
     const int64_t W = args->X->extents[3];
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* max_pool2d line 7 */
     const int64_t PSH = args->pool_size[0];
     const int64_t PSW = args->pool_size[1];
-    if (PSH < 1 || PSH >= INT64_C(2147483648) ||
-        PSW < 1 || PSW >= INT64_C(2147483648))
+    if (PSH < 1 || PSH >= INT64_C(2147483648) || PSW < 1 || PSW >= INT64_C(2147483648))
         return cvmgen_refuse(error, "pool_size",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", PSH, PSW).text,
             "must be in [1, 2147483648)");
     /* max_pool2d line 8 */
     const int64_t PH = args->padding[0];
     const int64_t PW = args->padding[1];
-    if (PH < 0 || PH >= 4096 ||
-        PW < 0 || PW >= 4096)
+    if (PH < 0 || PH >= 4096 || PW < 0 || PW >= 4096)
         return cvmgen_refuse(error, "padding",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text, "must be in [0, 4096)");
     /* max_pool2d line 9 */
     const int64_t SH = args->strides[0];
     const int64_t SW = args->strides[1];
-    if (SH < 1 || SH >= 4096 ||
-        SW < 1 || SW >= 4096)
+    if (SH < 1 || SH >= 4096 || SW < 1 || SW >= 4096)
         return cvmgen_refuse(error, "strides",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text, "must be in [1, 4096)");
     /* max_pool2d line 10 */

@@ -65,15 +65,14 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     if (cvmgen_check_rank(error, "X", args->X, 3, false)) return CVMGEN_REFUSED;
     const int64_t B = args->X->extents[0];
     const int64_t N = args->X->extents[1];
-    if (args->X->extents[2] != 6)
-        return cvmgen_refuse_extent(error, "X", args->X, 2, "6", 6);
-    int64_t X_precision;
+    if (cvmgen_check_extent(error, "X", args->X, 2, "6", 6)) return CVMGEN_REFUSED;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* non_max_suppression line 5 */
     if (cvmgen_check_input(error, "valid_count", args->valid_count)) return CVMGEN_REFUSED;
     if (cvmgen_check_rank(error, "valid_count", args->valid_count, 1, false)) return CVMGEN_REFUSED;
-    if (args->valid_count->extents[0] != B)
-        return cvmgen_refuse_extent(error, "valid_count", args->valid_count, 0, "B", B);
+    if (cvmgen_check_extent(error, "valid_count", args->valid_count, 0, "B", B))
+        return CVMGEN_REFUSED;
     /* non_max_suppression line 6 */
     const int64_t iou_threshold = args->iou_threshold;
     if (iou_threshold < 1 || iou_threshold >= INT64_C(2147483648))
@@ -81,14 +80,14 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
             "must be in [1, 2147483648)");
     /* non_max_suppression line 7 */
     const int64_t max_output_size = args->max_output_size;
-    if (max_output_size < -2147483648 || max_output_size >= INT64_C(2147483648))
+    if (max_output_size < INT32_MIN || max_output_size >= INT64_C(2147483648))
         return cvmgen_refuse(error, "max_output_size", cvmgen_number(max_output_size).text,
             "must be in [-2147483648, 2147483648)");
     /* non_max_suppression line 8 */
     const bool force_suppress = args->force_suppress != 0;
     /* non_max_suppression line 9 */
     const int64_t top_k = args->top_k;
-    if (top_k < -2147483648 || top_k >= INT64_C(2147483648))
+    if (top_k < INT32_MIN || top_k >= INT64_C(2147483648))
         return cvmgen_refuse(error, "top_k", cvmgen_number(top_k).text,
             "must be in [-2147483648, 2147483648)");
     /* non_max_suppression line 11 */

@@ -26,7 +26,7 @@ static int relu_prepare(const cvm_relu_args *args, relu_plan *plan, cvmgen_error
     /* relu line 3 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* relu line 4 */
     cvmgen_list Y_shape = n;

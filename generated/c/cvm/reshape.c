@@ -32,7 +32,7 @@ static int reshape_prepare(const cvm_reshape_args *args, reshape_plan *plan,
     /* reshape line 4 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* reshape line 5 */
     cvmgen_list target_shape = args->target_shape;

@@ -34,7 +34,7 @@ static int tile_prepare(const cvm_tile_args *args, tile_plan *plan, cvmgen_error
     /* tile line 4 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* tile line 5 */
     cvmgen_list reps = args->reps;

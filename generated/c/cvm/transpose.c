@@ -34,7 +34,7 @@ static int transpose_prepare(const cvm_transpose_args *args, transpose_plan *pla
     /* transpose line 3 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* transpose line 4 */
     const int64_t N = n.length;

@@ -32,7 +32,7 @@ static int upsampling_prepare(const cvm_upsampling_args *args, upsampling_plan *
     const int64_t C = args->X->extents[1];
     const int64_t H = args->X->extents[2];
     const int64_t W = args->X->extents[3];
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* upsampling line 4 */
     const int64_t scale = args->scale;

@@ -38,31 +38,18 @@ typedef struct where_plan {
 CVMGEN_SELDOM
 static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.where");
-    int64_t which_case = 0;
-    int64_t Cond_step = 0;
-    cvmgen_list Cond_steps = {0};
-    cvmgen_list Cond_strides = {0};
-    int64_t Cond_strides_0 = 0;
-    cvmgen_list d_box = {0};
-    cvmgen_list d_rest_extents = {0};
-    int64_t d_rest_extents_size = 0;
-    int64_t d_rows = 0;
-    int64_t d_run = 0;
-    int64_t n_0 = 0;
     /* where line 4 */
     if (cvmgen_check_input(error, "Cond", args->Cond)) return CVMGEN_REFUSED;
     const cvmgen_list c = cvmgen_extents(args->Cond);
     /* where line 5 */
     if (cvmgen_check_input(error, "A", args->A)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->A);
-    int64_t A_precision;
+    int64_t A_precision = 0;
     if (cvmgen_precision(error, "A", args->A, &A_precision)) return CVMGEN_REFUSED;
     /* where line 6 */
     if (cvmgen_check_input(error, "B", args->B)) return CVMGEN_REFUSED;
-    const cvmgen_list B_extents = cvmgen_extents(args->B);
-    if (!cvmgen_same(&B_extents, &n))
-        return cvmgen_refuse_shape(error, "B", args->B, &n);
-    int64_t B_precision;
+    if (cvmgen_check_same_shape(error, "B", args->B, &n)) return CVMGEN_REFUSED;
+    int64_t B_precision = 0;
     if (cvmgen_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
     /* where line 7 */
     const int64_t M = c.length;
@@ -92,9 +79,18 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
             cvmgen_precision_text(Y_precision).text, A_precision, B_precision).text,
             "its precision max(p(A), p(B)) must be in [1, 32]");
     /* where line 15 */
+    int64_t which_case = 0;
+    cvmgen_list d_box = {0};
+    cvmgen_list Cond_steps = {0};
+    int64_t d_rows = 0;
+    int64_t d_run = 0;
+    int64_t Cond_step = 0;
+    int64_t n_0 = 0;
+    int64_t d_rest_extents_size = 0;
+    int64_t Cond_strides_0 = 0;
     if (M == N) {
         /* where line 13 */
-        Cond_strides = cvmgen_strides(&c);
+        cvmgen_list Cond_strides = cvmgen_strides(&c);
         d_box = n;
         Cond_steps = Cond_strides;
         cvmgen_list *const d_box_walks[] = {&Cond_steps};
@@ -103,13 +99,13 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
         d_run = cvmgen_last(&d_box);
         Cond_step = cvmgen_last(&Cond_steps);
     } else if (M != N) {
-        which_case = 1;
         /* where line 16 */
-        d_rest_extents = cvmgen_part(n, 1, n.length);
-        Cond_strides = cvmgen_strides(&c);
+        cvmgen_list d_rest_extents = cvmgen_part(n, 1, n.length);
+        cvmgen_list Cond_strides = cvmgen_strides(&c);
         n_0 = n.at[0];
         d_rest_extents_size = cvmgen_size(&d_rest_extents);
         Cond_strides_0 = Cond_strides.at[0];
+        which_case = 1;
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }

@@ -47,8 +47,7 @@ static int bias_multiply_prepare(const systemml_bias_multiply_args *args,
     if (cvmgen_check_typed_input(error, "bias", args->bias)) return CVMGEN_REFUSED;
     if (cvmgen_check_rank(error, "bias", args->bias, 2, false)) return CVMGEN_REFUSED;
     const int64_t C = args->bias->extents[0];
-    if (args->bias->extents[1] != 1)
-        return cvmgen_refuse_extent(error, "bias", args->bias, 1, "1", 1);
+    if (cvmgen_check_extent(error, "bias", args->bias, 1, "1", 1)) return CVMGEN_REFUSED;
     /* bias_multiply line 5 */
     if (K % C != 0)
         return cvmgen_refuse(error, "", cvmgen_format("K = %" PRId64 ", C = %" PRId64, K, C).text,

@@ -112,7 +112,7 @@ static int abs_prepare(const cvm_abs_args *args, abs_plan *plan, cvmgen_error *e
     /* abs line 3 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* abs line 4 */
     cvmgen_list Y_shape = n;

@@ -105,7 +105,7 @@ static int batch_flatten_prepare(const cvm_batch_flatten_args *args, batch_flatt
     /* batch_flatten line 3 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* batch_flatten line 4 */
     cvmgen_list Y_shape = {0};

@@ -148,16 +148,8 @@ static int concatenate_prepare(const cvm_concatenate_args *args, concatenate_pla
                                cvmgen_error *error) {
     cvmgen_begin(error, "cvm.concatenate");
     /* concatenate line 3 */
-    if (args->I == NULL)
-        return cvmgen_refuse(error, "I", "", "this input is missing");
-    if (args->I_count < 1)
-        return cvmgen_refuse(error, "I", "", "at least one input is needed");
-    if (args->I_count > 64)
-        return cvmgen_refuse(error, "I", cvmgen_number(args->I_count).text, "at most 64 inputs");
-    for (int64_t at = 0; at < args->I_count; ++at) {
-        const cvmgen_text text = cvmgen_format("I[%" PRId64 "]", at);
-        if (cvmgen_check_input(error, text.text, args->I[at])) return CVMGEN_REFUSED;
-    }
+    if (cvmgen_check_inputs(error, "I", args->I, args->I_count, cvmgen_check_input))
+        return CVMGEN_REFUSED;
     const int64_t M = args->I_count;
     int64_t I_precision[64];
     for (int64_t at = 0; at < args->I_count; ++at)
@@ -258,7 +250,7 @@ int cvm_concatenate_cuda(const cvm_concatenate_args *args, cvmgen_stream stream,
         int64_t total = 0;
         for (int64_t j_2 = 0; j_2 < i; ++j_2)
             total = cvmgen_saturating_add(total, args->I[j_2]->extents[a]);
-        cvmgen_list d_extents = cvmgen_extents(args->I[i]);
+        const cvmgen_list d_extents = cvmgen_extents(args->I[i]);
         cvmgen_list Y_strides = cvmgen_strides(&Y_shape);
         int64_t Y_base = 0;
         cvmgen_list Y_steps = cvmgen_zeros(d_extents.length);

@@ -305,7 +305,7 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
     const int64_t C = args->X->extents[1];
     const int64_t XH = args->X->extents[2];
     const int64_t XW = args->X->extents[3];
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* conv2d line 5 */
     if (cvmgen_check_input(error, "W", args->W)) return CVMGEN_REFUSED;
@@ -314,37 +314,33 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
     const int64_t IC = args->W->extents[1];
     const int64_t KH = args->W->extents[2];
     const int64_t KW = args->W->extents[3];
-    int64_t W_precision;
+    int64_t W_precision = 0;
     if (cvmgen_declared_precision(error, "W", args->W, &W_precision)) return CVMGEN_REFUSED;
     /* conv2d line 6 */
     const bool has_B = args->B != NULL;
     if (args->B != NULL) {
         if (cvmgen_check_input(error, "B", args->B)) return CVMGEN_REFUSED;
         if (cvmgen_check_rank(error, "B", args->B, 1, false)) return CVMGEN_REFUSED;
-        if (args->B->extents[0] != OC)
-            return cvmgen_refuse_extent(error, "B", args->B, 0, "OC", OC);
+        if (cvmgen_check_extent(error, "B", args->B, 0, "OC", OC)) return CVMGEN_REFUSED;
     }
-    int64_t B_precision;
+    int64_t B_precision = 0;
     if (cvmgen_declared_precision(error, "B", args->B, &B_precision)) return CVMGEN_REFUSED;
     /* conv2d line 7 */
     const int64_t PH = args->padding[0];
     const int64_t PW = args->padding[1];
-    if (PH < 0 || PH >= 4096 ||
-        PW < 0 || PW >= 4096)
+    if (PH < 0 || PH >= 4096 || PW < 0 || PW >= 4096)
         return cvmgen_refuse(error, "padding",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", PH, PW).text, "must be in [0, 4096)");
     /* conv2d line 8 */
     const int64_t SH = args->stride[0];
     const int64_t SW = args->stride[1];
-    if (SH < 1 || SH >= 4096 ||
-        SW < 1 || SW >= 4096)
+    if (SH < 1 || SH >= 4096 || SW < 1 || SW >= 4096)
         return cvmgen_refuse(error, "stride",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text, "must be in [1, 4096)");
     /* conv2d line 9 */
     const int64_t DH = args->dilation[0];
     const int64_t DW = args->dilation[1];
-    if (DH < 1 || DH >= 4096 ||
-        DW < 1 || DW >= 4096)
+    if (DH < 1 || DH >= 4096 || DW < 1 || DW >= 4096)
         return cvmgen_refuse(error, "dilation",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", DH, DW).text, "must be in [1, 4096)");
     /* conv2d line 10 */

@@ -131,7 +131,7 @@ static int repeat_prepare(const cvm_repeat_args *args, repeat_plan *plan, cvmgen
     /* repeat line 4 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* repeat line 5 */
     const int64_t N = n.length;

@@ -151,7 +151,7 @@ static int slice_prepare(const cvm_slice_args *args, slice_plan *plan, cvmgen_er
     /* slice line 6 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* slice line 7 */
     cvmgen_list begin = args->begin;
@@ -159,7 +159,7 @@ static int slice_prepare(const cvm_slice_args *args, slice_plan *plan, cvmgen_er
         return cvmgen_refuse(error, "begin",
             cvmgen_format("%" PRId64 " entries", begin.length).text, "at most 16 entries");
     for (int64_t at = 0; at < begin.length; ++at)
-        if (begin.at[at] < -2147483648 || begin.at[at] >= INT64_C(2147483648))
+        if (begin.at[at] < INT32_MIN || begin.at[at] >= INT64_C(2147483648))
             return cvmgen_refuse(error, "begin", cvmgen_list_text(&begin).text,
                 "must be in [-2147483648, 2147483648)");
     /* slice line 8 */
@@ -168,7 +168,7 @@ static int slice_prepare(const cvm_slice_args *args, slice_plan *plan, cvmgen_er
         return cvmgen_refuse(error, "end", cvmgen_format("%" PRId64 " entries", end.length).text,
             "at most 16 entries");
     for (int64_t at = 0; at < end.length; ++at)
-        if (end.at[at] < -2147483648 || end.at[at] >= INT64_C(2147483648))
+        if (end.at[at] < INT32_MIN || end.at[at] >= INT64_C(2147483648))
             return cvmgen_refuse(error, "end", cvmgen_list_text(&end).text,
                 "must be in [-2147483648, 2147483648)");
     /* slice line 9 */
@@ -177,7 +177,7 @@ static int slice_prepare(const cvm_slice_args *args, slice_plan *plan, cvmgen_er
         return cvmgen_refuse(error, "strides",
             cvmgen_format("%" PRId64 " entries", strides.length).text, "at most 16 entries");
     for (int64_t at = 0; at < strides.length; ++at)
-        if (strides.at[at] < -2147483648 || strides.at[at] >= INT64_C(2147483648))
+        if (strides.at[at] < INT32_MIN || strides.at[at] >= INT64_C(2147483648))
             return cvmgen_refuse(error, "strides", cvmgen_list_text(&strides).text,
                 "must be in [-2147483648, 2147483648)");
     /* slice line 10 */

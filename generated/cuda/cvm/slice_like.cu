@@ -146,7 +146,7 @@ static int slice_like_prepare(const cvm_slice_like_args *args, slice_like_plan *
     /* slice_like line 4 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* slice_like line 5 */
     if (cvmgen_check_input(error, "shape_like", args->shape_like)) return CVMGEN_REFUSED;

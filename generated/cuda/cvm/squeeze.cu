@@ -181,22 +181,10 @@ CVMGEN_SELDOM
 static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
                            cvmgen_error *error) {
     cvmgen_begin(error, "cvm.squeeze");
-    int64_t which_case = 0;
-    int64_t Y_precision = 0;
-    cvmgen_list Y_shape = {0};
-    int64_t Y_step = 0;
-    cvmgen_list Y_steps = {0};
-    cvmgen_list Y_strides = {0};
-    cvmgen_list d_box = {0};
-    int64_t d_rows = 0;
-    int64_t d_run = 0;
-    int64_t d_step = 0;
-    cvmgen_list d_strides = {0};
-    cvmgen_list entries_2 = {0};
     /* squeeze line 4 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* squeeze line 5 */
     const int64_t N = n.length;
@@ -249,9 +237,19 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
     /* squeeze line 12 */
     cvmgen_list K = cvmgen_difference(U, R);
     /* squeeze line 18 */
+    int64_t which_case = 0;
+    cvmgen_list Y_shape = {0};
+    int64_t Y_precision = 0;
+    cvmgen_list Y_steps = {0};
+    cvmgen_list d_box = {0};
+    cvmgen_list d_strides = {0};
+    int64_t d_step = 0;
+    int64_t d_rows = 0;
+    int64_t d_run = 0;
+    int64_t Y_step = 0;
     if (K.length > 0) {
         /* squeeze line 15 */
-        entries_2.length = 0;
+        cvmgen_list entries_2 = {0};
         for (int64_t i_at = 0; i_at < K.length; ++i_at) {
             const int64_t i = K.at[i_at];
             cvmgen_append(&entries_2, n.at[i]);
@@ -266,7 +264,7 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
                 cvmgen_precision_text(Y_precision).text, X_precision).text,
                 "its precision p(X) must be in [1, 32]");
         /* squeeze line 16 */
-        Y_strides = cvmgen_strides(&Y_shape);
+        cvmgen_list Y_strides = cvmgen_strides(&Y_shape);
         Y_steps = cvmgen_zeros(n.length);
         for (int64_t slot = 0; slot < K.length; ++slot)
             Y_steps.at[K.at[slot]] += Y_strides.at[slot];
@@ -280,7 +278,6 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
         d_run = cvmgen_last(&d_box);
         Y_step = cvmgen_last(&Y_steps);
     } else if (K.length == 0) {
-        which_case = 1;
         /* squeeze line 19 */
         Y_shape.length = 0;
         cvmgen_append(&Y_shape, 1);
@@ -292,6 +289,7 @@ static int squeeze_prepare(const cvm_squeeze_args *args, squeeze_plan *plan,
                 cvmgen_format("precision %s (p(X) = %" PRId64 ")",
                 cvmgen_precision_text(Y_precision).text, X_precision).text,
                 "its precision p(X) must be in [1, 32]");
+        which_case = 1;
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }

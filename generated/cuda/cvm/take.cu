@@ -241,21 +241,10 @@ struct take_plan {
 CVMGEN_SELDOM
 static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error *error) {
     cvmgen_begin(error, "cvm.take");
-    int64_t which_case = 0;
-    int64_t Y_precision = 0;
-    cvmgen_list Y_shape = {0};
-    int64_t a = 0;
-    cvmgen_list i_extents = {0};
-    int64_t i_extents_size = 0;
-    cvmgen_list k_extents = {0};
-    int64_t k_extents_size = 0;
-    int64_t m_size = 0;
-    int64_t n_a = 0;
-    int64_t n_size = 0;
     /* take line 4 */
     if (cvmgen_check_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
-    int64_t X_precision;
+    int64_t X_precision = 0;
     if (cvmgen_declared_precision(error, "X", args->X, &X_precision)) return CVMGEN_REFUSED;
     /* take line 5 */
     if (cvmgen_check_input(error, "indices", args->indices)) return CVMGEN_REFUSED;
@@ -269,6 +258,14 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
         return cvmgen_refuse(error, "axis", cvmgen_number(axis).text,
             cvmgen_format("must be in [-N, N) (N = %" PRId64 ")", N).text);
     /* take line 14 */
+    int64_t which_case = 0;
+    cvmgen_list Y_shape = {0};
+    int64_t Y_precision = 0;
+    int64_t m_size = 0;
+    int64_t n_size = 0;
+    int64_t i_extents_size = 0;
+    int64_t k_extents_size = 0;
+    int64_t n_a = 0;
     if (!has_axis) {
         /* take line 11 */
         Y_shape = m;
@@ -284,9 +281,8 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
         m_size = cvmgen_size(&m);
         n_size = cvmgen_size(&n);
     } else if (has_axis) {
-        which_case = 1;
         /* take line 15 */
-        a = axis >= 0 ? axis : axis + N;
+        const int64_t a = axis >= 0 ? axis : axis + N;
         /* take line 16 */
         Y_shape.length = 0;
         cvmgen_extend(&Y_shape, cvmgen_part(n, 0, a));
@@ -301,12 +297,13 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
                 cvmgen_precision_text(Y_precision).text, X_precision).text,
                 "its precision p(X) must be in [1, 32]");
         /* take line 17 */
-        i_extents = cvmgen_part(n, 0, a);
-        k_extents = cvmgen_part(n, a + 1, n.length);
+        cvmgen_list i_extents = cvmgen_part(n, 0, a);
+        cvmgen_list k_extents = cvmgen_part(n, a + 1, n.length);
         i_extents_size = cvmgen_size(&i_extents);
         m_size = cvmgen_size(&m);
         k_extents_size = cvmgen_size(&k_extents);
         n_a = n.at[a];
+        which_case = 1;
     } else {
         return cvmgen_refuse(error, "", "", "no case of the operator applies");
     }

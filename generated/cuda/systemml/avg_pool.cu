@@ -167,25 +167,21 @@ static int avg_pool_prepare(const systemml_avg_pool_args *args, avg_pool_plan *p
     const int64_t C = args->input_shape[1];
     const int64_t H = args->input_shape[2];
     const int64_t W = args->input_shape[3];
-    if (N < 1 || N >= INT64_C(2147483648) ||
-        C < 1 || C >= INT64_C(2147483648) ||
-        H < 1 || H >= INT64_C(2147483648) ||
-        W < 1 || W >= INT64_C(2147483648))
+    if (N < 1 || N >= INT64_C(2147483648) || C < 1 || C >= INT64_C(2147483648) || H < 1
+        || H >= INT64_C(2147483648) || W < 1 || W >= INT64_C(2147483648))
         return cvmgen_refuse(error, "input_shape",
             cvmgen_format("(%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")", N, C, H, W).text,
             "must be in [1, 2147483648)");
     /* family pooling line 3 */
     const int64_t R = args->pool_size[0];
     const int64_t S = args->pool_size[1];
-    if (R < 1 || R >= INT64_C(2147483648) ||
-        S < 1 || S >= INT64_C(2147483648))
+    if (R < 1 || R >= INT64_C(2147483648) || S < 1 || S >= INT64_C(2147483648))
         return cvmgen_refuse(error, "pool_size",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", R, S).text, "must be in [1, 2147483648)");
     /* family pooling line 4 */
     const int64_t SH = args->stride[0];
     const int64_t SW = args->stride[1];
-    if (SH < 1 || SH >= 4096 ||
-        SW < 1 || SW >= 4096)
+    if (SH < 1 || SH >= 4096 || SW < 1 || SW >= 4096)
         return cvmgen_refuse(error, "stride",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text, "must be in [1, 4096)");
     /* family pooling line 5 */
@@ -195,8 +191,7 @@ static int avg_pool_prepare(const systemml_avg_pool_args *args, avg_pool_plan *p
             "a tuple of integers, \"valid\", \"same\" or \"full\" is needed");
     const int64_t GH = padding_word == 0 ? args->padding[0] : 0;
     const int64_t GW = padding_word == 0 ? args->padding[1] : 0;
-    if (padding_word == 0 && (GH < 0 || GH >= 4096 ||
-        GW < 0 || GW >= 4096))
+    if (padding_word == 0 && (GH < 0 || GH >= 4096 || GW < 0 || GW >= 4096))
         return cvmgen_refuse(error, "padding",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", GH, GW).text, "must be in [0, 4096)");
     /* family pooling line 6 */
@@ -231,10 +226,9 @@ static int avg_pool_prepare(const systemml_avg_pool_args *args, avg_pool_plan *p
     /* avg_pool line 3 */
     if (cvmgen_check_typed_input(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_rank(error, "x", args->x, 2, false)) return CVMGEN_REFUSED;
-    if (args->x->extents[0] != N)
-        return cvmgen_refuse_extent(error, "x", args->x, 0, "N", N);
-    if (args->x->extents[1] != (__int128)(C * H) * W)
-        return cvmgen_refuse_extent(error, "x", args->x, 1, "C*H*W", (__int128)(C * H) * W);
+    if (cvmgen_check_extent(error, "x", args->x, 0, "N", N)) return CVMGEN_REFUSED;
+    if (cvmgen_check_extent(error, "x", args->x, 1, "C*H*W", (__int128)(C * H) * W))
+        return CVMGEN_REFUSED;
     /* avg_pool line 4 */
     cvmgen_list y_shape = {0};
     cvmgen_append(&y_shape, N);

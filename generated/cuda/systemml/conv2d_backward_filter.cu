@@ -116,10 +116,8 @@ static int conv2d_backward_filter_prepare(const systemml_conv2d_backward_filter_
     const int64_t C = args->input_shape[1];
     const int64_t H = args->input_shape[2];
     const int64_t W = args->input_shape[3];
-    if (N < 1 || N >= INT64_C(2147483648) ||
-        C < 1 || C >= INT64_C(2147483648) ||
-        H < 1 || H >= INT64_C(2147483648) ||
-        W < 1 || W >= INT64_C(2147483648))
+    if (N < 1 || N >= INT64_C(2147483648) || C < 1 || C >= INT64_C(2147483648) || H < 1
+        || H >= INT64_C(2147483648) || W < 1 || W >= INT64_C(2147483648))
         return cvmgen_refuse(error, "input_shape",
             cvmgen_format("(%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")", N, C, H, W).text,
             "must be in [1, 2147483648)");
@@ -128,18 +126,15 @@ static int conv2d_backward_filter_prepare(const systemml_conv2d_backward_filter_
     const int64_t D = args->filter_shape[1];
     const int64_t R = args->filter_shape[2];
     const int64_t S = args->filter_shape[3];
-    if (F < 1 || F >= INT64_C(2147483648) ||
-        D < 1 || D >= INT64_C(2147483648) ||
-        R < 1 || R >= INT64_C(2147483648) ||
-        S < 1 || S >= INT64_C(2147483648))
+    if (F < 1 || F >= INT64_C(2147483648) || D < 1 || D >= INT64_C(2147483648) || R < 1
+        || R >= INT64_C(2147483648) || S < 1 || S >= INT64_C(2147483648))
         return cvmgen_refuse(error, "filter_shape",
             cvmgen_format("(%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")", F, D, R, S).text,
             "must be in [1, 2147483648)");
     /* family convolution line 4 */
     const int64_t SH = args->stride[0];
     const int64_t SW = args->stride[1];
-    if (SH < 1 || SH >= 4096 ||
-        SW < 1 || SW >= 4096)
+    if (SH < 1 || SH >= 4096 || SW < 1 || SW >= 4096)
         return cvmgen_refuse(error, "stride",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", SH, SW).text, "must be in [1, 4096)");
     /* family convolution line 5 */
@@ -149,8 +144,7 @@ static int conv2d_backward_filter_prepare(const systemml_conv2d_backward_filter_
             "a tuple of integers, \"valid\", \"same\" or \"full\" is needed");
     const int64_t GH = padding_word == 0 ? args->padding[0] : 0;
     const int64_t GW = padding_word == 0 ? args->padding[1] : 0;
-    if (padding_word == 0 && (GH < 0 || GH >= 4096 ||
-        GW < 0 || GW >= 4096))
+    if (padding_word == 0 && (GH < 0 || GH >= 4096 || GW < 0 || GW >= 4096))
         return cvmgen_refuse(error, "padding",
             cvmgen_format("(%" PRId64 ", %" PRId64 ")", GH, GW).text, "must be in [0, 4096)");
     /* family convolution line 6 */
@@ -191,17 +185,15 @@ static int conv2d_backward_filter_prepare(const systemml_conv2d_backward_filter_
     /* conv2d_backward_filter line 3 */
     if (cvmgen_check_typed_input(error, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_rank(error, "x", args->x, 2, false)) return CVMGEN_REFUSED;
-    if (args->x->extents[0] != N)
-        return cvmgen_refuse_extent(error, "x", args->x, 0, "N", N);
-    if (args->x->extents[1] != (__int128)(C * H) * W)
-        return cvmgen_refuse_extent(error, "x", args->x, 1, "C*H*W", (__int128)(C * H) * W);
+    if (cvmgen_check_extent(error, "x", args->x, 0, "N", N)) return CVMGEN_REFUSED;
+    if (cvmgen_check_extent(error, "x", args->x, 1, "C*H*W", (__int128)(C * H) * W))
+        return CVMGEN_REFUSED;
     /* conv2d_backward_filter line 4 */
     if (cvmgen_check_typed_input(error, "dout", args->dout)) return CVMGEN_REFUSED;
     if (cvmgen_check_rank(error, "dout", args->dout, 2, false)) return CVMGEN_REFUSED;
-    if (args->dout->extents[0] != N)
-        return cvmgen_refuse_extent(error, "dout", args->dout, 0, "N", N);
-    if (args->dout->extents[1] != (__int128)F * YH * YW)
-        return cvmgen_refuse_extent(error, "dout", args->dout, 1, "F*YH*YW", (__int128)F * YH * YW);
+    if (cvmgen_check_extent(error, "dout", args->dout, 0, "N", N)) return CVMGEN_REFUSED;
+    if (cvmgen_check_extent(error, "dout", args->dout, 1, "F*YH*YW", (__int128)F * YH * YW))
+        return CVMGEN_REFUSED;
     /* conv2d_backward_filter line 5 */
     cvmgen_list dw_shape = {0};
     cvmgen_append(&dw_shape, F);

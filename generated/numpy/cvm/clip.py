@@ -42,17 +42,15 @@ def _prepare(X, a_min, a_max):
     support.check_range(OPERATOR, "a_max", a_max, -2147483648 + 1, 2147483648,
         "(-2147483648, 2147483648)")
     # clip line 6
-    if not (a_min < a_max):
+    if a_min >= a_max:
         support.refuse(OPERATOR, "", support.terms([("a_min", a_min), ("a_max", a_max)]),
             "a_min must be below a_max")
     # clip line 7
     Y_shape = n
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = support.floor_log2(max(abs(a_min), abs(a_max)) + 1) + 1 + 1
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "bits(max(abs(a_min), abs(a_max)) + 1) + 1",
-        support.terms([("a_min", a_min), ("a_max", a_max)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "bits(max(abs(a_min), abs(a_max)) + 1) + 1",
+        support.terms([("a_min", a_min), ("a_max", a_max)]))
     return SimpleNamespace(
         a_min=a_min,
         a_max=a_max,

@@ -37,12 +37,10 @@ def _prepare(X, precision):
     alpha = (1 << precision - 1) - 1
     # cvm_clip line 6
     Y_shape = n
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "precision",
-        support.terms([("precision", precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "precision",
+        support.terms([("precision", precision)]))
     return SimpleNamespace(
         alpha=alpha,
         Y_shape=Y_shape,

@@ -41,7 +41,7 @@ def _prepare(X, precision, shift_bit):
     shift_bit = support.integer(OPERATOR, "shift_bit", shift_bit)
     support.check_range(OPERATOR, "shift_bit", shift_bit, 1, 33, "[1, 33)")
     # cvm_left_shift line 6
-    if not (X.precision + shift_bit <= 32):
+    if X.precision + shift_bit > 32:
         support.refuse(OPERATOR, "",
             support.terms([("p(X)", X.precision), ("shift_bit", shift_bit)]),
             "the shifted value must fit 32 bits")
@@ -49,12 +49,10 @@ def _prepare(X, precision, shift_bit):
     alpha = (1 << precision - 1) - 1
     # cvm_left_shift line 8
     Y_shape = n
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "precision",
-        support.terms([("precision", precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "precision",
+        support.terms([("precision", precision)]))
     return SimpleNamespace(
         shift_bit=shift_bit,
         alpha=alpha,

@@ -48,12 +48,10 @@ def _prepare(X, axis, num_newaxis):
     a = axis if axis >= 0 else axis + N + 1
     # expand_dims line 9
     Y_shape = (*n[:a], *tuple(1 for i in range(num_newaxis)), *n[a:])
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     return SimpleNamespace(
         n=n,
         N=N,

@@ -37,28 +37,24 @@ def _prepare(X, score_threshold):
     B, N, K = X.shape
     # get_valid_count line 5
     score_threshold = support.integer(OPERATOR, "score_threshold", score_threshold)
-    support.check_range(OPERATOR, "score_threshold", score_threshold, -(1 << 31), 1 << 31,
+    support.check_range(OPERATOR, "score_threshold", score_threshold, -2147483648, 2147483648,
         "[-2147483648, 2147483648)")
     # get_valid_count line 6
-    if not (2 <= K <= 32):
+    if not 2 <= K <= 32:
         support.refuse(OPERATOR, "", support.terms([("K", K)]),
             "a row has 2 to 32 entries: an id, a score, and more")
     # get_valid_count line 8
     valid_count_shape = (B,)
+    support.check_output_shape(OPERATOR, "valid_count", valid_count_shape)
     valid_count_precision = support.floor_log2(N * K + 1) + 1 + 1
-    support.check_output(
-        OPERATOR, "valid_count", valid_count_shape, valid_count_precision,
-        "bits(N*K + 1) + 1",
-        support.terms([("N", N), ("K", K)]),
-    )
+    support.check_precision(OPERATOR, "valid_count", valid_count_precision, "bits(N*K + 1) + 1",
+        support.terms([("N", N), ("K", K)]))
     # get_valid_count line 9
     Y_shape = (B, N, K)
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     # get_valid_count line 10
     V_size = B * N
     V_length_size = B

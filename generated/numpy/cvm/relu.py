@@ -28,12 +28,10 @@ def _prepare(X):
     n = X.shape
     # relu line 4
     Y_shape = n
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     return SimpleNamespace(
         Y_shape=Y_shape,
         Y_precision=Y_precision,

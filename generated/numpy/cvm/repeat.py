@@ -48,12 +48,10 @@ def _prepare(X, axis, repeats):
     a = axis if axis >= 0 else axis + N
     # repeat line 9
     Y_shape = tuple(n[i] * repeats if i == a else n[i] for i in range(N))
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     return SimpleNamespace(
         n=n,
         N=N,

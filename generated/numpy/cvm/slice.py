@@ -50,13 +50,14 @@ def _prepare(X, begin, end, strides):
     n = X.shape
     # slice line 7
     begin = support.integers(OPERATOR, "begin", begin, None)
-    support.check_range(OPERATOR, "begin", begin, -(1 << 31), 1 << 31, "[-2147483648, 2147483648)")
+    support.check_range(OPERATOR, "begin", begin, -2147483648, 2147483648,
+        "[-2147483648, 2147483648)")
     # slice line 8
     end = support.integers(OPERATOR, "end", end, None)
-    support.check_range(OPERATOR, "end", end, -(1 << 31), 1 << 31, "[-2147483648, 2147483648)")
+    support.check_range(OPERATOR, "end", end, -2147483648, 2147483648, "[-2147483648, 2147483648)")
     # slice line 9
     strides = support.integers(OPERATOR, "strides", strides, None)
-    support.check_range(OPERATOR, "strides", strides, -(1 << 31), 1 << 31,
+    support.check_range(OPERATOR, "strides", strides, -2147483648, 2147483648,
         "[-2147483648, 2147483648)")
     # slice line 10
     N = len(n)
@@ -68,7 +69,7 @@ def _prepare(X, begin, end, strides):
     # slice line 13
     s = tuple(strides[i] if i < len(strides) else 1 for i in range(N))
     # slice line 14
-    if not (all(s[i] != 0 for i in range(N))):
+    if not all(s[i] != 0 for i in range(N)):
         support.refuse(OPERATOR, "", support.terms([("N", N), ("s", s)]), "strides must not be 0")
     # slice line 15
     b_arr = tuple((begin[i] + n[i] if begin[i] < 0 else begin[i]) if i < len(begin) else n[i] - 1
@@ -85,17 +86,15 @@ def _prepare(X, begin, end, strides):
     # slice line 22
     e = tuple(max(low[i], min(e_arr[i], high[i])) for i in range(N))
     # slice line 23
-    if not (all(b[i] < e[i] if s[i] > 0 else e[i] < b[i] for i in range(N))):
+    if not all(b[i] < e[i] if s[i] > 0 else e[i] < b[i] for i in range(N)):
         support.refuse(OPERATOR, "", support.terms([("N", N), ("b", b), ("e", e), ("s", s)]),
             "the slice is empty")
     # slice line 24
     Y_shape = tuple(support.ceildiv(e[i] - b[i], s[i]) for i in range(N))
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     return SimpleNamespace(
         N=N,
         s=s,

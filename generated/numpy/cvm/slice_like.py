@@ -51,30 +51,28 @@ def _prepare(X, shape_like, axes):
     # slice_like line 9
     T = support.ascending(a if a >= 0 else a + N for a in axes)
     # slice_like line 10
-    if not (len(T) == len(axes)):
+    if len(T) != len(axes):
         support.refuse(OPERATOR, "", support.terms([("axes", axes)]), "axes must be different")
     # slice_like line 11
     if not (len(axes) > 0 or M == N):
         support.refuse(OPERATOR, "", support.terms([("axes", axes), ("M", M), ("N", N)]),
             "without axes, the ranks must be the same")
     # slice_like line 12
-    if not (all(j < M for j in T)):
+    if not all(j < M for j in T):
         support.refuse(OPERATOR, "", support.terms([("axes", axes), ("M", M)]),
             "shape_like has no such axis")
     # slice_like line 13
     A = T if len(axes) > 0 else support.ascending(j for j in range(N))
     # slice_like line 14
-    if not (all(m[j] <= n[j] for j in A)):
+    if not all(m[j] <= n[j] for j in A):
         support.refuse(OPERATOR, "", support.terms([("axes", axes), ("m", m), ("n", n)]),
             "shape_like is larger than X along a sliced axis")
     # slice_like line 15
     Y_shape = tuple(m[j] if j in A else n[j] for j in range(N))
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     return SimpleNamespace(
         n=n,
         m=m,

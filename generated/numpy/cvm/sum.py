@@ -67,7 +67,7 @@ def _prepare(X, axes, keepdims, exclude):
     # family reduce line 7
     T = support.ascending(a if a >= 0 else a + N for a in axes)
     # family reduce line 8
-    if not (len(T) == len(axes)):
+    if len(T) != len(axes):
         support.refuse(OPERATOR, "", support.terms([("axes", axes)]), "axes must be different")
     # family reduce line 9
     U = support.ascending(i for i in range(N))
@@ -78,36 +78,32 @@ def _prepare(X, axes, keepdims, exclude):
     # family reduce line 12
     Z = support.size([n[j] for j in R])
     # family reduce line 23
+    which_case = 0
+    Y_shape = ()
+    Y_precision = 0
     if keepdims:
-        which_case = 0
         # family reduce line 15
         Y_shape = tuple(1 if i in R else n[i] for i in range(N))
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision + (support.floor_log2(Z) + 1)
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "sum_precision(p(X), Z)",
-            support.terms([("p(X)", X.precision), ("Z", Z)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "sum_precision(p(X), Z)",
+            support.terms([("p(X)", X.precision), ("Z", Z)]))
     elif not keepdims and len(K) > 0:
-        which_case = 1
         # family reduce line 20
         Y_shape = tuple(n[i] for i in K)
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision + (support.floor_log2(Z) + 1)
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "sum_precision(p(X), Z)",
-            support.terms([("p(X)", X.precision), ("Z", Z)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "sum_precision(p(X), Z)",
+            support.terms([("p(X)", X.precision), ("Z", Z)]))
+        which_case = 1
     elif not keepdims and len(K) == 0:
-        which_case = 2
         # family reduce line 24
         Y_shape = (1,)
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision + (support.floor_log2(Z) + 1)
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "sum_precision(p(X), Z)",
-            support.terms([("p(X)", X.precision), ("Z", Z)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "sum_precision(p(X), Z)",
+            support.terms([("p(X)", X.precision), ("Z", Z)]))
+        which_case = 2
     else:
         support.refuse(OPERATOR, "", "", support.NO_CASE)
     return SimpleNamespace(

@@ -46,35 +46,32 @@ def _prepare(X, indices, axis):
     m = indices.shape
     # take line 6
     N = len(n)
-    # take line 7
     # take line 8
     if axis is not None:
         axis = support.integer(OPERATOR, "axis", axis)
         support.check_range(OPERATOR, "axis", axis, -N, N, "[-N, N)", support.terms([("N", N)]))
     # take line 14
-    a = None
+    which_case = 0
+    Y_shape = ()
+    Y_precision = 0
+    a = 0
     if axis is None:
-        which_case = 0
         # take line 11
         Y_shape = m
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "p(X)",
-            support.terms([("p(X)", X.precision)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+            support.terms([("p(X)", X.precision)]))
     elif axis is not None:
-        which_case = 1
         # take line 15
         a = axis if axis >= 0 else axis + N
         # take line 16
         Y_shape = (*n[:a], *m, *n[a + 1:])
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "p(X)",
-            support.terms([("p(X)", X.precision)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+            support.terms([("p(X)", X.precision)]))
+        which_case = 1
     else:
         support.refuse(OPERATOR, "", "", support.NO_CASE)
     return SimpleNamespace(

@@ -35,12 +35,10 @@ def _prepare(X, scale):
     support.check_range(OPERATOR, "scale", scale, 1, 4096, "[1, 4096)")
     # upsampling line 5
     Y_shape = (N, C, H * scale, W * scale)
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     return SimpleNamespace(
         N=N,
         C=C,

@@ -56,13 +56,12 @@ def _prepare(Cond, A, B):
             "Cond must have the shape of A, or one dimension, of A's first extent")
     # where line 11
     Y_shape = n
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = max(A.precision, B.precision)
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "max(p(A), p(B))",
-        support.terms([("p(A)", A.precision), ("p(B)", B.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "max(p(A), p(B))",
+        support.terms([("p(A)", A.precision), ("p(B)", B.precision)]))
     # where line 15
+    which_case = 0
     if M == N:
         which_case = 0
     elif M != N:

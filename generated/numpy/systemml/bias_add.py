@@ -40,7 +40,7 @@ def _prepare(x, bias):
     C = bias.shape[0]
     support.check_extent(OPERATOR, "bias", bias.shape, 1, "1", 1)
     # bias_add line 5
-    if not (K % C == 0):
+    if K % C != 0:
         support.refuse(OPERATOR, "", support.terms([("K", K), ("C", C)]),
             "the columns must split into the channels")
     # bias_add line 6

@@ -52,7 +52,7 @@ def _prepare(input1, axes, axis, keep_dims):
     # family reduction line 3
     N = len(n)
     # family reduction line 4
-    if not (N <= 6):
+    if N > 6:
         support.refuse(OPERATOR, "", support.terms([("N", N)]), "the rank must be at most 6")
     # family reduction line 5
     if axes is not None:
@@ -66,8 +66,8 @@ def _prepare(input1, axes, axis, keep_dims):
     keep_dims = support.integer(OPERATOR, "keep_dims", keep_dims)
     support.check_range(OPERATOR, "keep_dims", keep_dims, 0, 1 + 1, "[0, 1]")
     # family reduction line 8
-    if not ((axes is not None) != (axis is not None)):
-        support.refuse(OPERATOR, "", support.terms([]), "give either axes or axis")
+    if (axes is not None) == (axis is not None):
+        support.refuse(OPERATOR, "", "", "give either axes or axis")
     # family reduction line 9
     if not (axes is None or len(axes) > 0):
         support.refuse(OPERATOR, "", support.terms([("axes", axes)]), "axes must not be empty")

@@ -48,17 +48,15 @@ def _prepare(A, B):
     # family broadcast line 8
     en = tuple(1 if i < Q - N else n[i - (Q - N)] for i in range(Q))
     # family broadcast line 9
-    if not (all(em[i] == en[i] or em[i] == 1 or en[i] == 1 for i in range(Q))):
+    if not all(em[i] == en[i] or em[i] == 1 or en[i] == 1 for i in range(Q)):
         support.refuse(OPERATOR, "", support.terms([("Q", Q), ("em", em), ("en", en)]),
             "the shapes do not broadcast")
     # family broadcast line 10
     Y_shape = tuple(max(em[i], en[i]) for i in range(Q))
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = max(A.precision, B.precision)
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "widest(p(A), p(B))",
-        support.terms([("p(A)", A.precision), ("p(B)", B.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "widest(p(A), p(B))",
+        support.terms([("p(A)", A.precision), ("p(B)", B.precision)]))
     # family broadcast line 11
     A_strides = support.strides(m)
     A_steps = [0] * len(Y_shape)

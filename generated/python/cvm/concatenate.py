@@ -42,21 +42,19 @@ def _prepare(I, axis):
     # concatenate line 6
     a = axis if axis >= 0 else axis + N
     # concatenate line 7
-    if not (all(len(n[i]) == N for i in range(M))):
+    if not all(len(n[i]) == N for i in range(M)):
         support.refuse(OPERATOR, "", support.terms([("M", M), ("n", n), ("N", N)]),
             "all inputs must have the rank of the first")
     # concatenate line 8
-    if not (all(all(n[i][j] == n[0][j] or j == a for j in range(N)) for i in range(M))):
+    if not all(all(n[i][j] == n[0][j] or j == a for j in range(N)) for i in range(M)):
         support.refuse(OPERATOR, "", support.terms([("M", M), ("N", N), ("n", n), ("a", a)]),
             "the shapes may differ along the axis only")
     # concatenate line 11
     Y_shape = tuple(sum(n[j_2][a] for j_2 in range(M)) if j == a else n[0][j] for j in range(N))
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = max(I[i].precision for i in range(M))
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "max[i < M](p(I[i]))",
-        support.terms([("M", M)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "max[i < M](p(I[i]))",
+        support.terms([("M", M)]))
     return SimpleNamespace(
         N=N,
         a=a,

@@ -31,12 +31,10 @@ def _prepare(indices, table):
     n = table.shape
     # cvm_lut line 7
     Y_shape = m
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = table.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(table)",
-        support.terms([("p(table)", table.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(table)",
+        support.terms([("p(table)", table.precision)]))
     # cvm_lut line 8
     m_size = support.size(m)
     n_size = support.size(n)

@@ -40,12 +40,10 @@ def _prepare(X, precision, shift_bit):
     alpha = (1 << precision - 1) - 1
     # cvm_right_shift line 7
     Y_shape = n
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "precision",
-        support.terms([("precision", precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "precision",
+        support.terms([("precision", precision)]))
     # cvm_right_shift line 8
     n_size = support.size(n)
     return SimpleNamespace(

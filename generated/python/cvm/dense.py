@@ -39,16 +39,15 @@ def _prepare(X, W, B):
         support.check_extent(OPERATOR, "B", B.shape, 0, "N", N)
     # dense line 6
     Y_shape = (M, N)
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = (
         max(X.precision + W.precision + (support.floor_log2(K) + 1), B.precision) + 1
         if B is not None else X.precision + W.precision + (support.floor_log2(K) + 1)
     )
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
+    support.check_precision(OPERATOR, "Y", Y_precision,
         "wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + bits(K)",
         support.terms([("p(X)", X.precision), ("p(W)", W.precision), ("K", K),
-            ("p(B)", B and B.precision)]),
-    )
+        ("p(B)", B and B.precision)]))
     return SimpleNamespace(
         M=M,
         K=K,

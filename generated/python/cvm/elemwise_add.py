@@ -29,12 +29,10 @@ def _prepare(A, B):
     support.check_same_shape(OPERATOR, "B", B.shape, n)
     # elemwise_add line 5
     Y_shape = n
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = max(A.precision, B.precision) + 1
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "wider(p(A), p(B))",
-        support.terms([("p(A)", A.precision), ("p(B)", B.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "wider(p(A), p(B))",
+        support.terms([("p(A)", A.precision), ("p(B)", B.precision)]))
     # elemwise_add line 6
     n_size = support.size(n)
     return SimpleNamespace(

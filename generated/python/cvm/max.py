@@ -62,7 +62,7 @@ def _prepare(X, axes, keepdims, exclude):
     # family reduce line 7
     T = support.ascending(a if a >= 0 else a + N for a in axes)
     # family reduce line 8
-    if not (len(T) == len(axes)):
+    if len(T) != len(axes):
         support.refuse(OPERATOR, "", support.terms([("axes", axes)]), "axes must be different")
     # family reduce line 9
     U = support.ascending(i for i in range(N))
@@ -73,22 +73,22 @@ def _prepare(X, axes, keepdims, exclude):
     # family reduce line 12
     Z = support.size([n[j] for j in R])
     # family reduce line 23
-    d_K_extents = None
-    d_R_extents = None
-    X_steps_K = None
-    X_steps_R = None
-    Y_steps_K = None
-    n_size = None
+    which_case = 0
+    Y_shape = ()
+    Y_precision = 0
+    d_K_extents = ()
+    d_R_extents = ()
+    X_steps_K = ()
+    X_steps_R = ()
+    Y_steps_K = ()
+    n_size = 0
     if keepdims:
-        which_case = 0
         # family reduce line 15
         Y_shape = tuple(1 if i in R else n[i] for i in range(N))
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "max_precision(p(X), Z)",
-            support.terms([("p(X)", X.precision), ("Z", Z)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "max_precision(p(X), Z)",
+            support.terms([("p(X)", X.precision), ("Z", Z)]))
         # family reduce line 16
         d_K_extents = tuple(n[i] for i in K)
         d_R_extents = tuple(n[j] for j in R)
@@ -102,32 +102,28 @@ def _prepare(X, axes, keepdims, exclude):
                 Y_steps[i] += Y_strides[i]
         Y_steps_K = tuple(Y_steps[slot] for slot in K)
     elif not keepdims and len(K) > 0:
-        which_case = 1
         # family reduce line 20
         Y_shape = tuple(n[i] for i in K)
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "max_precision(p(X), Z)",
-            support.terms([("p(X)", X.precision), ("Z", Z)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "max_precision(p(X), Z)",
+            support.terms([("p(X)", X.precision), ("Z", Z)]))
         # family reduce line 21
         d_R_extents = tuple(n[j] for j in R)
         X_strides = support.strides(n)
         X_steps_K = tuple(X_strides[slot] for slot in K)
         X_steps_R = tuple(X_strides[slot] for slot in R)
+        which_case = 1
     elif not keepdims and len(K) == 0:
-        which_case = 2
         # family reduce line 24
         Y_shape = (1,)
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "max_precision(p(X), Z)",
-            support.terms([("p(X)", X.precision), ("Z", Z)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "max_precision(p(X), Z)",
+            support.terms([("p(X)", X.precision), ("Z", Z)]))
         # family reduce line 25
         n_size = support.size(n)
+        which_case = 2
     else:
         support.refuse(OPERATOR, "", "", support.NO_CASE)
     return SimpleNamespace(

@@ -66,21 +66,20 @@ def _prepare(X, valid_count, iou_threshold, max_output_size, force_suppress, top
     support.check_range(OPERATOR, "iou_threshold", iou_threshold, 1, 2147483648, "[1, 2147483648)")
     # non_max_suppression line 7
     max_output_size = support.integer(OPERATOR, "max_output_size", max_output_size)
-    support.check_range(OPERATOR, "max_output_size", max_output_size, -(1 << 31), 1 << 31,
+    support.check_range(OPERATOR, "max_output_size", max_output_size, -2147483648, 2147483648,
         "[-2147483648, 2147483648)")
     # non_max_suppression line 8
     force_suppress = support.boolean(OPERATOR, "force_suppress", force_suppress)
     # non_max_suppression line 9
     top_k = support.integer(OPERATOR, "top_k", top_k)
-    support.check_range(OPERATOR, "top_k", top_k, -(1 << 31), 1 << 31, "[-2147483648, 2147483648)")
+    support.check_range(OPERATOR, "top_k", top_k, -2147483648, 2147483648,
+        "[-2147483648, 2147483648)")
     # non_max_suppression line 11
     Y_shape = (B, N, 6)
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     # non_max_suppression line 15
     I_size = B * N
     I_length_size = B

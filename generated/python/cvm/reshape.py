@@ -33,17 +33,15 @@ def _prepare(X, target_shape):
     target_shape = support.integers(OPERATOR, "target_shape", target_shape, None)
     support.check_range(OPERATOR, "target_shape", target_shape, 1, 2147483648, "[1, 2147483648)")
     # reshape line 6
-    if not (support.size(target_shape) == support.size(n)):
+    if support.size(target_shape) != support.size(n):
         support.refuse(OPERATOR, "", support.terms([("target_shape", target_shape), ("n", n)]),
             "the sizes must agree")
     # reshape line 8
     Y_shape = target_shape
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     # reshape line 9
     target_shape_size = support.size(target_shape)
     return SimpleNamespace(

@@ -49,10 +49,10 @@ def _prepare(X, axes):
     # squeeze line 7
     T = support.ascending(a if a >= 0 else a + N for a in axes)
     # squeeze line 8
-    if not (len(T) == len(axes)):
+    if len(T) != len(axes):
         support.refuse(OPERATOR, "", support.terms([("axes", axes)]), "axes must be different")
     # squeeze line 9
-    if not (all(n[j] == 1 for j in T)):
+    if not all(n[j] == 1 for j in T):
         support.refuse(OPERATOR, "", support.terms([("axes", axes), ("n", n)]),
             "only dimensions of extent 1 can be squeezed")
     # squeeze line 10
@@ -62,33 +62,30 @@ def _prepare(X, axes):
     # squeeze line 12
     K = support.difference(U, R)
     # squeeze line 18
-    Y_steps = None
+    which_case = 0
+    Y_shape = ()
+    Y_precision = 0
+    Y_steps = ()
     if len(K) > 0:
-        which_case = 0
         # squeeze line 15
         Y_shape = tuple(n[i] for i in K)
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "p(X)",
-            support.terms([("p(X)", X.precision)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+            support.terms([("p(X)", X.precision)]))
         # squeeze line 16
         Y_strides = support.strides(Y_shape)
         Y_steps = [0] * len(n)
         for slot in range(len(K)):
             Y_steps[K[slot]] += Y_strides[slot]
     elif len(K) == 0:
-        which_case = 1
         # squeeze line 19
         Y_shape = (1,)
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "p(X)",
-            support.terms([("p(X)", X.precision)]),
-        )
-        # squeeze line 20
+        support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+            support.terms([("p(X)", X.precision)]))
+        which_case = 1
     else:
         support.refuse(OPERATOR, "", "", support.NO_CASE)
     return SimpleNamespace(

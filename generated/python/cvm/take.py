@@ -43,42 +43,38 @@ def _prepare(X, indices, axis):
     m = indices.shape
     # take line 6
     N = len(n)
-    # take line 7
     # take line 8
     if axis is not None:
         axis = support.integer(OPERATOR, "axis", axis)
         support.check_range(OPERATOR, "axis", axis, -N, N, "[-N, N)", support.terms([("N", N)]))
     # take line 14
-    m_size = None
-    n_size = None
-    i_extents_size = None
-    k_extents_size = None
-    n_a = None
+    which_case = 0
+    Y_shape = ()
+    Y_precision = 0
+    m_size = 0
+    n_size = 0
+    i_extents_size = 0
+    k_extents_size = 0
+    n_a = 0
     if axis is None:
-        which_case = 0
         # take line 11
         Y_shape = m
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "p(X)",
-            support.terms([("p(X)", X.precision)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+            support.terms([("p(X)", X.precision)]))
         # take line 12
         m_size = support.size(m)
         n_size = support.size(n)
     elif axis is not None:
-        which_case = 1
         # take line 15
         a = axis if axis >= 0 else axis + N
         # take line 16
         Y_shape = (*n[:a], *m, *n[a + 1:])
+        support.check_output_shape(OPERATOR, "Y", Y_shape)
         Y_precision = X.precision
-        support.check_output(
-            OPERATOR, "Y", Y_shape, Y_precision,
-            "p(X)",
-            support.terms([("p(X)", X.precision)]),
-        )
+        support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+            support.terms([("p(X)", X.precision)]))
         # take line 17
         i_extents = n[:a]
         k_extents = n[a + 1:]
@@ -86,6 +82,7 @@ def _prepare(X, indices, axis):
         m_size = support.size(m)
         k_extents_size = support.size(k_extents)
         n_a = n[a]
+        which_case = 1
     else:
         support.refuse(OPERATOR, "", "", support.NO_CASE)
     return SimpleNamespace(

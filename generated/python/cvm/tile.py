@@ -48,13 +48,10 @@ def _prepare(X, reps):
     SR = tuple(reps[i - K + M] if i >= K - M else 1 for i in range(K))
     # tile line 11
     Y_shape = tuple(SX[i] * SR[i] for i in range(K))
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
-    # tile line 12
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     return SimpleNamespace(
         n=n,
         N=N,

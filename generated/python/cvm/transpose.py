@@ -38,7 +38,7 @@ def _prepare(X, axes):
     # transpose line 6
     T = support.ascending(a if a >= 0 else a + N for a in axes)
     # transpose line 7
-    if not (len(T) == len(axes)):
+    if len(T) != len(axes):
         support.refuse(OPERATOR, "", support.terms([("axes", axes)]), "axes must be different")
     # transpose line 8
     if not (len(axes) == 0 or len(axes) == N):
@@ -49,12 +49,10 @@ def _prepare(X, axes):
         for i in range(N))
     # transpose line 10
     Y_shape = tuple(n[R[i]] for i in range(N))
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = X.precision
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "p(X)",
-        support.terms([("p(X)", X.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "p(X)",
+        support.terms([("p(X)", X.precision)]))
     # transpose line 11
     Y_strides = support.strides(Y_shape)
     Y_steps = [0] * len(n)

@@ -52,24 +52,22 @@ def _prepare(Cond, A, B):
             "Cond must have the shape of A, or one dimension, of A's first extent")
     # where line 11
     Y_shape = n
+    support.check_output_shape(OPERATOR, "Y", Y_shape)
     Y_precision = max(A.precision, B.precision)
-    support.check_output(
-        OPERATOR, "Y", Y_shape, Y_precision,
-        "max(p(A), p(B))",
-        support.terms([("p(A)", A.precision), ("p(B)", B.precision)]),
-    )
+    support.check_precision(OPERATOR, "Y", Y_precision, "max(p(A), p(B))",
+        support.terms([("p(A)", A.precision), ("p(B)", B.precision)]))
     # where line 15
-    Cond_strides = None
-    Cond_strides_0 = None
+    which_case = 0
+    Cond_strides = ()
+    Cond_strides_0 = 0
     if M == N:
-        which_case = 0
         # where line 13
         Cond_strides = support.strides(c)
     elif M != N:
-        which_case = 1
         # where line 16
         Cond_strides = support.strides(c)
         Cond_strides_0 = Cond_strides[0]
+        which_case = 1
     else:
         support.refuse(OPERATOR, "", "", support.NO_CASE)
     return SimpleNamespace(

@@ -407,18 +407,10 @@ def check_output_shape(
     check_shape(operator, name, shape, limits)
 
 
-def check_output(
-    operator: str,
-    name: str,
-    shape: Sequence[int],
-    precision: int,
-    rule: str,
-    shown: str,
-    limits: Limits = OUTPUT,
-    far: int = MOST_NAMED,
+def check_precision(
+    operator: str, name: str, precision: int, rule: str, shown: str, far: int = MOST_NAMED
 ) -> None:
-    """The shape and precision that an output would have."""
-    check_output_shape(operator, name, shape, limits)
+    """The precision that an output would have."""
     if not 1 <= precision <= MAX_PRECISION:
         text = with_terms(f"precision {precision_text(precision, far)}", shown)
         refuse(operator, name, text, precision_rule(rule))

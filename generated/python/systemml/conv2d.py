@@ -76,7 +76,7 @@ def _prepare(x, w, input_shape, filter_shape, stride, padding):
         support.check_range(OPERATOR, "padding", padding, 0, 4096, "[0, 4096)")
     GH, GW = padding
     # family convolution line 6
-    if not (D == C):
+    if D != C:
         support.refuse(OPERATOR, "", support.terms([("D", D), ("C", C)]),
             "the filters must have the channels of the images")
     # family convolution line 7

@@ -53,7 +53,7 @@ def _prepare(X, Y):
     # family broadcast line 8
     en = tuple(1 if i < Q - N else n[i - (Q - N)] for i in range(Q))
     # family broadcast line 9
-    if not (all(em[i] == en[i] or em[i] == 1 or en[i] == 1 for i in range(Q))):
+    if not all(em[i] == en[i] or em[i] == 1 or en[i] == 1 for i in range(Q)):
         support.refuse(OPERATOR, "", support.terms([("Q", Q), ("em", em), ("en", en)]),
             "the shapes do not broadcast")
     # family broadcast line 10

@@ -1,0 +1,245 @@
+"""Attributes of a call for the host part: what is read of them, tested and refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from cvmgen import rules
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
+from cvmgen.ir import checks as h
+from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import opposite
+from cvmgen.ir.visit import fresh
+from cvmgen.spec.attribute_words import word_rule
+from cvmgen.spec.formula import Attribute, Operator
+
+Terms = Sequence[tuple[str, i.Expr, str]]
+
+
+def attribute_checks(
+    statement: i.TakeAttribute,
+    terms: Callable[[Terms], h.Text],
+    objects: bool,
+    used: Collection[str],
+    taken: Collection[str],
+) -> Iterator[i.Stmt]:
+    """What is done about an attribute; `used` are the names that something reads later."""
+    if objects:
+        return OfObjects(statement, terms).lowered()
+    return OfStructures(statement, terms, used, taken).lowered()
+
+
+class OfObjects:
+    """Functions of the run time convert values of any kind, and refuse what is none."""
+
+    def __init__(self, statement: i.TakeAttribute, terms: Callable[[Terms], h.Text]) -> None:
+        self.statement, self.terms = statement, terms(statement.terms)
+        self.attribute, self.span = statement.attribute, statement.span
+
+    def lowered(self) -> Iterator[i.Stmt]:
+        attribute = self.attribute
+        if attribute.required:
+            refuse = h.Refuse(attribute.name, (), (rules.ATTRIBUTE_MISSING,), span=self.span)
+            yield i.If(i.Not(i.Given(attribute.name)), (refuse,), (), self.span)
+        convert = (self.converted(), *self.in_range())
+        if attribute.optional:
+            yield i.If(i.Given(attribute.name), convert, (), self.span)
+        else:
+            yield from convert
+        if attribute.components:
+            yield h.Unpack(attribute.components, i.Var(attribute.name), span=self.span)
+
+    def converted(self) -> h.Check:
+        attribute, listed = self.attribute, is_list(self.attribute)
+        function = {"int": "integer", "bool": "boolean"}.get(attribute.kind, attribute.kind)
+        function += "s" * listed + "_or_word" * attribute.numbers_or_word
+        length = len(attribute.components)
+        arguments: list[h.Argument] = [i.Member(h.ARGUMENTS, attribute.name)]
+        arguments += [i.Const(length) if length else None] * listed
+        arguments += [h.Words(attribute.words)] * bool(attribute.words)
+        gives = (attribute.name, *[attribute.word_name] * attribute.numbers_or_word)
+        return h.Check(function, attribute.name, tuple(arguments), gives, span=self.span)
+
+    def in_range(self) -> Iterator[i.Stmt]:
+        attribute = self.attribute
+        if attribute.kind != "int":
+            return
+        value, more = i.Var(attribute.name), (self.terms,) if self.terms else ()
+        arguments = (value, *ends(self.statement), attribute.range_text, *more)
+        check = h.Check("check_range", attribute.name, arguments, span=self.span)
+        if attribute.numbers_or_word:
+            yield i.If(i.Not(i.Given(attribute.word_name)), (check,), (), self.span)
+        else:
+            yield check
+
+
+class OfStructures:
+    """Members of a structure have a type; what is against the rule is refused where it is found,
+    and told only then."""
+
+    def __init__(
+        self,
+        statement: i.TakeAttribute,
+        terms: Callable[[Terms], h.Text],
+        used: Collection[str],
+        taken: Collection[str],
+    ) -> None:
+        self.statement, self.terms = statement, terms(statement.terms)
+        self.attribute, self.span = statement.attribute, statement.span
+        self.used, self.taken = used, taken
+        self.name = self.attribute.name
+        self.member = i.Member(h.ARGUMENTS, self.name)
+
+    def lowered(self) -> Iterator[i.Stmt]:
+        attribute, name = self.attribute, self.name
+        if attribute.words:
+            yield from self.word()
+        if attribute.kind == "word":
+            return
+        if attribute.components:
+            yield from self.components()
+        elif attribute.is_list:
+            yield from self.listed()
+        elif attribute.kind == "bool":
+            if name in self.used:
+                yield self.let(name, i.Compare("!=", self.member, i.ZERO), "bool")
+        elif attribute.optional:
+            has = i.Var(f"has_{name}")
+            yield self.let(has.name, i.Compare("!=", self.member, i.Call("null", ())), "bool")
+            yield self.let(name, i.Select(has, i.Call("value_at", (self.member,)), i.ZERO))
+            yield self.test(i.Logic("and", (has, self.outside(i.Var(name)))), self.number(name))
+        else:
+            yield self.let(name, self.or_zero(self.member))
+            yield self.test(self.numbers_given(self.outside(i.Var(name))), self.number(name))
+
+    def let(self, name: str, value: i.Expr, kind: str = "int") -> i.Let:
+        return i.Let(name, kind, value, self.span)
+
+    @staticmethod
+    def number(name: str) -> h.Text:
+        return (h.Shown(i.Var(name), "int"),)
+
+    # -------------------------------------------------------- words
+
+    def word(self) -> Iterator[i.Stmt]:
+        """What tells which word was given: its code, 0 for none."""
+        attribute, code = self.attribute, i.Var(self.attribute.word_name)
+        yield self.let(code.name, i.Member(h.ARGUMENTS, code.name))
+        least = 0 if attribute.numbers_or_word else 1
+        low = i.Compare("<", code, i.Const(least))
+        high = i.Compare(">", code, i.Const(len(attribute.words)))
+        test: i.Expr = i.Logic("or", (low, high))
+        shown: h.Text = self.number(code.name)
+        if attribute.numbers_or_word:
+            shown = ("word ", *shown)
+        elif attribute.optional:
+            has = i.Var(f"has_{attribute.name}")
+            yield self.let(has.name, i.Compare("!=", code, i.ZERO), "bool")
+            test = i.Logic("and", (has, test))
+        elif attribute.required:
+            missing = i.Compare("==", code, i.ZERO)
+            yield self.refuse(missing, (), rules.ATTRIBUTE_MISSING)
+        yield self.refuse(test, shown, word_rule(attribute))
+
+    def or_zero(self, value: i.Expr) -> i.Expr:
+        """A number of an attribute, 0 where it was given a word."""
+        if not self.attribute.numbers_or_word:
+            return value
+        return i.Select(self.no_word, value, i.ZERO)
+
+    @property
+    def no_word(self) -> i.Expr:
+        return i.Compare("==", i.Var(self.attribute.word_name), i.ZERO)
+
+    def numbers_given(self, test: i.Expr) -> i.Expr:
+        """A test of numbers where there are some."""
+        return i.Logic("and", (self.no_word, test)) if self.attribute.numbers_or_word else test
+
+    # -------------------------------------------------------- ranges
+
+    def outside(self, *values: i.Expr) -> i.Expr:
+        """Whether one of some values is not in the range."""
+        low, high = ends(self.statement)
+        tests = ((i.Compare("<", each, low), i.Compare(">=", each, high)) for each in values)
+        return i.Logic("or", tuple(test for pair in tests for test in pair))
+
+    def test(self, condition: i.Expr, shown: h.Text) -> i.If:
+        """The refusal of values that are not in the range."""
+        rule = rules.range_rule(self.attribute.range_text)
+        pieces = (f"{rule} (", *self.terms, ")") if self.terms else (rule,)
+        return self.refuse(condition, shown, *pieces)
+
+    def refuse(self, condition: i.Expr, shown: h.Text, *rule: h.Piece) -> i.If:
+        refusal = h.Refuse(self.name, shown, rule, span=self.span)
+        return i.If(condition, (refusal,), (), self.span)
+
+    def components(self) -> Iterator[i.Stmt]:
+        """The entries by their names, and the list where something reads it."""
+        names = [i.Var(each) for each in self.attribute.components]
+        for at, each in enumerate(names):
+            yield self.let(each.name, self.or_zero(i.Item(self.member, i.Const(at))))
+        if self.name in self.used:
+            listed = i.ListOf(tuple((each, False) for each in names))
+            yield self.let(self.name, listed, "list")
+        shown = [piece for each in names for piece in (", ", h.Shown(each, "int"))]
+        yield self.test(self.numbers_given(self.outside(*names)), ("(", *shown[1:], ")"))
+
+    def listed(self) -> Iterator[i.Stmt]:
+        attribute, whole = self.attribute, i.Var(self.name)
+        length, at = i.Call("len", (whole,)), i.Var(fresh("at", {*self.taken}))
+        empty = i.Assign(self.name, i.ListOf(()), self.span)
+        if attribute.optional:
+            given = i.Compare(">=", i.Call("len", (self.member,)), i.ZERO)
+            yield self.let(f"has_{self.name}", given, "bool")
+        yield self.let(self.name, self.member, "list")
+        if attribute.optional:
+            yield i.If(i.Not(i.Var(f"has_{self.name}")), (empty,), (), self.span)
+        if attribute.numbers_or_word:
+            yield i.If(opposite(self.no_word), (empty,), (), self.span)
+        most = i.Compare(">", length, i.Call("max_rank", ()))
+        test = i.Logic("or", (i.Compare("<", length, i.ZERO), most))
+        yield self.refuse(test, (h.Shown(length, "int"), " entries"), rules.LIST_LIMIT)
+        each = self.test(self.outside(i.Item(whole, at)), (h.Shown(whole, "list"),))
+        yield i.Loop(at.name, i.ZERO, length, (each,), 0, self.span)
+
+
+def ends(statement: i.TakeAttribute) -> tuple[i.Expr, i.Expr]:
+    """The lower end of a range, and the upper one, exclusive."""
+    low, high = i.Const(ATTRIBUTE_LOW), i.Const(ATTRIBUTE_HIGH)
+    return statement.low or low, statement.high or high
+
+
+def is_list(attribute: Attribute) -> bool:
+    return attribute.is_list or bool(attribute.components)
+
+
+def terms_of(operator: Operator, terms: Terms, *, objects: bool = False) -> h.Text:
+    """The named values that a refusal shows."""
+    return tuple(term(operator, *each, objects) for each in terms)
+
+
+def term(operator: Operator, name: str, value: i.Expr, kind: str, objects: bool) -> h.Term:
+    words = {each.name: each for each in operator.attributes if each.words}
+    given: i.Expr | None = None
+    match value:
+        case i.PrecisionOf(tensor=tensor) if is_optional(operator, tensor):
+            given = i.Given(tensor)
+        case i.Var(name=named) if not objects and is_optional(operator, named):
+            given = i.Given(named)
+        case i.Var(name=named) if kind == "lists" and not objects:
+            item = next(item for item in operator.inputs if item.extents[0].new == named)
+            value = i.Member(h.ARGUMENTS, item.name)
+    if name not in words:
+        return h.Term(name, h.Shown(value, kind), given)
+    attribute = words[name]
+    numbers = h.Shown(value, "list" if is_list(attribute) else "int")
+    shown = h.ShownWord(
+        value, attribute.word_name, attribute.words, numbers if attribute.numbers_or_word else None
+    )
+    return h.Term(name, shown, given)
+
+
+def is_optional(operator: Operator, name: str) -> bool:
+    operands = {each.name: each.optional for each in operator.inputs}
+    operands |= {each.name: each.optional for each in operator.attributes}
+    return operands.get(name, False)
