@@ -448,6 +448,9 @@ class KernelVerifier:
                 self.read(condition, scope)
                 self.block(then, scope, changing, loops)
                 self.block(otherwise, scope, changing, loops)
+            case i.Borrow(name=name, entries=entries, body=body):
+                self.read(entries, scope)
+                self.block(body, scope | {name}, changing, loops)
             case i.Fork(count=count, worth=worth, captures=captures):
                 self.read((count, worth), scope)
                 for each in captures:

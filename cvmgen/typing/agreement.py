@@ -9,6 +9,7 @@ beside real numbers, a signed value that is compared with an unsigned one or div
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import assert_never
 
 from cvmgen.ir import nodes as i
@@ -16,6 +17,7 @@ from cvmgen.ir.text import text
 
 BITS = {"u8": 8, "i8": 8, "i16": 16, "i32": 32, "u32": 32, "i64": 64, "u64": 64, "i128": 128}
 REALS = ("f32", "f64")
+KINDS = (*BITS, *REALS, "bool", "list", "int")  # of values
 NUMBER = "number"  # that is written out: it takes the type of what stands around it
 # An integer that the host makes or a loop counts, of 64 bits, or a condition: what is made of it
 # has the type that holds all its values, which may be narrower.
@@ -45,11 +47,14 @@ class DisagreementError(Exception):
     """A value that its place does not hold."""
 
 
-def type_fault(body: i.Block, elements: Mapping[str, str]) -> str:
+def type_fault(
+    body: i.Block, elements: Mapping[str, str], given: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Where types of a nest do not agree, for people; empty where all do. `elements` are the
-    machine types of those of tensors; all other memory that it does not declare has int64."""
+    machine types of those of tensors; all other memory that it does not declare has int64.
+    `given` are those of values that it has from outside, where they are not HOST."""
     try:
-        Agreement(elements).block(body)
+        Agreement(elements, given).block(body)
     except DisagreementError as fault:
         return str(fault)
     return ""
@@ -59,9 +64,8 @@ class Agreement:
     """Walks a typed nest in order, in which each name stands for one thing; `elements` are the
     types of what it reads, `types` those of locals so far."""
 
-    def __init__(self, elements: Mapping[str, str]) -> None:
-        self.types: dict[str, str] = {}
-        self.elements = dict(elements)
+    def __init__(self, elements: Mapping[str, str], given: Mapping[str, str]) -> None:
+        self.types, self.elements = dict(given), dict(elements)
 
     # -------------------------------------------------------- statements
 
@@ -75,6 +79,12 @@ class Agreement:
                 self.types[name] = "list"
             case i.Array(name=name, type=type_name):
                 self.elements[name] = type_name
+            case i.Let(
+                name=name, type="vector", value=i.Call(arguments=(i.Address(place=place), *_))
+            ):
+                self.elements[name] = self.type_of(place)
+            case i.Let(name=name, type=type_name, value=value) if type_name not in KINDS:
+                self.type_of(value)  # a structure of the run time
             case i.Let(name=name, type=type_name, value=value):
                 self.holds(type_name, value, f"the local {name}")
                 self.types[name] = type_name
@@ -91,12 +101,34 @@ class Agreement:
                     self.index(each)
                 self.types[index] = HOST if kind == "i64" else kind
                 self.block(body)
+            case i.SetAt(name=name, index=index, value=value):
+                self.index(index)
+                self.stores(name, value)
+            case i.Return(value=value) if value is not None:
+                self.type_of(value)
+            case i.Invoke(call=call):
+                self.type_of(call)
+            case i.Borrow(entries=entries, body=body):
+                self.index(entries)
+                self.block(body)
+            case i.Launch(count=count, arguments=arguments):
+                self.index(count)
+                for each in arguments:
+                    self.type_of(each)
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 self.truth(condition)
                 self.block(then)
                 self.block(otherwise)
             case _:  # of places and counts, or of the host
                 pass
+
+    def parameter(self, parameter: i.Typed) -> None:
+        """What a helper gives to a function: a value, or a place, which has an entry for each
+        index."""
+        if parameter.type == "place":
+            self.elements[parameter.name] = "i32"
+        elif parameter.type in KINDS:
+            self.types[parameter.name] = parameter.type
 
     def holds(self, kind: str, value: i.Expr, what: str, *, wraps: bool = False) -> None:
         """A local of a type must hold every value of that of an expression."""
@@ -135,9 +167,10 @@ class Agreement:
             case i.Load(tensor=tensor, offset=offset):
                 self.index(offset)
                 return self.elements.get(tensor, "i64")
-            case i.Item(index=index):
+            case i.Item(sequence=sequence, index=index):
                 self.index(index)
-                return HOST
+                own = isinstance(sequence, i.Var) and self.elements.get(sequence.name)
+                return own or HOST  # of a vector, or of a list
             case i.Binary(op="shl" | "shr", left=left, right=right):
                 self.index(right)
                 return promoted(self.type_of(left))
@@ -167,6 +200,11 @@ class Agreement:
                 return HOST
             case i.Part() | i.ListOf() | i.Gather() | i.Entries():
                 return "list"
+            case i.Lambda(parameters=parameters, body=body):
+                for parameter in parameters:
+                    self.parameter(parameter)
+                self.block(body)
+                return HOST
             case i.Member() | i.Address() | i.Closure():  # what the host gives, places, functions
                 return HOST
             case i.Limit() | i.Access() | i.Bind() | i.ArrayExpr():

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from cvmgen.ir import nodes as i
 from cvmgen.ir.uniform import thread_fault
 from cvmgen.ir.verify import kernel_fault
+from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.blocks import blocks
-from cvmgen.schedule.gpu.mapped import Mapped, Otherwise, Task
+from cvmgen.schedule.gpu.mapped import HOST, NARROW, Mapped, Otherwise, Task
 from cvmgen.schedule.gpu.pair_mask import pair_mask
 from cvmgen.schedule.gpu.shared_boxes import shared_boxes
 from cvmgen.schedule.gpu.teams import teams
@@ -19,6 +21,7 @@ from cvmgen.schedule.gpu.threads import threads
 from cvmgen.schedule.gpu.vectors import vectors
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import Schedules, packaged
+from cvmgen.typing.agreement import type_fault
 
 # By what schedules call them; each gives None for a nest that is not of its shape.
 MAPPINGS: dict[str, Callable[[Task, Otherwise], Mapped | None]] = {
@@ -52,12 +55,30 @@ def all_settings(schedules: Schedules) -> dict[str, Settings]:
 
 def unsound_on_gpu(kernel: Kernel) -> Iterator[str]:
     """What in the functions that a kernel became does not hold together, or threads may not do."""
-    outside = kernel.subject.outside
-    for each in () if kernel.mapped is None else kernel.mapped.functions:
-        given = {parameter.name for parameter in (*each.leading, *each.parameters)}
-        names, tensors = outside.names | given, {*outside.tensors, *given}
-        if fault := kernel_fault(each.body, names, tensors) or thread_fault(each.body):
+    if kernel.mapped is None:
+        return
+    subject, launched = kernel.subject, kernel.mapped
+    for each in launched.functions:
+        given = (*each.leading, *each.parameters)
+        values = {one.name: one.type for one in given if not one.elements}
+        elements = {**subject.elements, **{one.name: one.type for one in given if one.elements}}
+        names, tensors = subject.outside.names | {*values}, {*subject.outside.tensors, *elements}
+        fault = kernel_fault(each.body, names, tensors) or thread_fault(each.body)
+        if fault := fault or type_fault(each.body, elements, values):
             yield f"in the {each.kind} kernel{each.name} {fault}"
+    host = (*launched.before, *launched.start)
+    fault = kernel_fault(host, {HOST.name, NARROW.name}, ()) or type_fault(host, subject.elements)
+    if fault := fault or launch_fault(host, launched):
+        yield f"in what the host does {fault}"
+
+
+def launch_fault(host: i.Block, mapped: Mapped) -> str:
+    """What is started that is no kernel, or without what it is given."""
+    parameters = {each.name: len(each.parameters) for each in mapped.functions}
+    for each in walk(host):
+        if isinstance(each, i.Launch) and parameters.get(each.kernel) != len(each.arguments):
+            return f"kernel{each.kernel} is started with {len(each.arguments)} arguments"
+    return ""
 
 
 def mapping(task: Task, names: Sequence[str]) -> Mapped:

@@ -14,6 +14,7 @@ from cvmgen.schedule.forms import Settings
 from cvmgen.source import Span
 
 HOST = i.Var("plan")
+NARROW = i.Var("narrow")  # whether the inputs of a call are int8, but for those read as int32
 
 
 @dataclass(frozen=True, slots=True)

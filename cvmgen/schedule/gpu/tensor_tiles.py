@@ -21,6 +21,7 @@ from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.threads import BLOCKS
 from cvmgen.ir.uses import names_in
 from cvmgen.schedule.gpu.mapped import (
+    NARROW,
     Function,
     Mapped,
     Otherwise,
@@ -77,7 +78,7 @@ def tests_of(task: Task, found: Contraction) -> Iterator[i.Expr]:
         i.Compare("<=", i.PrecisionOf(name, None), EIGHT_BITS) for name in names if name in cvm
     )
     if declared:
-        yield i.Logic("or", (i.Var("narrow"), i.Logic("and", declared)))
+        yield i.Logic("or", (NARROW, i.Logic("and", declared)))
     if found.total.type not in ("u32", "i32"):
         yield i.Compare("<=", domain_of(found.summed), i.Call("exact_depth", ()))
 
