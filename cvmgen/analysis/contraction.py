@@ -25,6 +25,7 @@ from cvmgen.ir.loops import product
 from cvmgen.ir.rewrite import expanded
 from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+from cvmgen.typing.machine_types import unconverted
 
 INTEGERS = frozenset({"i32", "i64", "i128", "u32", "u64"})
 NAMES = ("first", "second")  # of the factors, as owners of indices
@@ -139,7 +140,7 @@ def pieces(body: i.Block) -> Pieces | None:
             product = products(loop, name)
         case _:
             return None
-    if product is None or total.type not in INTEGERS or bare(total.value) != i.ZERO:
+    if product is None or total.type not in INTEGERS or unconverted(total.value) != i.ZERO:
         return None
     if read_tensors(tuple(before)) or any(isinstance(each, i.Loop) for each in walk(tuple(after))):
         return None
@@ -162,9 +163,9 @@ def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load]] | N
 
 
 def two_loads(value: i.Expr) -> tuple[i.Load, i.Load] | None:
-    match bare(value):
+    match unconverted(value):
         case i.Binary(op="*", left=left, right=right):
-            first, second = bare(left), bare(right)
+            first, second = unconverted(left), unconverted(right)
         case _:
             return None
     if not isinstance(first, i.Load) or not isinstance(second, i.Load):
@@ -172,13 +173,6 @@ def two_loads(value: i.Expr) -> tuple[i.Load, i.Load] | None:
     if (first.which, second.which) != (None, None) or read_tensors((first.offset, second.offset)):
         return None
     return first, second
-
-
-def bare(expr: i.Expr) -> i.Expr:
-    """A value without its conversions: the lowest bits of a sum of products do not need them."""
-    while isinstance(expr, i.Convert):
-        expr = expr.operand
-    return expr
 
 
 # ---------------------------------------------------------------- which index belongs where

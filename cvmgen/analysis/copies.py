@@ -20,10 +20,9 @@ from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import inlined, is_place, with_blocks
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.typing.machine_types import BITS
+from cvmgen.typing.machine_types import BITS_OF, unconverted
 
 Run = i.Copy | i.Fill
-BITS_OF = BITS | {"i8": 8, "i16": 16, "u32": 32, "u64": 64}
 VECTOR = 32  # bytes that a register of many processors holds
 
 
@@ -69,27 +68,22 @@ class Copies:
         stored = self.dtypes.get(store.target.tensor)
         if stored is None or stored.kind != "int":
             return None  # arrays of a nest; real numbers are stored in one form, conditions as 0, 1
-        value = self.unconverted(store)
+        value = unconverted(store.value, stored.bits)
+        if not isinstance(value, i.Select) and not self.is_element(value, stored):
+            value = store.value
         match value:
             case i.Select(condition=condition, then=then, otherwise=otherwise):
                 return self.unswitched(loop, store, condition, then, otherwise)
-            case i.Load() if self.dtypes.get(value.tensor) == self.dtypes[store.target.tensor]:
+            case i.Load() if self.is_element(value, stored):
                 return self.copy(loop, store, value)
             case _ if loop.index not in names_in(value):
                 return self.fill(loop, store, value)
             case _:
                 return None
 
-    def unconverted(self, store: i.Store) -> i.Expr:
-        """The stored value without conversions that its store undoes."""
-        dtype = self.dtypes[store.target.tensor]
-        value, bits = store.value, dtype.bits
-        while isinstance(value, i.Convert) and BITS_OF[value.type] >= bits:
-            value = value.operand
-        keeps = isinstance(value, i.Select) or (
-            isinstance(value, i.Load) and self.dtypes.get(value.tensor) == dtype
-        )
-        return value if keeps else store.value
+    def is_element(self, value: i.Expr, dtype: DType) -> bool:
+        """Whether a value is an element of a tensor of this type."""
+        return isinstance(value, i.Load) and self.dtypes.get(value.tensor) == dtype
 
     def unswitched(
         self, loop: i.Loop, store: i.Store, condition: i.Expr, then: i.Expr, otherwise: i.Expr
@@ -202,9 +196,7 @@ def is_vector(node: object) -> bool:
 
 def folded(value: i.Expr, kind: str) -> i.Expr:
     """A constant as the element that it becomes; other values as they are."""
-    inner = value
-    while isinstance(inner, i.Convert):
-        inner = inner.operand
+    inner = unconverted(value)
     if not isinstance(inner, i.Const):
         return value
     half = 1 << (BITS_OF[kind] - 1)

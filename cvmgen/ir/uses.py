@@ -169,7 +169,7 @@ def gathered(node: Any) -> Uses:
             case i.Tile(totals=target):
                 stored.add(target.tensor)
             case i.Sort():
-                below = (part for part in walk(each) if isinstance(part, i.Load))
+                below = (part for part in walk(each) if isinstance(part, (i.Load, i.Access)))
                 stored |= {part.tensor for part in below}
             case _:
                 pass

@@ -7,8 +7,7 @@ from itertools import chain, takewhile
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import blocks, with_blocks
-from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, stored_tensors
 from cvmgen.spec.formula import Operator
 
 
@@ -79,7 +78,7 @@ def fixed(first: i.Block, index: str, body: i.Block) -> i.Block:
     """Those of the first statements of a loop that are the same in each iteration: they read
     nothing that varies, and change only what they make."""
     rest = without(body, first)
-    varying = {index} | assigned(rest) | stored(rest)
+    varying = {index} | assigned(rest) | stored_tensors(rest)
     made = {each.name for each in first if isinstance(each, i.Let)}
     same = tuple(each for each in first if not touched(each) & varying and carried(each) <= made)
     return same if same == first else fixed(same, index, body)
@@ -108,10 +107,3 @@ def touched(statement: i.Stmt) -> frozenset[str]:
             return names | {name}
         case _:
             return names - (assigned((statement,)) - carried(statement))
-
-
-def stored(body: i.Block) -> frozenset[str]:
-    """The tensors that statements change."""
-    stores = (each.target for each in walk(body) if isinstance(each, i.Store))
-    sorts = ((each.entries, each.spare) for each in walk(body) if isinstance(each, i.Sort))
-    return read_tensors((*stores, *sorts))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cvmgen import algebra
-from cvmgen.analysis.copies import BITS_OF, copy_runs
+from cvmgen.analysis.copies import copy_runs
+from cvmgen.analysis.paths import path
 from cvmgen.dtypes import CVM_TYPES, LIST_CAPACITY
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import inlined
+from cvmgen.ir.rewrite import index_values
 from cvmgen.ir.uses import names_in, read_tensors
+from cvmgen.ir.visit import substitute
 from cvmgen.schedule.subject import Subject
+from cvmgen.typing.machine_types import unconverted
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class Walk:
     """Loops with nothing in them but the next one and, innermost, a store.
 
     `starts` are the offsets at which rows begin: by name, the steps that a row walks by.
@@ -30,9 +33,9 @@ class Path:
         return frozenset((*self.starts, *(each.index for each in self.loops)))
 
 
-def move_of(subject: Subject) -> tuple[Path, i.Move] | None:
+def move_of(subject: Subject) -> tuple[Walk, i.Move] | None:
     """What a nest is if it stores in each element of a box what it loads for it, unchanged."""
-    found = path(subject.body)
+    found = walk_of(subject.body)
     if found is None or subject.memory:
         return None
     loaded = unchanged(subject, found.store)
@@ -48,25 +51,31 @@ def move_of(subject: Subject) -> tuple[Path, i.Move] | None:
     return found, i.Move(kind, loaded_kind, *to, *source, box(found), found.store.span)
 
 
-def path(body: i.Block) -> Path | None:
-    loops: list[i.Loop] = []
-    starts: dict[str, i.Call] = {}
-    while True:
-        match inlined(body):
-            case (i.Store() as store,):
-                return Path(tuple(loops), starts, store)
-            case (*lets, i.Loop(low=i.Const(value=0)) as loop):
-                pass
-            case _:
-                return None
-        for each in lets:
-            match each:
-                case i.Let(name=name, value=i.Call(function="walk_offset") as start):
-                    starts[name] = start
-                case _:
-                    return None
-        loops.append(loop)
-        body = loop.body
+def walk_of(body: i.Block) -> Walk | None:
+    """The walk that a nest is, the places that its locals name written out."""
+    match body:
+        case (*lets, i.Loop() as outermost):
+            way = path(outermost)
+        case _:
+            return None
+    locals_ = (*lets, *way.lets)
+    values = index_values(locals_)
+    starts = {
+        each.name: substitute(each.value, values)
+        for each in locals_
+        if isinstance(each, i.Let) and each.name not in values
+    }
+    store: i.Stmt = substitute(way.last, values)
+    loops = tuple(replace(each, high=substitute(each.high, values)) for each in way.loops)
+    known = len(values) + len(starts) == len(locals_) and not way.tests
+    known = known and all(is_start(each) for each in starts.values())
+    if not (known and isinstance(store, i.Store)) or any(each.low != i.ZERO for each in loops):
+        return None
+    return Walk(loops, starts, store)
+
+
+def is_start(value: i.Expr) -> bool:
+    return isinstance(value, i.Call) and value.function == "walk_offset"
 
 
 def unchanged(subject: Subject, store: i.Store) -> i.Load | None:
@@ -76,9 +85,7 @@ def unchanged(subject: Subject, store: i.Store) -> i.Load | None:
     stored = subject.dtypes[store.target.tensor]
     if stored.kind != "int":
         return None
-    value = store.value
-    while isinstance(value, i.Convert) and BITS_OF[value.type] >= stored.bits:
-        value = value.operand
+    value = unconverted(store.value, stored.bits)
     if not isinstance(value, i.Load):
         return None
     loaded = subject.dtypes.get(value.tensor)
@@ -97,13 +104,13 @@ def is_run(subject: Subject, store: i.Store, loaded: i.Load) -> bool:
             return False
 
 
-def box(found: Path) -> i.Expr:
+def box(found: Walk) -> i.Expr:
     for start in found.starts.values():
         return start.arguments[1]
     return i.ListOf(tuple((each.high, False) for each in found.loops))
 
 
-def walked(subject: Subject, found: Path, place: i.Load) -> tuple[i.Load, i.Expr] | None:
+def walked(subject: Subject, found: Walk, place: i.Load) -> tuple[i.Load, i.Expr] | None:
     """The place of the first element, and the steps of the walk from it."""
     unknowns = tuple(i.Var(name) for name in sorted(found.indices))
     result = algebra.linear(place.offset, unknowns, found.indices)
@@ -114,7 +121,7 @@ def walked(subject: Subject, found: Path, place: i.Load) -> tuple[i.Load, i.Expr
     return None if steps is None else (i.Load(place.tensor, None, first), steps)
 
 
-def by_loops(found: Path, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | None:
+def by_loops(found: Walk, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | None:
     """The steps of loops of which each runs as often whatever the others do."""
     if len(found.loops) > LIST_CAPACITY:
         return None
@@ -124,7 +131,7 @@ def by_loops(found: Path, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | Non
     return i.ListOf(tuple((step, False) for step in steps))
 
 
-def by_rows(subject: Subject, found: Path, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | None:
+def by_rows(subject: Subject, found: Walk, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | None:
     """The steps of a walk over rows and along each: a list, or those of positions in the box."""
     extents, lets = box(found), subject.facts.lets
     alike = all(start.arguments[1] == extents for start in found.starts.values())

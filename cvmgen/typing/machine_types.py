@@ -10,9 +10,18 @@ from cvmgen.rules import MOST_NAMED
 # An expression with its machine type and what it can be, as far as that is known.
 Typed = tuple[i.Expr, str, Range | None]
 BITS = {"i32": 32, "i64": 64, "i128": 128}
+BITS_OF = BITS | {"i8": 8, "i16": 16, "u32": 32, "u64": 64}  # those of elements too
 WIDEST = 126  # of a power of two that has a machine type, its negative too
 NAMED = Range(-MOST_NAMED, MOST_NAMED)
 INT64 = Range(-(1 << 63), (1 << 63) - 1)
+
+
+def unconverted(value: i.Expr, bits: int = 0) -> i.Expr:
+    """A value without conversions to types of at least so many bits, which the lowest bits of it do
+    not need."""
+    while isinstance(value, i.Convert) and BITS_OF.get(value.type, 0) >= bits:
+        value = value.operand
+    return value
 
 
 def joined_tests(op: str, tests: tuple[i.Expr, ...]) -> i.Expr:

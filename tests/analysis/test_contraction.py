@@ -13,6 +13,8 @@ from cvmgen.analysis.magnitude import covers, magnitude
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.dtypes import INT8
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import given_shapes
+from cvmgen.ir.loops import product as product_of
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.typing.types import type_nest
@@ -32,21 +34,8 @@ def found(items: str) -> Contraction | None:
     names = (*(item.name for item in program.operator.inputs), *program.operator.output_names)
     typed = type_nest(program, nest, dict.fromkeys(names, INT8))
     outer = grid(typed.body)
-    sizes = {
-        each.input.name: extents_product(each)
-        for each in program.prepare
-        if isinstance(each, i.TakeInput)
-    }
+    sizes = {name: product_of(shape) for name, shape in given_shapes(program).items()}
     return contraction(outer.loops, outer.body, Facts.of(program, nest), sizes)
-
-
-def extents_product(taken: i.TakeInput) -> i.Expr:
-    size: i.Expr = i.Const(1)
-    for extent, known in zip(taken.input.extents, taken.known, strict=True):
-        value = i.Var(extent.new) if extent.new is not None else known
-        assert value is not None
-        size = value if size == i.Const(1) else i.Binary("*", size, value)
-    return size
 
 
 def shown(side: Side) -> str:
