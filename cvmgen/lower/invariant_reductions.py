@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import chain, takewhile
 
+from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import bound_name
 from cvmgen.ir.rewrite import blocks, with_blocks
 from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, stored_tensors
-from cvmgen.spec.formula import Operator
 
 
 def reductions_ahead(program: i.Program) -> i.Program:
@@ -17,8 +19,9 @@ def reductions_ahead(program: i.Program) -> i.Program:
     Legal in front of loops that run at least once: their first iteration makes it anyway. It reads
     the same elements there, since a loop that stores what it reads keeps it.
     """
-    running = extents_from_1(program.operator)
-    nests = tuple(replace(nest, body=ahead(nest.body, running)) for nest in program.nests)
+    nests = tuple(
+        replace(nest, body=ahead(nest.body, Facts.of(program, nest))) for nest in program.nests
+    )
     return replace(program, nests=nests)
 
 
@@ -28,50 +31,43 @@ def reductions_ahead_in_threads(program: i.Program) -> i.Program:
     The same inside of the outermost loops, each iteration of which has threads of its own: in
     front of them one thread would make what the others wait for.
     """
-    running = extents_from_1(program.operator)
 
-    def within_loop(body: i.Block) -> i.Block:
-        return ahead(body, running)
-
-    def within(statement: i.Stmt) -> i.Stmt:
+    def within(statement: i.Stmt, facts: Facts) -> i.Stmt:
         looped = isinstance(statement, (i.Loop, i.PackLoop))
-        return with_blocks(statement, within_loop) if looped else statement
+        return with_blocks(statement, partial(ahead, facts=facts)) if looped else statement
 
-    nests = (replace(nest, body=tuple(map(within, nest.body))) for nest in program.nests)
-    return replace(program, nests=tuple(nests))
+    def of(nest: i.Nest) -> i.Nest:
+        facts = Facts.of(program, nest)
+        return replace(nest, body=tuple(within(each, facts) for each in nest.body))
 
-
-def extents_from_1(operator: Operator) -> frozenset[str]:
-    """The names of extents that every call gives and that are never 0."""
-    inputs = (
-        each for each in operator.inputs if not (each.empty or each.optional or each.variadic)
-    )
-    extents = (each for item in inputs for each in item.extents)
-    return frozenset(each.new for each in extents if each.new)
+    return replace(program, nests=tuple(map(of, program.nests)))
 
 
-def ahead(body: i.Block, running: frozenset[str]) -> i.Block:
+def ahead(body: i.Block, facts: Facts) -> i.Block:
     """Statements, those in loops first: what leaves one may leave the one around it too."""
     done: list[i.Stmt] = []
     for each in body:
-        each = with_blocks(each, lambda inner: ahead(inner, running))
-        done += divided(each, running) if isinstance(each, (i.Loop, i.PackLoop)) else (each,)
+        each = with_blocks(each, partial(ahead, facts=facts))
+        done += divided(each, facts) if isinstance(each, (i.Loop, i.PackLoop)) else (each,)
     return tuple(done)
 
 
-def divided(loop: i.Loop | i.PackLoop, running: frozenset[str]) -> i.Block:
+def divided(loop: i.Loop | i.PackLoop, facts: Facts) -> i.Block:
     """What leaves a loop, and the loop with the rest."""
-    match loop:
-        case i.Loop(index=index, low=i.Const(value=0), high=i.Var(name=name)) if name in running:
-            pass
-        case i.PackLoop(pack=index, extents=i.Var(name=name)) if name in running:
-            pass
-        case _:
-            return (loop,)
-    leaving = fixed(tuple(takewhile(sums_only, loop.body)), index, loop.body)
+    if not runs(loop, facts):
+        return (loop,)
+    leaving = fixed(tuple(takewhile(sums_only, loop.body)), bound_name(loop), loop.body)
     if not changed(leaving):  # elements alone are loaded where they are wanted
         return (loop,)
     return (*leaving, replace(loop, body=without(loop.body, leaving)))
+
+
+def runs(loop: i.Loop | i.PackLoop, facts: Facts) -> bool:
+    """Whether a loop is known to run at least once, and may run more often: where there is but one
+    iteration, as of a single result, nothing is saved, and its threads would be lost."""
+    if isinstance(loop, i.PackLoop):
+        return facts.positive_list(loop.extents)
+    return loop.low == i.ZERO and isinstance(loop.high, i.Var) and facts.positive(loop.high)
 
 
 def fixed(first: i.Block, index: str, body: i.Block) -> i.Block:
