@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cvmgen import tree
-from cvmgen.analysis.order import order_walks
 from cvmgen.emit import c, c_support, cuda, cuda_support, interface, numpy, python
 from cvmgen.errors import CvmgenError, Faults, InternalError, Strict
 from cvmgen.inside.checks import CallProof, open_places, stay_inside
@@ -33,6 +32,7 @@ from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
 from cvmgen.lower.speculation import eager_loads
 from cvmgen.lower.split import split_indices
+from cvmgen.lower.store_order import order_walks
 from cvmgen.lower.translate import translate
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cvmgen.analysis.entries import Kept
 from cvmgen.emit.c_spelling import MACHINE_TYPES, identifier
 from cvmgen.ir import nodes as i
+from cvmgen.schedule.entries import Kept
 
 
 @dataclass(frozen=True, slots=True)

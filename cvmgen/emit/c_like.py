@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import assert_never
 
-from cvmgen.analysis.copies import is_vector
 from cvmgen.emit.c_spelling import (
     BINARY,
     LIMITS,
@@ -25,6 +24,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import entry_at
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, walk
+from cvmgen.schedule.copies import is_vector
 from cvmgen.spec.words import word_constant
 
 UNROLL = {"": (), "all": ("CVMGEN_UNROLL",), "some": ("CVMGEN_OVERLAP",)}

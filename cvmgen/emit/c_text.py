@@ -5,13 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from cvmgen.analysis.copies import is_vector
 from cvmgen.dtypes import INT8
 from cvmgen.emit import interface
 from cvmgen.emit.c_spelling import comment, indent
 from cvmgen.emit.render import NOTICE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
+from cvmgen.schedule.copies import is_vector
 from cvmgen.spec.formula import Operator
 from cvmgen.typing.choices import Variant
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
-from cvmgen.analysis.counting import harmless
 from cvmgen.analysis.in_bounds import Inside
+from cvmgen.analysis.regions import harmless
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import replaced, substitute, walk

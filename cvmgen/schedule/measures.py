@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from cvmgen.algebra import normal, simplify, total
-from cvmgen.analysis.copies import Run
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import length
 from cvmgen.ir.rewrite import blocks
 from cvmgen.ir.uses import assigned, names_in
+from cvmgen.schedule.copies import Run
 from cvmgen.schedule.subject import Subject
 
 Measure = Callable[[Subject, i.Loop], list[i.Expr]]

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
-from cvmgen.analysis.copies import copy_runs
 from cvmgen.analysis.paths import path
 from cvmgen.dtypes import CVM_TYPES, LIST_CAPACITY
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import index_values
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import substitute
+from cvmgen.schedule.copies import copy_runs
 from cvmgen.schedule.subject import Subject
 from cvmgen.typing.machine_types import unconverted
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen.analysis.contraction import factor_sizes
-from cvmgen.analysis.entries import Kept
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.in_bounds import Inside
 from cvmgen.analysis.tiling import Tiling
@@ -15,6 +14,7 @@ from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import walk
+from cvmgen.schedule.entries import Kept
 from cvmgen.typing.real_extremes import integer_extremes
 
 Roles = Mapping[str, tuple[str, ...]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cvmgen.analysis.copies import copy_runs
+from cvmgen.schedule.copies import copy_runs
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cvmgen import algebra
-from cvmgen.analysis.copies import VECTOR
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import fresh, replaced, substitute
 from cvmgen.schedule.actions.split import lets
+from cvmgen.schedule.copies import VECTOR
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 from cvmgen.typing.machine_types import BITS_OF

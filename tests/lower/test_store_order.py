@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.analysis.order import order_walks
 from cvmgen.driver import CUDA, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
 from cvmgen.ir.visit import walk
+from cvmgen.lower.store_order import order_walks
 from tests.emit.cuda_texts import operators
 
 BEFORE = tuple(each for each in CUDA if each[0] != "order")

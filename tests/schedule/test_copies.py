@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.analysis.copies import copy_runs
 from cvmgen.analysis.facts import Facts
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.dtypes import INT8, INT32, DType
 from cvmgen.ir.text import block_lines
+from cvmgen.schedule.copies import copy_runs
 from cvmgen.typing.types import type_nest
 from tests.specs import operator
 
