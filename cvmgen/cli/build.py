@@ -17,7 +17,7 @@ from cvmgen.api.manifest import operator_of
 from cvmgen.build.files import LISTING, compare, write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli import report
-from cvmgen.cli.exits import Exit, fault, tell_warnings
+from cvmgen.cli.exits import Exit, fault, give, tell_warnings
 from cvmgen.cli.install import install
 from cvmgen.cli.reasons import Entry, Reasons, full_name, interface, read_entries
 from cvmgen.cli.stamp import (
@@ -199,11 +199,8 @@ def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
     kept = {name: text for name, text in earlier.items() if not generated.lost(name)}
     difference = compare(request.folder, {**kept, **files})
     stale = [name for name, text in sorted(files.items()) if differs(request.folder, name, text)]
-    if as_json:
-        told = {"folder": str(request.folder), "stale": stale, "diff": difference}
-        print(json_text(told))
-    else:
-        print(difference or f"{request.shown} is up to date\n", end="")
+    told = {"folder": str(request.folder), "stale": stale, "diff": difference}
+    give(told, difference or f"{request.shown} is up to date\n", as_json=as_json)
     if not difference:
         return Exit.OK
     print(f"{request.shown} is stale; `cvmgen build` brings it up to date", file=sys.stderr)

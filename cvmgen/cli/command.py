@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import cvmgen
 from cvmgen.api.library import LANGUAGES, TARGETS
@@ -42,87 +42,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def perform(options: argparse.Namespace, faults: Faults) -> Exit:
-    """Hand the options to their command; each is imported when it is wanted."""
-    match options.command:
-        case "build" if options.model is not None:
-            return build_model(options)
-        case "build":
-            from cvmgen.cli import build
+    """Hand the options to their command."""
+    return COMMANDS[options.command].run(options, faults)
 
-            if options.name is not None:
-                raise UsageError("--name goes with --model")
-            if options.out is None and options.spec != spec_folder():
-                raise UsageError(
-                    "--spec goes with --out DIR: generated/ is for the formulas of the project"
-                )
-            if options.install is not None and "c" not in (options.target or LANGUAGES):
-                raise UsageError("--install is about the C library: it needs --target c")
-            if options.install is not None and (options.check or options.operators):
-                raise UsageError("--install goes with neither --check nor OPSET.OP")
-            request = build.Request(
-                options.spec,
-                options.out or generated_folder(),
-                tuple(name for name in LANGUAGES if name in (options.target or LANGUAGES)),
-                tuple(options.operators),
-                whole=not options.operators and not options.target,
-                architectures=architectures(options),
-                loops=options.report and "c" in (options.target or LANGUAGES),
-                prefix=options.install,
-                written=options.out is not None or checkout() is not None,
-            )
-            if options.check:
-                return build.check(request, faults, as_json=options.json)
-            return build.build(request, faults, as_json=options.json, jobs=options.jobs)
-        case "list":
-            return list_operators(options, faults)
-        case "show":
-            from cvmgen.cli import show
 
-            if options.model is not None:
-                own_schedules(options)
-                if options.target is not None or options.after is None:
-                    raise UsageError("--model goes with --after STAGE, and not with --target")
-                return show.show_model(
-                    options.spec,
-                    options.model,
-                    options.operator,
-                    options.after,
-                    as_json=options.json,
-                )
-            if options.operator is None:
-                raise UsageError("name an operator, or a model with --model SYMBOL PARAMS")
-            return show.show(
-                options.spec,
-                options.operator,
-                target=options.target,
-                stage=options.after,
-                as_json=options.json,
-            )
-        case "check":
-            from cvmgen.cli import show
+# ---------------------------------------------------------------- what runs; imported when wanted
 
-            if options.model is not None:
-                own_schedules(options)
-            return show.check_specs(
-                options.spec, options.files, faults, model=options.model, as_json=options.json
-            )
-        case "derive":
-            from cvmgen.cli import derive
 
-            return derive.derive(
-                options.spec, options.operator, options.wrt, options.name, as_json=options.json
-            )
-        case _:
-            from cvmgen.cli import run
+def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
+    if options.model is not None:
+        return build_model(options)
+    from cvmgen.cli import build
 
-            return run.run(
-                options.model,
-                params=options.params,
-                input_file=options.input,
-                output_file=options.output,
-                target=options.target,
-                as_json=options.json,
-            )
+    targets = tuple(name for name in LANGUAGES if name in (options.target or LANGUAGES))
+    if options.name is not None:
+        raise UsageError("--name goes with --model")
+    if options.out is None and options.spec != spec_folder():
+        raise UsageError(
+            "--spec goes with --out DIR: generated/ is for the formulas of the project"
+        )
+    if options.install is not None and "c" not in targets:
+        raise UsageError("--install is about the C library: it needs --target c")
+    if options.install is not None and (options.check or options.operators):
+        raise UsageError("--install goes with neither --check nor OPSET.OP")
+    request = build.Request(
+        options.spec,
+        options.out or generated_folder(),
+        targets,
+        tuple(options.operators),
+        whole=not options.operators and not options.target,
+        architectures=architectures(options, targets),
+        loops=options.report and "c" in targets,
+        prefix=options.install,
+        written=options.out is not None or checkout() is not None,
+    )
+    if options.check:
+        return build.check(request, faults, as_json=options.json)
+    return build.build(request, faults, as_json=options.json, jobs=options.jobs)
 
 
 def build_model(options: argparse.Namespace) -> Exit:
@@ -157,7 +113,7 @@ def own_schedules(options: argparse.Namespace) -> None:
         )
 
 
-def architectures(options: argparse.Namespace) -> tuple[str, ...]:
+def architectures(options: argparse.Namespace, targets: Sequence[str]) -> tuple[str, ...]:
     """What `cvmgen build` is to report on; none without a report."""
     if not options.report:
         if options.architecture:
@@ -165,8 +121,7 @@ def architectures(options: argparse.Namespace) -> tuple[str, ...]:
         return ()
     if options.check:
         raise UsageError("--report does not go with --check")
-    targets = set(options.target or LANGUAGES)
-    if not targets & {"c", "cuda"}:
+    if not {"c", "cuda"} & {*targets}:
         raise UsageError("--report is about C and CUDA: it needs --target c or --target cuda")
     if "cuda" not in targets:
         if options.architecture:
@@ -175,8 +130,7 @@ def architectures(options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(dict.fromkeys(options.architecture or ARCHITECTURES))
 
 
-def list_operators(options: argparse.Namespace, faults: Faults) -> Exit:
-    """One of the forms of `cvmgen list`."""
+def run_list(options: argparse.Namespace, faults: Faults) -> Exit:
     if options.schedules:
         if options.search is not None or options.markdown or options.check or options.into:
             raise UsageError("--schedules goes with --json alone")
@@ -203,6 +157,58 @@ def list_operators(options: argparse.Namespace, faults: Faults) -> Exit:
     return table.update(options.spec, options.into, check=options.check, as_json=options.json)
 
 
+def run_show(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import show
+
+    if options.model is not None:
+        own_schedules(options)
+        if options.target is not None or options.after is None:
+            raise UsageError("--model goes with --after STAGE, and not with --target")
+        return show.show_model(
+            options.spec, options.model, options.operator, options.after, as_json=options.json
+        )
+    if options.operator is None:
+        raise UsageError("name an operator, or a model with --model SYMBOL PARAMS")
+    return show.show(
+        options.spec,
+        options.operator,
+        target=options.target,
+        stage=options.after,
+        as_json=options.json,
+    )
+
+
+def run_check(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import show
+
+    if options.model is not None:
+        own_schedules(options)
+    return show.check_specs(
+        options.spec, options.files, faults, model=options.model, as_json=options.json
+    )
+
+
+def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import derive
+
+    return derive.derive(
+        options.spec, options.operator, options.wrt, options.name, as_json=options.json
+    )
+
+
+def run_model(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import run
+
+    return run.run(
+        options.model,
+        params=options.params,
+        input_file=options.input,
+        output_file=options.output,
+        target=options.target,
+        as_json=options.json,
+    )
+
+
 # ---------------------------------------------------------------- arguments
 
 
@@ -216,24 +222,12 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"cvmgen {cvmgen.__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    add_build(commands)
-    add_list(commands)
-    add_show(commands)
-    add_check(commands)
-    add_derive(commands)
-    add_run(commands)
+    for name, each in COMMANDS.items():
+        made = commands.add_parser(name, help=each.about, description=each.details)
+        made.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+        made.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        each.add(made)
     return top
-
-
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
-
-def command(commands: Commands, name: str, about: str, details: str) -> argparse.ArgumentParser:
-    """A command with the options that all of them have."""
-    made = commands.add_parser(name, help=about, description=details)
-    made.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
-    made.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    return made
 
 
 def add_spec(made: argparse.ArgumentParser) -> None:
@@ -251,14 +245,7 @@ def add_model(made: argparse.ArgumentParser, about: str) -> None:
     made.add_argument("--model", nargs=2, type=Path, metavar=("SYMBOL", "PARAMS"), help=about)
 
 
-def add_build(commands: Commands) -> None:
-    made = command(
-        commands,
-        "build",
-        "write and compile the operators",
-        "Check the formulas, write the files of generated/ whose text changed, say which and "
-        "why, and compile the C library into the cache. The last line is its path.",
-    )
+def add_build(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "operators",
         nargs="*",
@@ -325,9 +312,7 @@ def add_build(commands: Commands) -> None:
     add_spec(made)
 
 
-def add_list(commands: Commands) -> None:
-    about = "name all operators"
-    made = command(commands, "list", about, "Print each operator with what it does.")
+def add_list(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--search",
         nargs="+",
@@ -359,13 +344,7 @@ def add_list(commands: Commands) -> None:
     add_spec(made)
 
 
-def add_show(commands: Commands) -> None:
-    made = command(
-        commands,
-        "show",
-        "print an operator's formula, generated code or stages",
-        "Print the formula of an operator, or what becomes of it.",
-    )
+def add_show(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "operator",
         nargs="?",
@@ -387,15 +366,7 @@ def add_show(commands: Commands) -> None:
     add_spec(made)
 
 
-def add_check(commands: Commands) -> None:
-    made = command(
-        commands,
-        "check",
-        "check formulas and schedules without building",
-        "Check spec files, try their operators on small calls, and apply the schedules to them, "
-        "with a warning of each action of DIR/schedules that changes nothing; those for models, "
-        "which need the shapes of one, are applied with --model.",
-    )
+def add_check(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "files",
         nargs="*",
@@ -406,16 +377,7 @@ def add_check(commands: Commands) -> None:
     add_spec(made)
 
 
-def add_derive(commands: Commands) -> None:
-    made = command(
-        commands,
-        "derive",
-        "print the adjoint of an operator as a formula",
-        "Print the adjoint of an operator with respect to one of its inputs: what a gradient of "
-        "the output gives for that input. The text can be saved into a file of spec/. What the "
-        "formula adds that does not read the input does not count; a formula that is not linear "
-        "in the input is refused.",
-    )
+def add_derive(made: argparse.ArgumentParser) -> None:
     made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
     made.add_argument("--wrt", required=True, metavar="INPUT", help="the input, as X")
     made.add_argument(
@@ -424,13 +386,7 @@ def add_derive(commands: Commands) -> None:
     add_spec(made)
 
 
-def add_run(commands: Commands) -> None:
-    made = command(
-        commands,
-        "run",
-        "run a model",
-        "Run a CVM model on an array and print what it gives.",
-    )
+def add_run(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "model",
         type=Path,
@@ -461,3 +417,59 @@ def architecture(text: str) -> str:
         return checked_architecture(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What help says of a command, its arguments, and what runs it."""
+
+    add: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Faults], Exit]
+    about: str
+    details: str
+
+
+COMMANDS = {
+    "build": Command(
+        add_build,
+        run_build,
+        "write and compile the operators",
+        "Check the formulas, write the files of generated/ whose text changed, say which and "
+        "why, and compile the C library into the cache. The last line is its path.",
+    ),
+    "list": Command(
+        add_list,
+        run_list,
+        "name all operators",
+        "Print each operator with what it does.",
+    ),
+    "show": Command(
+        add_show,
+        run_show,
+        "print an operator's formula, generated code or stages",
+        "Print the formula of an operator, or what becomes of it.",
+    ),
+    "check": Command(
+        add_check,
+        run_check,
+        "check formulas and schedules without building",
+        "Check spec files, try their operators on small calls, and apply the schedules to them, "
+        "with a warning of each action of DIR/schedules that changes nothing; those for models, "
+        "which need the shapes of one, are applied with --model.",
+    ),
+    "derive": Command(
+        add_derive,
+        run_derive,
+        "print the adjoint of an operator as a formula",
+        "Print the adjoint of an operator with respect to one of its inputs: what a gradient of "
+        "the output gives for that input. The text can be saved into a file of spec/. What the "
+        "formula adds that does not read the input does not count; a formula that is not linear "
+        "in the input is refused.",
+    ),
+    "run": Command(
+        add_run,
+        run_model,
+        "run a model",
+        "Run a CVM model on an array and print what it gives.",
+    ),
+}

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cvmgen.build.progress import Progress
-from cvmgen.cli.exits import Exit, UsageError
+from cvmgen.cli.exits import Exit, UsageError, give
 from cvmgen.cli.specs import probe_all, read_operator, spec_files
 from cvmgen.derive import adjoint
 from cvmgen.dtypes import CVM, MAX_PRECISION
 from cvmgen.errors import Faults, InternalError, Strict
-from cvmgen.escape import json_text
 from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Input, Operator, Output, all_items
@@ -32,12 +31,8 @@ def derive(spec: Path, operator_name: str, wrt: str, name: str | None, *, as_jso
         progress.step(f"deriving {name}")
         text = adjoint(operator, wrt, name)
         confirm(spec, operator, wrt, name, text, progress)
-    if as_json:
-        shown = {"operator": operator.full_name, "wrt": wrt, "name": name, "text": text}
-        print(json_text(shown))
-    else:
-        print(text, end="")
-    return Exit.OK
+    shown = {"operator": operator.full_name, "wrt": wrt, "name": name, "text": text}
+    return give(shown, text, as_json=as_json)
 
 
 def known_input(operator: Operator, wrt: str) -> None:

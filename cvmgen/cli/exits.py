@@ -78,6 +78,12 @@ def tell(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
     return code
 
 
+def give(described: Any, text: str, *, as_json: bool) -> Exit:
+    """Print the result of a command: for programs as JSON, or its text for people."""
+    print(f"{json_text(described)}\n" if as_json else text, end="")
+    return Exit.OK
+
+
 def tell_faults(faults: Faults, code: Exit, *, debug: bool) -> Exit:
     """Report what failed in single operators; returns the code of the command with that."""
     for error in faults.errors:

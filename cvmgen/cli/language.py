@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cvmgen.cli.exits import Exit
-from cvmgen.escape import json_text
+from cvmgen.cli.exits import Exit, give
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
@@ -36,11 +35,7 @@ makes it gives names (NEW), which the actions behind it may use as they use the 
 def print_reference(spec: Path, *, as_json: bool) -> Exit:
     """Print what schedules may say, with the schedules of a spec folder by their places."""
     schedules = read_schedules(spec)
-    if as_json:
-        print(json_text(described(schedules)))
-    else:
-        print("\n".join(page(schedules)))
-    return Exit.OK
+    return give(described(schedules), "\n".join((*page(schedules), "")), as_json=as_json)
 
 
 def described(schedules: Schedules) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cvmgen.build.progress import Progress
-from cvmgen.cli.exits import Exit, UsageError, fault, tell_warnings
+from cvmgen.cli.exits import Exit, UsageError, fault, give, tell_warnings
 from cvmgen.cli.specs import (
     apply_all,
     files_to_check,
@@ -18,7 +18,6 @@ from cvmgen.cli.specs import (
     untested,
 )
 from cvmgen.errors import Faults
-from cvmgen.escape import json_text
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.schedules import Schedules, read_schedules
 from cvmgen.source import SpecErrors
@@ -30,26 +29,25 @@ def list_operators(spec: Path, faults: Faults, *, as_json: bool) -> Exit:
     """All operators: name, aliases, what each does."""
     with Progress() as progress:
         operators = read_operators(spec, progress, faults)
-    if as_json:
-        found = [
-            {
-                "name": each.full_name,
-                "aliases": list(each.aliases),
-                "doc": each.doc,
-                "place": each.span.place,
-                "inputs": [item.name for item in each.inputs],
-                "attributes": [item.name for item in each.attributes],
-                "outputs": list(each.output_names),
-            }
-            for each in operators
-        ]
-        print(json_text({"operators": found}))
-        return Exit.OK
+    found = [
+        {
+            "name": each.full_name,
+            "aliases": list(each.aliases),
+            "doc": each.doc,
+            "place": each.span.place,
+            "inputs": [item.name for item in each.inputs],
+            "attributes": [item.name for item in each.attributes],
+            "outputs": list(each.output_names),
+        }
+        for each in operators
+    ]
     width = max((len(each.full_name) for each in operators), default=0)
-    for each in operators:
-        aliases = f" (also {', '.join(each.aliases)})" if each.aliases else ""
-        print(f"{each.full_name:<{width}}  {each.doc}{aliases}")
-    return Exit.OK
+    lines = (f"{each.full_name:<{width}}  {each.doc}{also(each.aliases)}\n" for each in operators)
+    return give({"operators": found}, "".join(lines), as_json=as_json)
+
+
+def also(aliases: Sequence[str]) -> str:
+    return f" (also {', '.join(aliases)})" if aliases else ""
 
 
 def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_json: bool) -> Exit:
@@ -69,12 +67,8 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
                 if stage is not None
                 else driver.emitted(target or "", operator, schedules=schedules)
             )
-    if as_json:
-        shown = {"operator": operator.full_name, "target": target, "stage": stage, "text": text}
-        print(json_text(shown))
-    else:
-        print(text, end="")
-    return Exit.OK
+    shown = {"operator": operator.full_name, "target": target, "stage": stage, "text": text}
+    return give(shown, text, as_json=as_json)
 
 
 def show_model(
@@ -86,11 +80,8 @@ def show_model(
     with Progress() as progress:
         progress.step(f"lowering {model[0]}")
         text = shown_model(model, stage, step, read_schedules(spec))
-    if as_json:
-        print(json_text({"model": str(model[0]), "step": step, "stage": stage, "text": text}))
-    else:
-        print(text, end="")
-    return Exit.OK
+    shown = {"model": str(model[0]), "step": step, "stage": stage, "text": text}
+    return give(shown, text, as_json=as_json)
 
 
 def check_specs(
@@ -119,20 +110,19 @@ def check_specs(
         steps = None if model is None else applied_steps(model, schedules, progress)
     warnings = [*unproved, *([] if formulas else of_folder(idle, spec))]
     tell_warnings(warnings)
-    if as_json:
-        report: dict[str, Any] = {"files": sorted(asked)}
-        report["operators"] = [each.full_name for each in operators]
-        report["warnings"] = [fault(each) for each in warnings]
-        report["faults"] = [str(each) for each in faults.errors]
-        report |= {} if steps is None else {"steps": steps}
-        print(json_text(report))
-        return Exit.OK
-    print(f"{count(len(operators), 'operator')} in {count(len(asked), 'file')}: no errors")
+    report: dict[str, Any] = {
+        "files": sorted(asked),
+        "operators": [each.full_name for each in operators],
+        "warnings": [fault(each) for each in warnings],
+        "faults": [str(each) for each in faults.errors],
+    }
+    text = f"{count(len(operators), 'operator')} in {count(len(asked), 'file')}: no errors\n"
     if model is not None and steps is not None:
-        print(f"{count(steps, 'step')} of {model[0]}: no errors")
+        report["steps"] = steps
+        text += f"{count(steps, 'step')} of {model[0]}: no errors\n"
     elif speak_of_models(spec, names, schedules):
-        print("schedules for models are applied with --model SYMBOL PARAMS only")
-    return Exit.OK
+        text += "schedules for models are applied with --model SYMBOL PARAMS only\n"
+    return give(report, text, as_json=as_json)
 
 
 def applied_steps(model: tuple[Path, Path], schedules: Schedules, progress: Progress) -> int:

@@ -9,11 +9,10 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from cvmgen.build.progress import Progress
-from cvmgen.cli.exits import Exit
+from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.specs import read_operators
 from cvmgen.driver import TARGETS, operator_file
 from cvmgen.errors import CvmgenError
-from cvmgen.escape import json_text
 from cvmgen.paths import generated_folder
 from cvmgen.spec.formula import Operator
 
@@ -26,8 +25,7 @@ SPECIAL = re.compile(r"(`[^`]*`)|[\\*<\[\]]")
 def print_tables(spec: Path, *, as_json: bool) -> Exit:
     """Print a table for each spec file."""
     text = tables_of(spec)
-    print(json_text({"markdown": text}) if as_json else text)
-    return Exit.OK
+    return give({"markdown": text}, f"{text}\n", as_json=as_json)
 
 
 def update(spec: Path, path: Path, *, check: bool, as_json: bool) -> Exit:
@@ -38,10 +36,8 @@ def update(spec: Path, path: Path, *, check: bool, as_json: bool) -> Exit:
     if stale and not check:
         path.write_text(after, encoding="utf-8")
     state = "is up to date" if not stale else "is stale" if check else "is written"
-    if as_json:
-        print(json_text({"file": str(path), "stale": stale}))
-    else:
-        print(f"{path}: the list of operators {state}")
+    told = {"file": str(path), "stale": stale}
+    give(told, f"{path}: the list of operators {state}\n", as_json=as_json)
     if not (stale and check):
         return Exit.OK
     print(f"`cvmgen list --into {path}` brings it up to date", file=sys.stderr)

@@ -344,7 +344,6 @@ USAGE = [
     ("build", "--target", "fortran"),
     ("build", "-j", "0"),
     ("build", "-j", "many"),
-    ("show",),
     ("run", "symbol.json"),
 ]
 
