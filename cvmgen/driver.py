@@ -114,7 +114,7 @@ C_KERNELS: KernelPasses = (
     ("host", partial(host_lowered, "precision")),
 )
 CUDA_KERNELS: KernelPasses = (
-    ("mapping", mapped),
+    ("schedule", mapped),
     ("host", partial(host_lowered, "declared_precision")),
 )
 PARTS = ("outline", "host")  # stages of kernels that are shown as a program

@@ -102,7 +102,7 @@ def test_a_mapping_that_breaks_a_kernel_is_named(
 
     monkeypatch.setitem(choice.MAPPINGS, "vectors", divergent)
     message = (
-        r"^the stage 'mapping' leaves Y of toy.double unsound: in the grid kernel not all threads "
+        r"^the stage 'schedule' leaves Y of toy.double unsound: in the grid kernel not all threads "
         "of a block reach a barrier, which waits for them$"
     )
     with pytest.raises(InternalError, match=message):

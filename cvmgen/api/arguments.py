@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from typing import Any, NoReturn
 
@@ -98,15 +98,25 @@ class Arguments:
             return support.boolean(operator, name, value)
         return support.integer(operator, name, value, words)
 
-    def _arrays(self, item: InputInfo, value: Any) -> Given:
-        """What is given for an input, as arrays; they may have any strides."""
+    def _each(self, ask: Callable[[InputInfo, Any], Any], given: Iterable[Any]) -> list[Any]:
+        """What a question about an input and what is given for it finds for each input."""
+        return [ask(*pair) for pair in zip(self._info.inputs, given, strict=True)]
+
+    def _arrays(
+        self, item: InputInfo, value: Any, one: Callable[[str, Any], Any] | None = None
+    ) -> Any:
+        """What is given for an input, as arrays, each by its name and value."""
         if value is None:
             return None
-        operator = self._info.full_name
+        one = self._array if one is None else one
         if not item.variadic:
-            return support.as_array(operator, item.name, value)
+            return one(item.name, value)
         entries = self._several(item, value, "arrays")
-        return [support.as_array(operator, *pair) for pair in named(item.name, list(entries))]
+        return [one(*pair) for pair in named(item.name, list(entries))]
+
+    def _array(self, name: str, value: Any) -> Any:
+        """An array that is given, which may have any strides."""
+        return support.as_array(self._info.full_name, name, value)
 
     def _typed(self, operands: Sequence[Any]) -> tuple[typed.Row, dict[str, Any]]:
         """The element types of this call, and the inputs that have one of their own, as arrays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol, Self
 
 import numpy as np
 
@@ -25,6 +25,23 @@ ALL_BOUND = (
 def unsendable(what: str, instead: str) -> NoReturn:
     """Refuse to copy what holds addresses of this process."""
     raise TypeError(f"{what} holds memory of its process and cannot be copied or sent; {instead}")
+
+
+def sent(what: str, recipe: Any, *name: str) -> tuple[Any, ...]:
+    """How another process finds by its name what was loaded: a recipe loads the same there."""
+    if recipe is None:
+        unsendable(what, "it comes from no `cvmgen.load`")
+    return recipe, name
+
+
+class Uncopied:
+    """What holds memory of its process: copies are the same object."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Self:
+        return self
 
 
 class Inferred(NamedTuple):

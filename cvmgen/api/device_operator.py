@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from cvmgen.api.description import KEYWORDS
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.device_call import DeviceCall
 from cvmgen.api.device_open import DeviceOpenCall, Ready
-from cvmgen.api.manifest import InputInfo, OperatorInfo
+from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
 from cvmgen.api.operator import Operator
 from cvmgen.api.streams import stream_handle
@@ -113,15 +114,9 @@ class DeviceOperator(Operator):
         operands, values = self._sorted(inputs, attributes)
         call = DeviceCall(self._on_device, operands, stream)
         with refusing(self._info):
-            given = [
-                self._there(item, each, call)
-                for item, each in zip(self._info.inputs, operands, strict=True)
-            ]
+            given = self._each(partial(self._arrays, one=partial(self._there, call)), operands)
             types = self._row(given)
-            shapes = [
-                self._shapes(item, shape_of(each))
-                for item, each in zip(self._info.inputs, given, strict=True)
-            ]
+            shapes = self._each(self._shapes, map(shape_of, given))
             known = self._declared(precisions, given)
             inferred = self._backend.infer(self._info, Described(shapes, known, values))
             result, outputs = self._results(inferred, dtype, out, given, types, call)
@@ -130,24 +125,16 @@ class DeviceOperator(Operator):
 
     # -------------------------------------------------------- inputs
 
-    def _arrays(self, item: InputInfo, value: Any) -> Any:
+    def _array(self, name: str, value: Any) -> DeviceArray:
         """As for other targets, where nothing is started yet."""
-        return self._there(item, value, DeviceCall(self._on_device, [value], None))
+        return self._there(DeviceCall(self._on_device, [value], None), name, value)
 
     def _measured(self, name: str, array: Any, declared: int | None) -> Any:
         """Device memory is not measured: whoever needs the precision says so."""
         return declared
 
-    def _there(self, item: InputInfo, value: Any, call: DeviceCall) -> Any:
-        """What is given for an input, where it lies."""
-        if value is None:
-            return None
-        if not item.variadic:
-            return self._array(item.name, value, call)
-        entries = self._several(item, value, "arrays")
-        return [self._array(*pair, call) for pair in named(item.name, list(entries))]
-
-    def _array(self, name: str, value: Any, call: DeviceCall) -> DeviceArray:
+    def _there(self, call: DeviceCall, name: str, value: Any) -> DeviceArray:
+        """An array of a call, where it lies."""
         found = call.read(self.name, name, value)
         precise = self._info.has_precision(typed.column(name))
         if precise and found.dtype not in (np.int8, np.int32):

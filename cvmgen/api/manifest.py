@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import MANIFEST
@@ -70,6 +70,9 @@ class OperatorInfo:
         return f"{self.opset}.{self.name}"
 
 
+Info = TypeVar("Info", InputInfo, AttributeInfo, OperatorInfo)
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     operators: tuple[OperatorInfo, ...]
@@ -111,35 +114,15 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def operator_info(entry: dict[str, Any]) -> OperatorInfo:
-    attributes = tuple(
-        AttributeInfo(
-            each["name"],
-            each["kind"],
-            each["length"],
-            each["list"],
-            each["optional"],
-            each["required"],
-            tuple(each["default"]) if isinstance(each["default"], list) else each["default"],
-            each["range"],
-            tuple(each["words"]),
-        )
-        for each in entry["attributes"]
-    )
-    inputs = tuple(
-        InputInfo(each["name"], each["empty"], each["optional"], each["variadic"], each["int32"])
-        for each in entry["inputs"]
-    )
-    return OperatorInfo(
-        entry["name"],
-        entry["opset"],
-        entry["doc"],
-        tuple(entry["aliases"]),
-        entry["formula"],
-        entry["place"],
-        entry["function"],
-        tuple(entry["moves"]),
-        inputs,
-        tuple(entry["outputs"]),
-        tuple(entry["types"]),
-        attributes,
-    )
+    attributes = (made(AttributeInfo, each, is_list=each["list"]) for each in entry["attributes"])
+    inputs = (made(InputInfo, each) for each in entry["inputs"])
+    return made(OperatorInfo, entry, inputs=tuple(inputs), attributes=tuple(attributes))
+
+
+def made(kind: type[Info], entry: dict[str, Any], **others: Any) -> Info:
+    """What an entry says, by the names of fields; lists are tuples."""
+    names = [each.name for each in fields(kind) if each.name not in others]
+    values = (entry[name] for name in names)
+    read = (tuple(each) if isinstance(each, list) else each for each in values)
+    known: dict[str, Any] = dict(zip(names, read, strict=True))
+    return kind(**known, **others)

@@ -17,10 +17,11 @@ from cvmgen.api.calls import (
     Described,
     Given,
     Inferred,
+    Uncopied,
     named,
     result_type,
+    sent,
     shape_of,
-    unsendable,
 )
 from cvmgen.api.description import KEYWORDS, doc_of, signature_of
 from cvmgen.api.manifest import OperatorInfo
@@ -30,7 +31,7 @@ from cvmgen.memory import new_array
 OUTPUT_TYPES = "all outputs must have one element type"
 
 
-class Operator(Arguments):
+class Operator(Arguments, Uncopied):
     """A generated operator. Calling it gives its result; see `signature` and `formula`."""
 
     KEYWORDS: Mapping[str, str] = KEYWORDS
@@ -40,10 +41,10 @@ class Operator(Arguments):
         self._backend = backend
         self.__name__ = info.name
         self.__doc__ = doc_of(info, self.signature, self.KEYWORDS)
+        self.recipe: Any = None  # gives it by its name in another process
         self._result: Callable[..., Any] | None = None
         if len(info.outputs) > 1:
             self._result = result_type(f"{info.name}_result", info.outputs)
-        self.recipe: Any = None  # gives it by its name in another process
 
     # -------------------------------------------------------- description
 
@@ -106,16 +107,7 @@ class Operator(Arguments):
         return f"<operator {self._info.opset}.{self.signature}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How another process finds it again, and what it must find."""
-        if self.recipe is None:
-            unsendable(f"<operator {self.name}>", "it comes from no `cvmgen.load`")
-        return self.recipe, (self.name,)
-
-    def __copy__(self) -> Operator:
-        return self
-
-    def __deepcopy__(self, _: dict[int, Any]) -> Operator:
-        return self
+        return sent(f"<operator {self.name}>", self.recipe, self.name)
 
     # -------------------------------------------------------- calls
 
@@ -155,9 +147,7 @@ class Operator(Arguments):
         given = [*shapes, *[None] * (len(self._info.inputs) - len(shapes))]
         self._all_given(given)
         values = self._complete(attributes)
-        checked = [
-            self._shapes(item, each) for item, each in zip(self._info.inputs, given, strict=True)
-        ]
+        checked = self._each(self._shapes, given)
         known = self._declared(precisions, checked)
         return self._backend.infer(self._info, Described(checked, known, values))
 
@@ -222,12 +212,12 @@ class Operator(Arguments):
         for name, each, known in zip(self._input_names, operands, declared, strict=True):
             if is_shape(each) and known is None and self._info.has_precision(name):
                 self._refuse(name, "", UNDECLARED)
-        pairs = list(zip(self._info.inputs, operands, strict=True))
-        arrays = [None if is_shape(each) else self._arrays(item, each) for item, each in pairs]
-        shapes = [
-            self._shapes(item, each if array is None else shape_of(array))
-            for (item, each), array in zip(pairs, arrays, strict=True)
-        ]
+        arrays = self._each(self._arrays, [None if is_shape(each) else each for each in operands])
+        known_shapes = (
+            each if array is None else shape_of(array)
+            for each, array in zip(operands, arrays, strict=True)
+        )
+        shapes = self._each(self._shapes, known_shapes)
         measured = self._precisions(declared, arrays)
         self._backend.infer(self._info, Described(shapes, measured, values))
         keywords = {"precisions": precisions, "dtype": dtype, "check": check, **others}
@@ -253,10 +243,7 @@ class Operator(Arguments):
             typed_arrays[item.name] if item.name in typed_arrays else self._arrays(item, each)
             for item, each in zip(self._info.inputs, operands, strict=True)
         ]
-        shapes = [
-            self._shapes(item, shape_of(each))
-            for item, each in zip(self._info.inputs, given, strict=True)
-        ]
+        shapes = self._each(self._shapes, map(shape_of, given))
         declared = self._declared(precisions, given)
         known = self._precisions(declared, given)
         inferred = self._backend.infer(self._info, Described(shapes, known, values))

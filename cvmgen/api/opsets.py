@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import index
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cvmgen.api.calls import unsendable
+from cvmgen.api.calls import Uncopied, sent
 from cvmgen.api.operator import Operator
 from cvmgen.errors import CvmgenError
 from cvmgen.source import did_you_mean
@@ -27,7 +27,7 @@ class Processor(Protocol):
     def use_variant(self, name: str | None) -> None: ...
 
 
-class Opset:
+class Opset(Uncopied):
     """The operators of one opset, by name or alias."""
 
     def __init__(self, name: str, operators: Mapping[str, Operator], aliases: Mapping[str, str]):
@@ -36,16 +36,7 @@ class Opset:
         self._aliases = dict(aliases)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        recipe = next(iter(self)).recipe
-        if recipe is None:
-            unsendable(repr(self), "it comes from no `cvmgen.load`")
-        return recipe, (self._name,)
-
-    def __copy__(self) -> Opset:
-        return self
-
-    def __deepcopy__(self, _: dict[int, Any]) -> Opset:
-        return self
+        return sent(repr(self), next(iter(self)).recipe, self._name)
 
     def __getattr__(self, name: str) -> Operator:
         found = self._operators.get(self.__dict__["_aliases"].get(name, name))
@@ -68,7 +59,7 @@ class Opset:
         return f"<opset {self._name}: {len(self)} operators>"
 
 
-class Operators:
+class Operators(Uncopied):
     """All loaded operators: an opset is an attribute, `ops["cvm.conv2d"]` an operator."""
 
     def __init__(
@@ -83,15 +74,7 @@ class Operators:
         self.recipe: Any = None  # loads the same in another process
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.recipe is None:
-            unsendable(repr(self), "they come from no `cvmgen.load`")
-        return self.recipe, ()
-
-    def __copy__(self) -> Operators:
-        return self
-
-    def __deepcopy__(self, _: dict[int, Any]) -> Operators:
-        return self
+        return sent(repr(self), self.recipe)
 
     @property
     def threads(self) -> int:

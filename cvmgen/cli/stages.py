@@ -33,10 +33,10 @@ _HEAD = re.compile(r"^(?=prepare:|nest )", re.M)
 def stages_of(target: str | None) -> tuple[str, ...]:
     """The stages of a target; without one, those of C, and at the end what CUDA does too."""
     known = driver.TARGETS[target or "c"]
-    last: tuple[str, ...] = () if known.kernel_passes is None else (driver.TYPES, "schedule")
-    kernel_passes = dict(known.kernel_passes or ())
-    last += tuple(name for name in driver.PARTS if name in kernel_passes)
-    return ("parse", "check", "translate", *(name for name, _ in known.passes), *last)
+    passes = [name for name, _ in known.passes]
+    if known.kernel_passes is not None:
+        passes += [driver.TYPES, *(name for name, _ in known.kernel_passes)]
+    return ("parse", "check", "translate", *passes)
 
 
 def every_stage() -> tuple[str, ...]:
