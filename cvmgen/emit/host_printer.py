@@ -226,7 +226,7 @@ class HostPrinter(CPrinter):
 
 
 def format_call(text: str, values: Sequence[str]) -> str:
-    literal = f'"{text}"'.replace(' ""', "")
+    literal = f'"{text}"'.removesuffix(' ""')
     return f"cvmgen_format({', '.join([literal, *values])})"
 
 

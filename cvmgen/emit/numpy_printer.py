@@ -74,9 +74,11 @@ class ArrayPrinter(PythonPrinter):
 
     def spread(self, listed: i.Expr) -> str:
         """A list as arguments; one that a comprehension makes is gone through just once."""
-        text = f"*{self.index(listed, 7)}"
-        whole = isinstance(listed, i.Gather) and listed.kind == "list"
-        return text.replace("*tuple(", "*(", 1) if whole else text
+        match listed:
+            case i.Gather(kind="list"):
+                return f"*({self.of_integers(listed, lambda: self.generated(listed))})"
+            case _:
+                return f"*{self.index(listed, 7)}"
 
     def access(self, access: i.Access) -> str:
         """A tensor itself, or of Python's numbers an element."""

@@ -119,10 +119,8 @@ class Calls:
             if item.dtype != CVM:
                 lines.append(f"{name} = typed.typed_operand(OPERATOR, {shown}, given[{shown}])")
                 continue
-            value = f"support.operand(OPERATOR, {shown}, {name}, declared.get({shown}))"
-            if item.variadic:
-                value = value.replace("support.operand(", "support.operands(", 1)
-            lines.append(f"{name} = {value}")
+            function = f"support.operand{'s' * item.variadic}"
+            lines.append(f"{name} = {function}(OPERATOR, {shown}, {name}, declared.get({shown}))")
         lines.append(f"plan = _prepare({', '.join(self.prepare_parameters())})")
         if self.types:
             lines.append("plan.types = types")

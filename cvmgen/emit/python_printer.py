@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 from cvmgen.dtypes import DTYPES
@@ -86,9 +86,13 @@ class PythonPrinter:
 
     def index(self, expr: i.Expr, least: int = 0) -> str:
         """A place or an end of a range: an integer; what it compares or rounds may be real."""
+        return self.of_integers(expr, lambda: self.expr(expr, least))
+
+    def of_integers(self, expr: i.Expr, printed: Callable[[], str]) -> str:
+        """What is printed of an integer, in which only what may be real is."""
         outer = self.reals
         self.reals = outer and any(map(may_be_real, walk(expr)))
-        text = self.expr(expr, least)
+        text = printed()
         self.reals = outer
         return text
 
@@ -139,10 +143,9 @@ class PythonPrinter:
                 return f"support.among({member}, {self.stretch(entries)})", PRIMARY
             case i.Contains(element=element, collection=collection):
                 return f"{self.expr(element, 7)} in {self.expr(collection, 7)}", 6
-            case i.Gather(kind=kind, element=element, over=over, condition=condition):
-                body = f"{self.inside(over, element)} {self.clauses(over, condition)}"
+            case i.Gather(kind=kind):
                 function = "tuple" if kind == "list" else "support.ascending"
-                return f"{function}({body})", PRIMARY
+                return f"{function}({self.generated(expr)})", PRIMARY
             case i.Fold():
                 return self.fold(expr), PRIMARY
             case i.Load(tensor=tensor, which=which, offset=offset):
@@ -253,6 +256,11 @@ class PythonPrinter:
             case name:
                 raise InternalError(f"emit: python has no spelling for {name}")
 
+    def generated(self, gather: i.Gather) -> str:
+        """The entries of a list or a set, one after the other."""
+        entry = self.inside(gather.over, gather.element)
+        return f"{entry} {self.clauses(gather.over, gather.condition)}"
+
     def clauses(self, over: tuple[i.Over | i.OverPack, ...], condition: i.Expr | None) -> str:
         parts = []
         for each in over:
@@ -358,7 +366,8 @@ class PythonPrinter:
         walked = f"support.indices({self.expr(loop.extents)})"
         positions = i.Dot(loop.pack, None) in walk(loop.body)
         body = self.block(loop.body)
-        if loop.slots is not None and not strided(loop):
+        kept = loop.slots is not None and not strided(loop)
+        if loop.slots is not None and kept:
             whole = identifier(whole_pack(loop))
             body = [
                 f"for slot, entry in zip({self.expr(loop.slots)}, {pack}):",
@@ -366,11 +375,24 @@ class PythonPrinter:
                 *body,
             ]
         if positions:
-            used = any(pack in line.replace(f"{pack}_at", "") for line in body)
-            name = pack if used else "_"
-            head = f"for {loop.pack}_at, {name} in enumerate({walked}):"
-            if not used:
+            head = f"for {loop.pack}_at, {pack} in enumerate({walked}):"
+            if not kept and not reads_index(loop):
                 size = f"support.size({self.expr(loop.extents)})"
                 head = f"for {loop.pack}_at in range({size}):"
             return [head, *indent(body)]
         return [f"for {pack} in {walked}:", *indent(body)]
+
+
+def reads_index(loop: i.PackLoop) -> bool:
+    """Whether a loop over multi-indices asks for more of them than their position."""
+
+    def asks(node: object) -> bool:
+        match node:
+            case i.Var(name=name) | i.OverPack(pack=name):
+                return name == loop.pack
+            case i.Dot(pack=pack, steps=steps):
+                return pack == loop.pack and steps is not None
+            case _:
+                return False
+
+    return any(map(asks, walk(loop.body)))

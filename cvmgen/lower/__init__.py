@@ -35,4 +35,6 @@ for all targets:
   by one (`array_reductions.py`), lists what a mask leaves (`array_lists.py`); what is made element
   by element is a chain of operations in spare arrays, block by block (`array_chains.py`).
   `idioms.py` finds maxima, clips and shifts before, `widths.py` the integers that hold a nest
+- host (`host_part.py`, `attribute_checks.py`): the last of all, in C and CUDA behind the schedules:
+  checks of operands, reads of extents, assignments and refusals, for printers
 """
