@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
@@ -51,6 +51,29 @@ def insert(prepare: i.Block, added: dict[int | None, list[i.Stmt]]) -> i.Block:
             statement = replace(statement, branches=branches)
         done.append(statement)
     return (*done, *added.get(None, ()))
+
+
+def with_bodies(program: i.Program, change: Callable[[i.Block], i.Block]) -> i.Program:
+    """The program with what `change` makes of the body of each nest."""
+    nests = tuple(replace(nest, body=change(nest.body)) for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+def with_host_part(
+    program: i.Program, change: Callable[[i.Nest], tuple[i.Nest, Iterable[i.Stmt]]]
+) -> i.Program:
+    """The program with what `change` makes of each nest, and the statements that this asks of the
+    host: at the end of the host code, or of the prologue that a nest over several tensors has."""
+    added: dict[int | None, list[i.Stmt]] = {}
+    nests = []
+    for each in program.nests:
+        nest, host = change(each)
+        if nest.each is None:
+            added.setdefault(nest.case, []).extend(host)
+        else:
+            nest = replace(nest, prologue=(*nest.prologue, *host))
+        nests.append(nest)
+    return replace(program, prepare=insert(program.prepare, added), nests=tuple(nests))
 
 
 def shape_name(output: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import with_bodies
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, walk
 
@@ -15,8 +14,7 @@ def flatten_packs(program: i.Program) -> i.Program:
     def change(node: i.Stmt) -> i.Stmt:
         return flat(node) if isinstance(node, i.PackLoop) else node
 
-    nests = tuple(replace(nest, body=rebuild(nest.body, change)) for nest in program.nests)
-    return replace(program, nests=nests)
+    return with_bodies(program, lambda body: rebuild(body, change))
 
 
 def flat(loop: i.PackLoop) -> i.Stmt:

@@ -9,6 +9,7 @@ from typing import Any
 
 from cvmgen.analysis.definedness import is_defined
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import with_bodies
 from cvmgen.ir.logic import conjunction, conjuncts, factors_in, joined
 from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import invariant, with_blocks
@@ -19,10 +20,7 @@ from cvmgen.ir.visit import rebuild
 def place_guards(program: i.Program) -> i.Program:
     """Conditions and locals move out to where they belong."""
     reals = program.operator.has_reals
-    nests = tuple(
-        replace(nest, body=rebuild(block(nest.body, reals), counted)) for nest in program.nests
-    )
-    return replace(program, nests=nests)
+    return with_bodies(program, lambda body: rebuild(block(body, reals), counted))
 
 
 def counted(node: Any) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import insert
+from cvmgen.ir.host import with_host_part
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.lift import of_nests
@@ -19,21 +19,21 @@ def host_values(program: i.Program) -> i.Program:
     Nests read scalars; the lists stay with the host, except in walks of open rank.
     """
     taken = set(names_in(program.prepare)) | assigned(program.prepare)
-    added: dict[int | None, list[i.Stmt]] = {}
+    added: set[tuple[int | None, i.Stmt]] = set()
     known: dict[i.Expr, str] = {}
     shapes = shapes_of_several(program)
-    nests = []
-    for nest in program.nests:
+
+    def change(nest: i.Nest) -> tuple[i.Nest, list[i.Stmt]]:
         values = HostValues(nest, taken, known if nest.each is None else {}, shapes)
         body: i.Block = rebuild(nest.body, values.change)
-        if nest.each is None:
-            added.setdefault(nest.case, []).extend(values.lets)
-        else:
+        if nest.each is not None:
             body = rebuild(body, values.whole_shape)
-            nest = replace(nest, prologue=(*nest.prologue, *values.lets))
-        nests.append(replace(nest, body=body))
-    unique = {case: list(dict.fromkeys(lets)) for case, lets in added.items()}
-    return replace(program, prepare=insert(program.prepare, unique), nests=tuple(nests))
+            return replace(nest, body=body), values.lets
+        lets = [each for each in values.lets if (nest.case, each) not in added]
+        added.update((nest.case, each) for each in lets)
+        return replace(nest, body=body), lets
+
+    return with_host_part(program, change)
 
 
 class HostValues:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from cvmgen.analysis.definedness import may_fail
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import insert
+from cvmgen.ir.host import with_host_part
 from cvmgen.ir.uses import assigned, bound_in, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.unfold import ACCUMULATORS
@@ -31,17 +31,11 @@ def lift_host(program: i.Program, *, proof: Callable[[i.Program], Proof]) -> i.P
     """
     reads_inside = proof(program)
     taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
-    added: dict[int | None, list[i.Stmt]] = {}
-    nests = []
-    for nest in program.nests:
-        nest = one_tensor(program, nest)
-        nest, folded = folds(program, nest, taken, reads_inside)
-        if nest.each is None:
-            added.setdefault(nest.case, []).extend(folded)
-        else:
-            nest = replace(nest, prologue=folded)
-        nests.append(nest)
-    return replace(program, prepare=insert(program.prepare, added), nests=tuple(nests))
+
+    def change(nest: i.Nest) -> tuple[i.Nest, i.Block]:
+        return folds(program, one_tensor(program, nest), taken, reads_inside)
+
+    return with_host_part(program, change)
 
 
 def one_tensor(program: i.Program, nest: i.Nest) -> i.Nest:

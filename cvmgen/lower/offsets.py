@@ -15,7 +15,8 @@ from typing import TypeVar
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import insert, outputs, shape_name
+from cvmgen.ir.host import outputs, shape_name, with_host_part
+from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.visit import rebuild
 from cvmgen.lower.affine import AffineLists, Walked, bound_names
 
@@ -31,20 +32,13 @@ class Offsets(AffineLists):
     """Adds to `prepare` (or to the branch of the nest's case) what the offsets need."""
 
     def run(self) -> i.Program:
-        nests = []
-        added: dict[int | None, list[i.Stmt]] = {}
-        for nest in self.program.nests:
-            self.case, self.span = nest.case, nest.span
-            self.host, self.lists = [], {}
-            self.locals = bound_names(nest.body)
-            body = self.block(nest.body)
-            if nest.each is None:
-                added.setdefault(nest.case, []).extend(self.host)
-            else:
-                nest = replace(nest, prologue=(*nest.prologue, *self.host))
-            nests.append(replace(nest, body=body))
-        prepare = insert(self.program.prepare, added)
-        return replace(self.program, prepare=prepare, nests=tuple(nests))
+        return with_host_part(self.program, self.nest)
+
+    def nest(self, nest: i.Nest) -> tuple[i.Nest, list[i.Stmt]]:
+        self.case, self.span = nest.case, nest.span
+        self.host, self.lists = [], {}
+        self.locals = bound_names(nest.body)
+        return replace(nest, body=self.block(nest.body)), self.host
 
     # -------------------------------------------------------- statements
 
@@ -62,17 +56,10 @@ class Offsets(AffineLists):
                 return replace(statement, low=first, high=last, body=inner)
             case i.PackLoop():
                 return self.pack_loop(statement)
-            case i.If(condition=condition, then=then, otherwise=otherwise):
+            case i.If(condition=condition):
                 test = self.expr(condition)
-                return i.If(test, self.block(then), self.block(otherwise), statement.span)
-            case i.Store(target=target, value=value):
-                assert isinstance(target, i.Access)
-                place = self.expr(target)
-                assert isinstance(place, i.Load)
-                return i.Store(place, self.expr(value), statement.span)
-            case i.Let() | i.Assign() | i.Accumulate():
-                return replace(statement, value=self.expr(statement.value))
-            case i.Sort() | i.Break():
+                return with_blocks(replace(statement, condition=test), self.block)
+            case i.Store() | i.Let() | i.Assign() | i.Accumulate() | i.Sort() | i.Break():
                 return self.expr(statement)
             case _:
                 raise AssertionError(f"{type(statement).__name__} in a nest before offsets")

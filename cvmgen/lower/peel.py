@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import with_bodies
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 
@@ -25,8 +26,7 @@ def peel_dimensions(program: i.Program) -> i.Program:
     def change(node: Any) -> Any:
         return peeled(node, taken) if isinstance(node, i.PackLoop) else node
 
-    nests = tuple(replace(nest, body=rebuild(nest.body, change)) for nest in program.nests)
-    return replace(program, nests=nests)
+    return with_bodies(program, lambda body: rebuild(body, change))
 
 
 def peeled(loop: i.PackLoop, taken: set[str]) -> i.Stmt:

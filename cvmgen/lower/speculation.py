@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import with_bodies
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild
 
@@ -20,8 +21,7 @@ def eager_loads(program: i.Program) -> i.Program:
 
     For targets whose compilers vectorise: after `offsets`, before `flatten`.
     """
-    nests = tuple(replace(nest, body=rebuild(nest.body, eager)) for nest in program.nests)
-    return replace(program, nests=nests)
+    return with_bodies(program, lambda body: rebuild(body, eager))
 
 
 def eager(node: Any) -> Any:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import insert, outputs, shape_name
+from cvmgen.ir.host import outputs, shape_name, with_host_part
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import assigned, names_in
@@ -30,17 +30,12 @@ def split_indices(program: i.Program) -> i.Program:
     """Loops whose index is divided become two, where it is proved that they may."""
     taken = set(names_in(program.prepare)) | assigned(program.prepare)
     taken |= {name for nest in program.nests for name in names_in(nest.body) | assigned(nest.body)}
-    added: dict[int | None, list[i.Stmt]] = {}
-    nests = []
-    for nest in program.nests:
+
+    def change(nest: i.Nest) -> tuple[i.Nest, list[i.Stmt]]:
         split = Split(program, nest, taken)
-        nest = replace(nest, body=split.block(nest.body))
-        if nest.each is None:
-            added.setdefault(nest.case, []).extend(split.host)
-        else:
-            nest = replace(nest, prologue=(*nest.prologue, *split.host))
-        nests.append(nest)
-    return replace(program, prepare=insert(program.prepare, added), nests=tuple(nests))
+        return replace(nest, body=split.block(nest.body)), split.host
+
+    return with_host_part(program, change)
 
 
 @dataclass(frozen=True, slots=True)

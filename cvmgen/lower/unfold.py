@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import with_bodies
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import assigned, names_in
@@ -35,11 +36,11 @@ def unfold_nests(program: i.Program) -> i.Program:
     Index lists stay expressions.
     """
     reals = program.operator.has_reals
-    nests = tuple(
-        replace(nest, body=Unfold(taken(nest.body), everything=False, reals=reals).block(nest.body))
-        for nest in program.nests
-    )
-    return replace(program, nests=nests)
+
+    def change(body: i.Block) -> i.Block:
+        return Unfold(taken(body), everything=False, reals=reals).block(body)
+
+    return with_bodies(program, change)
 
 
 def unfold_all(program: i.Program) -> i.Program:

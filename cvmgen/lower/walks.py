@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import insert
+from cvmgen.ir.host import with_host_part
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
@@ -22,17 +22,12 @@ def walk_boxes(program: i.Program) -> i.Program:
     """A box of open rank becomes rows and a strided run."""
     taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
     shared = shared_steps(program)
-    added: dict[int | None, list[i.Stmt]] = {}
-    nests = []
-    for nest in program.nests:
+
+    def change(nest: i.Nest) -> tuple[i.Nest, list[i.Stmt]]:
         walks = Walks(taken, shared)
-        body = walks.block(one_tensor(nest))
-        if nest.each is not None:
-            nest = replace(nest, prologue=(*nest.prologue, *walks.host))
-        else:
-            added.setdefault(nest.case, []).extend(walks.host)
-        nests.append(replace(nest, body=body))
-    return replace(program, prepare=insert(program.prepare, added), nests=tuple(nests))
+        return replace(nest, body=walks.block(one_tensor(nest))), walks.host
+
+    return with_host_part(program, change)
 
 
 def one_tensor(nest: i.Nest) -> i.Block:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.host import with_bodies
 from cvmgen.ir.rewrite import blocks, rewritten, with_blocks, without_dead
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
@@ -34,8 +35,7 @@ def without_known(program: i.Program) -> i.Program:
             return node.body
         return node
 
-    nests = tuple(replace(nest, body=rebuild(nest.body, change)) for nest in program.nests)
-    return replace(program, nests=nests)
+    return with_bodies(program, lambda body: rebuild(body, change))
 
 
 def simpler(node: Any) -> Any:
