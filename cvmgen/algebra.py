@@ -211,8 +211,7 @@ def simplify(node: i.Expr) -> i.Expr:
 
     Values are untouched: only what holds for all integers and every machine type is used.
     """
-    result: i.Expr = rebuild(node, _simplified)
-    return result
+    return rebuild(node, _simplified)
 
 
 def _simplified(node: i.Expr) -> i.Expr:

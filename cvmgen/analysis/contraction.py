@@ -208,8 +208,7 @@ class Analysis:
 
     def expanded(self, expr: i.Expr) -> i.Expr:
         """An expression over indices and host values alone."""
-        result: i.Expr = substitute(expr, expanded(self.lets()))
-        return result
+        return substitute(expr, expanded(self.lets()))
 
     def result(self) -> Contraction | None:
         offsets = [self.expanded(load.offset) for load in self.found.factors]

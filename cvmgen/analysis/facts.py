@@ -201,8 +201,7 @@ class Facts:
                 case _:
                     return node
 
-        result: i.Expr = rebuild(expr, change)
-        return result
+        return rebuild(expr, change)
 
     def entry(self, sequence: i.Expr, index: i.Expr) -> i.Expr | None:
         """The entry of a host list at an index, as sums and products of other values."""
@@ -254,8 +253,7 @@ def simple_items(expr: i.Expr) -> i.Expr:
             return i.Item(node.sequence, algebra.normal(node.index))
         return node
 
-    result: i.Expr = rebuild(expr, change)
-    return result
+    return rebuild(expr, change)
 
 
 def part_length(sequence: i.Expr) -> i.Expr | None:

@@ -139,8 +139,7 @@ def plain(expr: i.Expr) -> i.Expr:
             case _:
                 return node
 
-    result: i.Expr = rebuild(expr, change)
-    return result
+    return rebuild(expr, change)
 
 
 def bare(expr: i.Expr) -> i.Expr:
@@ -149,8 +148,7 @@ def bare(expr: i.Expr) -> i.Expr:
     def change(node: i.Expr) -> i.Expr:
         return node.operand if isinstance(node, i.Convert) and node.type == "i64" else node
 
-    result: i.Expr = rebuild(expr, change)
-    return result
+    return rebuild(expr, change)
 
 
 def described(made: Tiling) -> list[str]:

@@ -97,7 +97,7 @@ class Linear:
                 body = n.rebuild(body, lambda each: placed(each, node.span))
             return self.applied(node, replace(definition, body=body))
 
-        return n.rebuild(expr, change)  # type: ignore[no-any-return]
+        return n.rebuild(expr, change)
 
     def applied(self, node: n.Apply, definition: f.Definition) -> n.Expr:
         names = [name for name, _ in definition.parameters]

@@ -146,8 +146,7 @@ class Forms:
                 chosen = None if which is None else self.normal(which, at)
                 return i.Access(tensor, chosen, tuple((self.normal(e, at), s) for e, s in index))
             case _:
-                found: i.Expr = with_children(expr, lambda each: self.part(each, at))
-                return found
+                return with_children(expr, lambda each: self.part(each, at))
 
     def part(self, node: object, at: Knowledge) -> object:
         if isinstance(node, tuple):

@@ -60,8 +60,7 @@ class Shelter:
                 return node
             return node if any(map(of_nests, walk(node))) else self.item(node, at)
 
-        found: i.Block = rebuild(body, change)
-        return found
+        return rebuild(body, change)
 
     # -------------------------------------------------------- statements
 
@@ -137,8 +136,7 @@ class Shelter:
                 return tuple(map(change, node))
             return self.expr(node, at) if isinstance(node, i.Expr) else node
 
-        found: i.Expr = with_children(expr, change)
-        return found
+        return with_children(expr, change)
 
     def entry(self, sequence: i.Expr, index: i.Expr) -> i.Expr:
         return within(index, i.ZERO, i.Call("len", (sequence,)))

@@ -60,8 +60,7 @@ def with_offsets(tree: Tree, change: Callable[[i.Expr], i.Expr]) -> Tree:
             return replace(each, offset=change(each.offset))
         return each
 
-    result: Tree = rebuild(tree, placed)
-    return result
+    return rebuild(tree, placed)
 
 
 def expanded(locals_: Iterable[i.Let]) -> dict[str, i.Expr]:

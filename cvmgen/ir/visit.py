@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter, is_
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from cvmgen.ir import nodes as i
 from cvmgen.source import Span
 from cvmgen.spec.formula import Attribute, Input, Operator
 
+Tree = TypeVar("Tree")  # a node, or a tuple of them; what it becomes is of a kind with it
 LEAVES = (Input, Attribute, Operator, Span, type)
 # Fields of these types hold no nodes.
 PLAIN = (
@@ -42,46 +43,50 @@ def _below(kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
             return attrgetter(*reversed(parts))
 
 
-def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
+def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The tree with `change` applied to every node, children before parents."""
+    node: Any = tree
     if isinstance(node, tuple):
-        return _tuple(node, [rebuild(child, change) for child in node])
+        return cast(Tree, _tuple(node, [rebuild(child, change) for child in node]))
     parts = _parts(node.__class__)
     if parts is None:
-        return node
-    return change(_with_parts(node, {name: rebuild(getattr(node, name), change) for name in parts}))
+        return tree
+    done = _with_parts(node, {name: rebuild(getattr(node, name), change) for name in parts})
+    return cast(Tree, change(done))
 
 
-def replaced(node: Any, change: Callable[[Any], Any]) -> Any:
+def replaced(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The tree with others for the topmost nodes that `change` gives others for."""
+    node: Any = tree
     if isinstance(node, tuple):
-        return _tuple(node, [replaced(child, change) for child in node])
+        return cast(Tree, _tuple(node, [replaced(child, change) for child in node]))
     parts = _parts(node.__class__)
     if parts is None:
-        return node
+        return tree
     other = change(node)
     if other is not node:
-        return other
-    return _with_parts(node, {name: replaced(getattr(node, name), change) for name in parts})
+        return cast(Tree, other)
+    return _with_parts(tree, {name: replaced(getattr(node, name), change) for name in parts})
 
 
-def with_children(node: Any, change: Callable[[Any], Any]) -> Any:
+def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The node with `change` applied to each node right below it."""
+    node: Any = tree
     if isinstance(node, tuple):
-        return _tuple(node, [change(child) for child in node])
+        return cast(Tree, _tuple(node, [change(child) for child in node]))
     parts = _parts(node.__class__)
     if parts is None:
-        return node
-    return _with_parts(node, {name: change(getattr(node, name)) for name in parts})
+        return tree
+    return _with_parts(tree, {name: change(getattr(node, name)) for name in parts})
 
 
-def _tuple(before: tuple[Any, ...], after: list[Any]) -> tuple[Any, ...]:
+def _tuple(before: Any, after: list[Any]) -> Any:
     return before if all(map(is_, before, after)) else tuple(after)
 
 
-def _with_parts(node: Any, parts: dict[str, Any]) -> Any:
+def _with_parts(node: Tree, parts: dict[str, Any]) -> Tree:
     others = {name: part for name, part in parts.items() if part is not getattr(node, name)}
-    return replace(node, **others) if others else node
+    return replace(node, **others) if others else node  # type: ignore[type-var]
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -107,17 +112,17 @@ def children(node: Any) -> Iterator[Any]:
         yield from (getattr(node, name) for name in _parts(node.__class__) or ())
 
 
-def substitute(node: Any, values: Mapping[str, i.Expr]) -> Any:
+def substitute(tree: Tree, values: Mapping[str, i.Expr]) -> Tree:
     """The tree with variables replaced."""
     if not values:
-        return node
+        return tree
 
     def change(each: Any) -> Any:
         if isinstance(each, i.Var) and each.name in values:
             return values[each.name]
         return each
 
-    return rebuild(node, change)
+    return rebuild(tree, change)
 
 
 def fresh(name: str, taken: set[str]) -> str:

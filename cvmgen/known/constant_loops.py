@@ -161,8 +161,7 @@ def settled(expr: i.Expr) -> i.Expr:
             case _:
                 return node
 
-    result: i.Expr = rebuild(expr, change)
-    return result
+    return rebuild(expr, change)
 
 
 def connected(op: str, operands: Sequence[i.Expr]) -> i.Expr:
@@ -225,5 +224,4 @@ def split(body: i.Block, loop: i.Loop, digits: Sequence[int]) -> i.Block:
             made = (i.Loop(name, i.Const(0), i.Const(end // below), made, 0, loop.span),)
         return made[0]
 
-    result: i.Block = rebuild(body, change)
-    return result
+    return rebuild(body, change)

@@ -207,5 +207,4 @@ def tidy(expr: i.Expr, ranges: Ranges) -> i.Expr:
             case _:
                 return node
 
-    result: i.Expr = rebuild(expr, change)
-    return result
+    return rebuild(expr, change)

@@ -373,5 +373,4 @@ def _rename(statements: i.Block, old: str, new: str) -> i.Block:
             return replace(node, name=new)
         return node
 
-    result: i.Block = rebuild(statements, change)
-    return result
+    return rebuild(statements, change)

@@ -118,8 +118,7 @@ class Values:
 
     def same(self, expr: i.Expr) -> i.Expr:
         """The same operation of operands as arrays."""
-        made: i.Expr = with_children(expr, self.below)
-        return made
+        return with_children(expr, self.below)
 
     def below(self, node: Any) -> Any:
         if isinstance(node, (tuple, i.Over, i.OverPack)):

@@ -65,8 +65,7 @@ def bound(
 
 
 def renamed(tree: i.Expr, names: Mapping[str, str]) -> i.Expr:
-    result: i.Expr = substitute(tree, {old: i.Var(new) for old, new in names.items()})
-    return result
+    return substitute(tree, {old: i.Var(new) for old, new in names.items()})
 
 
 def put(tree: i.Expr, value: i.Expr, name: str) -> i.Expr:
@@ -79,8 +78,7 @@ def put(tree: i.Expr, value: i.Expr, name: str) -> i.Expr:
             case _:
                 return i.Var(name) if node == value else node
 
-    result: i.Expr = rebuild(tree, change)
-    return result
+    return rebuild(tree, change)
 
 
 def inside(expr: i.Expr) -> Iterator[i.Expr]:

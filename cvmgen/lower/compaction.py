@@ -162,6 +162,7 @@ def together(made: Selected, rows: Rows, inside: Inside) -> i.Block | None:
     index, count = rows.rows.index, i.Var(made.count.name)
     candidates, length, entry = substitute((made.candidates, made.stored, made.value), names)
     (*lets, test) = candidates.body
+    assert isinstance(test, i.If)
     row = {index: count, ENTRY: entry}
     then = replaced(rows.choice.then, lambda each: i.Var(ENTRY) if each == rows.entry else each)
     place = replace(rows.place, offset=substitute(rows.place.offset, {index: count}))

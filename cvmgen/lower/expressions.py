@@ -387,8 +387,7 @@ def entry(sequence: i.Expr, index: i.Expr, span: Span | None = None) -> i.Expr:
             i.Gather("list", element, (i.Over(name, i.Const(0), _),), None),
             i.Var() | i.Const(),
         ):
-            made: i.Expr = substitute(element, {name: index})
-            return made
+            return substitute(element, {name: index})
         case _:
             return i.Item(sequence, index, span)
 

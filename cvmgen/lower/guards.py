@@ -57,8 +57,7 @@ def read_as(statements: i.Block, value: i.Expr, name: i.Var) -> i.Block:
     def change(node: i.Expr) -> i.Expr:
         return name if node == value else node
 
-    result: i.Block = rebuild(statements, change)
-    return result
+    return rebuild(statements, change)
 
 
 def placed(statement: i.Stmt, reals: bool) -> i.Block:

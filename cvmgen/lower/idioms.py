@@ -73,8 +73,7 @@ class Idioms:
                     case _:
                         return i.Call("bit_length", (value,))
             case i.Bind(name=name, value=value, body=body) if read_once(body, name):
-                inlined: i.Expr = substitute(body, {name: value})
-                return inlined
+                return substitute(body, {name: value})
             case _:
                 return node
 

@@ -60,8 +60,7 @@ def is_computed(node: object) -> bool:
 
 
 def with_names(statement: i.Stmt, extents: dict[i.Expr, i.Var]) -> i.Stmt:
-    result: i.Stmt = replaced(statement, lambda node: extents.get(node, node))
-    return result
+    return replaced(statement, lambda node: extents.get(node, node))
 
 
 def named(statement: i.Stmt, names: set[str]) -> Iterator[i.Stmt]:

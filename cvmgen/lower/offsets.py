@@ -92,8 +92,7 @@ class Offsets(AffineLists):
                 case _:
                     return node
 
-        result: Node = rebuild(expr, change)
-        return result
+        return rebuild(expr, change)
 
     # -------------------------------------------------------- accesses
 

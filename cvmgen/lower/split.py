@@ -170,8 +170,7 @@ def exchanged(body: i.Block, values: Mapping[i.Expr, i.Expr]) -> i.Block:
     def change(node: i.Expr) -> i.Expr:
         return values.get(node, node) if isinstance(node, i.Binary) else node
 
-    result: i.Block = rebuild(body, change)
-    return result
+    return rebuild(body, change)
 
 
 def divisors(body: i.Block, index: i.Var) -> Iterator[i.Expr]:

@@ -73,8 +73,7 @@ def unfold_bindings(statements: Any) -> Any:
 
     def inline(node: i.Expr) -> i.Expr:
         if isinstance(node, i.Bind):
-            body: i.Expr = substitute(node.body, {node.name: node.value})
-            return body
+            return substitute(node.body, {node.name: node.value})
         return node
 
     return rebuild(statements, inline)
@@ -215,8 +214,7 @@ class Unfold:
                     body = substitute(body, {name: i.Var(local)})
                 return self.expr(body)
             case _:
-                made: i.Expr = with_children(expr, self.part)
-                return made
+                return with_children(expr, self.part)
 
     def apart(self, expr: i.Expr) -> tuple[i.Block, i.Expr]:
         """An expression with the statements that must run before it, kept separate.

@@ -41,8 +41,7 @@ def one_tensor(nest: i.Nest) -> i.Block:
             return replace(node, which=None)
         return node
 
-    body: i.Block = rebuild(nest.body, change)
-    return body
+    return rebuild(nest.body, change)
 
 
 def shared_steps(program: i.Program) -> set[str]:

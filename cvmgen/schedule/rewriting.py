@@ -16,8 +16,7 @@ def loops(body: i.Block, names: Collection[str]) -> Iterator[i.Loop]:
 
 def renamed(body: i.Block, old: str, new: str) -> i.Block:
     """The block with another name for an index."""
-    result: i.Block = substitute(body, {old: i.Var(new)})
-    return result
+    return substitute(body, {old: i.Var(new)})
 
 
 def with_names(body: i.Block, new: Mapping[str, str]) -> i.Block:
@@ -29,5 +28,4 @@ def with_names(body: i.Block, new: Mapping[str, str]) -> i.Block:
         return node
 
     loops_named: i.Block = rebuild(body, change)
-    named: i.Block = substitute(loops_named, {old: i.Var(name) for old, name in new.items()})
-    return named
+    return substitute(loops_named, {old: i.Var(name) for old, name in new.items()})

@@ -271,7 +271,7 @@ class Staging:
             first = substitute(load.offset, dict.fromkeys(indices, i.ZERO))
             offset = plus(algebra.simplify(first), times(i.Var(tap), step))
             values[load] = replace(load, offset=offset)
-        return replaced(self.found.value, lambda each: values.get(each, each))  # type: ignore[no-any-return]
+        return replaced(self.found.value, lambda each: values.get(each, each))
 
     def finished(self, index: dict[str, str], place: Place) -> i.Block:
         """What becomes of totals, but for those of places behind the rows."""

@@ -98,8 +98,7 @@ class IntervalArithmetic:
         A precision is computed once a call; what it is made of need not be, as the branch of a
         condition on elements.
         """
-        rewritten: n.Expr = n.rebuild(expr, self.totalled)
-        return rewritten
+        return n.rebuild(expr, self.totalled)
 
     def totalled(self, node: Any) -> Any:
         match node:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from cvmgen.source import Span
 
@@ -442,6 +442,8 @@ ExampleValue = ArrayValue | Expr
 
 # ---------------------------------------------------------------- walking
 
+Tree = TypeVar("Tree")  # a node, or a tuple of them; what it becomes is of a kind with it
+
 
 @cache
 def parts_of(kind: type) -> tuple[str, ...] | None:
@@ -459,20 +461,21 @@ def children(node: Any) -> Iterator[Any]:
         yield from (getattr(node, name) for name in parts_of(node.__class__) or ())
 
 
-def with_children(node: Any, change: Callable[[Any], Any]) -> Any:
+def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The node with what `change` makes of each one right below it."""
+    node: Any = tree
     if isinstance(node, tuple):
-        return tuple(map(change, node))
+        return cast(Tree, tuple(map(change, node)))
     before = {name: getattr(node, name) for name in parts_of(node.__class__) or ()}
     after = {name: change(part) for name, part in before.items()}
     changed = {name: part for name, part in after.items() if part is not before[name]}
-    return replace(node, **changed) if changed else node
+    return cast(Tree, replace(node, **changed) if changed else node)
 
 
-def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
+def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The tree with `change` applied to every node, children before parents."""
-    done = with_children(node, lambda child: rebuild(child, change))
-    return done if parts_of(done.__class__) is None else change(done)
+    done: Any = with_children(tree, lambda child: rebuild(child, change))
+    return cast(Tree, done if parts_of(done.__class__) is None else change(done))
 
 
 def walk(node: Any) -> Iterator[Any]:

@@ -85,5 +85,4 @@ def with_keys(body: i.Block, name: str, op: str, kind: str) -> i.Block:
             case _:
                 return node
 
-    result: i.Block = rebuild(replaced(body, number), change)
-    return result
+    return rebuild(replaced(body, number), change)

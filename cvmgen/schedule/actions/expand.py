@@ -91,5 +91,4 @@ def at_places(body: i.Block, places: Mapping[str, tuple[i.Load, str]]) -> i.Bloc
             case _:
                 return node
 
-    result: i.Block = rebuild(body, change)
-    return result
+    return rebuild(body, change)

@@ -199,8 +199,7 @@ class Appended:
             rest = algebra.normal(i.Binary("+", before, behind))
             return replace(node, offset=algebra.total((source, *algebra.signed(rest))))
 
-        found: i.Expr = substitute(replaced(test, change), {self.loop.index: index})
-        return found
+        return substitute(replaced(test, change), {self.loop.index: index})
 
 
 def appended(loop: i.Loop, bytes_: int, ahead: int) -> Appended | None:

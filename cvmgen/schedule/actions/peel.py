@@ -119,8 +119,7 @@ class Middle:
                 return None
             kept += made
         moving = {name: value for name, value in values.items() if self.moves(value, {})}
-        result: i.Block = substitute(tuple(kept), moving)
-        return result
+        return substitute(tuple(kept), moving)
 
     def moves(self, node: i.Expr, values: Mapping[str, i.Expr]) -> bool:
         return self.loop.index in names_in(substitute(node, dict(values)))

@@ -203,6 +203,7 @@ class Sweep:
                 ),
             )
         turned = replaced(totals, lambda each: places.get(each, each))
+        assert isinstance(turned, i.Loop)
         within = replace(within, body=(replace(turned, high=i.Const(self.lanes)),))
         return replace(blocks, body=(count, *turns, within)) if turns else None
 

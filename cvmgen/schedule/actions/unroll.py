@@ -146,8 +146,7 @@ def tidied(body: i.Block) -> i.Block:
             case _:
                 return node
 
-    result: i.Block = rebuild(body, change)
-    return result
+    return rebuild(body, change)
 
 
 def renamed(body: i.Block, names: Mapping[str, str]) -> i.Block:
@@ -166,5 +165,4 @@ def renamed(body: i.Block, names: Mapping[str, str]) -> i.Block:
             case _:
                 return node
 
-    result: i.Block = rebuild(body, change)
-    return result
+    return rebuild(body, change)

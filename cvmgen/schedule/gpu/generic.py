@@ -81,8 +81,7 @@ def normal(body: i.Block, kernel: Kernel) -> i.Block:
             case _:
                 return node
 
-    found: i.Block = rebuild(body, change)
-    return found
+    return rebuild(body, change)
 
 
 def unified(several: Sequence[Any], patterns: Mapping[tuple[str, ...], str]) -> Any:

@@ -99,8 +99,7 @@ def on_host(expr: i.Expr) -> i.Expr:
     def change(node: i.Expr) -> i.Expr:
         return i.Member(HOST, node.name) if isinstance(node, i.Var) else node
 
-    found: i.Expr = rebuild(expr, change)
-    return found
+    return rebuild(expr, change)
 
 
 class Writer:
