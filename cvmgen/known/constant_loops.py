@@ -14,6 +14,7 @@ from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.known.linear import Linear, Ranges, decided, gap, tidy
 from cvmgen.known.partial import arithmetic
 from cvmgen.ranges import Range
+from cvmgen.typing.decided_tests import simpler
 
 
 def plain_loops(body: i.Block) -> i.Block:
@@ -125,13 +126,15 @@ def tidied(statements: Sequence[i.Stmt], ranges: Ranges) -> i.Block:
                 if inner:
                     done.append(replace(statement, low=ends[0], high=ends[1], body=inner))
             case i.If(condition=condition):
-                done += choice(statement, settled(tidy(condition, ranges)), ranges)
+                done += choice(statement, rebuild(tidy(condition, ranges), simpler), ranges)
             case i.Let(value=value) | i.Assign(value=value) | i.Accumulate(value=value):
-                done.append(replace(statement, value=settled(tidy(value, ranges))))
+                done.append(replace(statement, value=rebuild(tidy(value, ranges), simpler)))
             case i.Store(target=target, value=value):
                 place = tidy(target, ranges)
                 assert isinstance(place, i.Access)
-                done.append(replace(statement, target=place, value=settled(tidy(value, ranges))))
+                done.append(
+                    replace(statement, target=place, value=rebuild(tidy(value, ranges), simpler))
+                )
             case _:
                 done.append(statement)
     return tuple(done)
@@ -145,33 +148,6 @@ def choice(statement: i.If, test: i.Expr, ranges: Ranges) -> i.Block:
     if not any(both):
         return ()
     return (i.If(test, *both, statement.span),)
-
-
-def settled(expr: i.Expr) -> i.Expr:
-    """An expression without conditions that are known."""
-
-    def change(node: object) -> object:
-        match node:
-            case i.Logic(op=op, operands=operands):
-                return connected(op, operands)
-            case i.Not(operand=i.Const(value=truth)):
-                return i.Const(not truth)
-            case i.Select(condition=i.Const(value=truth), then=then, otherwise=otherwise):
-                return then if truth else otherwise
-            case _:
-                return node
-
-    return rebuild(expr, change)
-
-
-def connected(op: str, operands: Sequence[i.Expr]) -> i.Expr:
-    decides = op == "or"
-    left = [each for each in operands if each != i.Const(not decides)]
-    if i.Const(decides) in left:
-        return i.Const(decides)
-    if not left:
-        return i.Const(not decides)
-    return left[0] if len(left) == 1 else i.Logic(op, tuple(left))
 
 
 # ---------------------------------------------------------------- digits

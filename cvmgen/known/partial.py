@@ -15,6 +15,7 @@ from typing import TypeAlias
 from cvmgen.errors import InternalError
 from cvmgen.functions import ARITHMETIC, FUNCTIONS, RELATIONS
 from cvmgen.ir import nodes as i
+from cvmgen.typing.machine_types import joined_tests
 
 Value: TypeAlias = "i.Expr | tuple[Value, ...]"
 
@@ -190,11 +191,7 @@ def connected(op: str, operands: Sequence[i.Expr], scope: Scope) -> i.Expr:
         elif bool(test.value) == decides:
             left.append(i.Const(decides))
             break
-    if not left:
-        return i.Const(not decides)
-    if len(left) == 1:
-        return left[0]
-    return i.Logic(op, tuple(left))
+    return joined_tests(op, tuple(left))
 
 
 def selected(test: i.Expr, then: i.Expr, otherwise: i.Expr, scope: Scope) -> Value:

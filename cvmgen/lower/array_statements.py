@@ -9,7 +9,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import bound_name, ends, over_of
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
-from cvmgen.lower.array_chains import UFUNCS, Chain
+from cvmgen.lower.array_chains import Chain
 from cvmgen.lower.array_lists import Lists, Selection, selection_of
 from cvmgen.lower.array_reductions import Reductions
 from cvmgen.lower.array_scope import (
@@ -271,17 +271,16 @@ class Statements:
 
     def whole_call(self, value: i.Expr) -> i.Call | None:
         """A value that one ufunc makes of arrays last, as its call."""
-        scope, number = self.scope, self.values.number
+        scope = self.scope
         if scope.kind(value) != ARRAY or scope.operator.has_reals or scope.checked:
             return None
         match value:
-            case i.Binary(op="-", left=i.Const(value=0), right=right):
-                return i.Call("np.negative", (self.values.value(right),))
-            case i.Binary(op="+" | "-" | "*" as op, left=left, right=right):
-                return i.Call(UFUNCS[op], (number(left), number(right)))
-            case i.Call(function="max" | "min" as name, arguments=(left, right)):
-                return i.Call(f"np.{name}imum", (number(left), number(right)))
-            case i.Call(function="abs", arguments=(operand,)):
-                return i.Call("np.abs", (number(operand),))
+            case i.Binary(op="+" | "-" | "*") | i.Call(function="abs"):
+                pass
+            case i.Call(function="max" | "min", arguments=(_, _)):
+                pass
             case _:
                 return None
+        operation = self.chain.operation(value)
+        assert operation is not None
+        return i.Call(operation[0], tuple(map(self.values.value, operation[1])))

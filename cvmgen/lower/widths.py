@@ -18,7 +18,7 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.unfold import unfold_all
 from cvmgen.ranges import Range
-from cvmgen.typing.machine_types import INT64
+from cvmgen.typing.machine_types import INT64, joined_all
 from cvmgen.typing.typed_statements import Typer
 from cvmgen.typing.typed_values import EXTENT_OR_0
 
@@ -237,7 +237,7 @@ class Widths:
                 return self.binary(expr)
             case i.Select(condition=condition, then=then, otherwise=otherwise):
                 self.exact(condition)
-                return joined(self.exact(then), self.exact(otherwise))
+                return joined_all([self.exact(then), self.exact(otherwise)])
             case i.Bind(name=name, value=value, body=body):
                 self.local(name, value)
                 return self.exact(body)
@@ -415,7 +415,3 @@ class Widths:
                 return Range(-(1 << bits), 1 << bits)
             case _:
                 return found
-
-
-def joined(one: Range | None, other: Range | None) -> Range | None:
-    return None if one is None or other is None else one.join(other)

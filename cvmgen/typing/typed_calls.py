@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 from cvmgen import ranges
 from cvmgen.dtypes import LIST_CAPACITY, MAX_RANK
 from cvmgen.ir import nodes as i
@@ -22,6 +20,7 @@ from cvmgen.typing.machine_types import (
     narrowed,
     saturated,
 )
+from cvmgen.typing.typed_values import ValueTyper
 
 ROUNDINGS = ("floor", "ceil", "trunc", "sqrt")  # of real numbers
 LENGTH = Range(0, LIST_CAPACITY)
@@ -40,32 +39,8 @@ NUMBER_CALLS = (
 INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "unflatten")
 
 
-class CallTyper(ABC):
-    """Types calls; a subclass types what they are given."""
-
-    host: bool
-    reals: bool
-    sizes: Range
-    around: int
-    of_call: frozenset[str]
-
-    @abstractmethod
-    def expr(self, expr: i.Expr, *, modular: bool = False, offset: bool = False) -> Typed: ...
-
-    @abstractmethod
-    def index(self, expr: i.Expr) -> i.Expr: ...
-
-    @abstractmethod
-    def list_value(self, expr: i.Expr) -> i.Expr: ...
-
-    @abstractmethod
-    def is_list(self, expr: i.Expr) -> bool: ...
-
-    @abstractmethod
-    def of_tensor(self, expr: i.Expr) -> bool: ...
-
-    @abstractmethod
-    def too_wide(self, what: str) -> None: ...
+class CallTyper(ValueTyper):
+    """Types calls too."""
 
     def call(self, expr: i.Call, *, modular: bool = False) -> Typed:
         function = expr.function

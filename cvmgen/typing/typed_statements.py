@@ -25,14 +25,15 @@ from cvmgen.typing.machine_types import (
     limits,
     saturated,
 )
-from cvmgen.typing.typed_values import EXTENT, EXTENT_OR_0, ValueTyper
+from cvmgen.typing.typed_calls import CallTyper
+from cvmgen.typing.typed_values import EXTENT, EXTENT_OR_0
 
 # What accumulators of 64 and of 128 bits hold, with room for what is made of them.
 LONG_BITS = 62
 WIDE_BITS = 104
 
 
-class Typer(ValueTyper):
+class Typer(CallTyper):
     """Walks statements in order.
 
     `sums` are the accumulators of sums and products; `wide` those whose terms int32 does not
@@ -273,8 +274,7 @@ class Typer(ValueTyper):
         if not self.host:
             self.join(statement.name, type_name, found)
             return replace(statement, value=typed)
-        known = self.ranges.get(statement.name)
-        joined = None if known is None or found is None else known.join(found)
+        joined = joined_all([self.ranges.get(statement.name), found])
         self.ranges[statement.name] = joined or INT64
         return replace(statement, value=saturated(typed, type_name))
 
@@ -283,8 +283,7 @@ class Typer(ValueTyper):
         if type_name == "f64":
             self.real.add(name)
             return
-        known = self.ranges[name]
-        self.ranges[name] = None if known is None or found is None else known.join(found)
+        self.ranges[name] = joined_all([self.ranges[name], found])
         self.widen(name, type_name)
 
     def widen(self, name: str, type_name: str) -> None:
@@ -330,8 +329,7 @@ class Typer(ValueTyper):
             self.unset.discard(name)
             self.ranges[name] = found
             return
-        known = self.ranges[name]
-        self.ranges[name] = None if known is None or found is None else known.join(found)
+        self.ranges[name] = joined_all([self.ranges[name], found])
 
     def grows(self, name: str, op: str, each: Range | None) -> None:
         """Let a sum or product whose value matters have a type that holds it; refuse one that
@@ -409,8 +407,7 @@ class Typer(ValueTyper):
                 statement.span, "an entry or key of a list can need more than 64 bits", hint
             )
         tensor = statement.target.tensor
-        known = self.scratch[tensor]
-        self.scratch[tensor] = found if known is None or found is None else known.join(found)
+        self.scratch[tensor] = joined_all([self.scratch[tensor], found]) or found
         kept = converted(value, type_name, "i64")
         return replace(statement, target=self.place(statement.target), value=kept)
 

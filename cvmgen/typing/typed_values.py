@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -41,7 +42,6 @@ from cvmgen.typing.machine_types import (
     raised,
     saturated,
 )
-from cvmgen.typing.typed_calls import CallTyper
 
 RangeRule = Callable[[Range, Range], Range]
 TOO_LARGE = "can be larger than a kernel can compute"
@@ -53,8 +53,15 @@ SATURATING = {
 }
 
 
-class ValueTyper(CallTyper):
+class ValueTyper(ABC):
     """Types expressions, knowing the range and type of every name so far."""
+
+    @abstractmethod
+    def call(self, expr: i.Call, *, modular: bool = False) -> Typed: ...
+
+    @abstractmethod
+    def extreme(self, function: str, typed: list[Typed]) -> Typed:
+        """The least or the largest of several values."""
 
     def __init__(self, operator: Operator, dtypes: Mapping[str, DType], *, host: bool) -> None:
         self.operator = operator
