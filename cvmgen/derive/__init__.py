@@ -8,9 +8,9 @@ i)*W + j` apart into indices, each of which it names on the left side;
 declarations and requirements of the operator, which range tests can be left out, and
 `derive/ranges.py` makes ends of ranges of those that remain; `derive/gradient.py` writes the
 equation and `derive/adjoint.py` the block around it, with only those items that it needs
-(`derive/needs.py`). The gradient has the type of the output and the result that of the input:
-`derive/types.py` keeps the choices of types for which elements of both are integers, or real
-numbers, and refuses where none is left. `spec/printing.py` prints checked nodes. What is printed
+(`derive/needs.py`). The gradient has the type of the output and the result that of the input: of
+the choices of types those are kept for which elements of both are integers, or real numbers, and
+where none is left the formula is refused. `spec/printing.py` prints checked nodes. What is printed
 is checked and probed like a formula of a person before it is shown. An index that cannot be
 solved for stays a loop with a condition: shorter formulas are faster, none is wrong.
 """

@@ -12,10 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen.derive.gradient import Gradient, length_of
-from cvmgen.derive.needs import Derived, Needs, provided, tensors_in, used_names
+from cvmgen.derive.needs import Derived, Needs, linear_in, provided, tensors_in, used_names
 from cvmgen.derive.substitution import free_names, fresh, is_number
 from cvmgen.derive.terms import Linear
-from cvmgen.derive.types import linear_in
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n

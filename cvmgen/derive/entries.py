@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cvmgen.derive.facts import opposite
-from cvmgen.derive.polynomials import expression
+from cvmgen.derive.polynomials import equal, expression, moved, parts
 from cvmgen.derive.substitution import entry, free_names, fresh, is_number, substitute
-from cvmgen.derive.sums import equal, moved, parts
 from cvmgen.derive.unknowns import Unknowns
 from cvmgen.spec import nodes as n
 

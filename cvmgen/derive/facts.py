@@ -94,10 +94,8 @@ class Facts:
     # -------------------------------------------------------- equality
 
     def same(self, left: n.Expr, right: n.Expr) -> bool:
-        return self.vanishes(n.Arithmetic("-", left, right, left.span))
-
-    def vanishes(self, expr: n.Expr) -> bool:
-        return any(not terms for terms in self.forms(polynomial(expr)))
+        gap = added(polynomial(left), scaled(polynomial(right), -1))
+        return any(not terms for terms in self.forms(gap))
 
     def forms(self, terms: Polynomial) -> Iterator[Polynomial]:
         """The polynomial, and what becomes of it as names are put for their values."""

@@ -268,9 +268,8 @@ class Gradient:
     ) -> n.Expr:
         """Compound indices that stand several times, by a name that `where` explains; those that
         had a range of their own also where they stand once."""
-        wanted = {
-            value: name for name, value in solver.solved.items() if name not in new_names(renaming)
-        }
+        new = names_in(tuple(renaming.values()))
+        wanted = {value: name for name, value in solver.solved.items() if name not in new}
         for value, name in self.linear.names.items():
             wanted.setdefault(substitute(substitute(value, renaming), solver.solved), name)
         taken = names_in(whole) | self.declared
@@ -351,10 +350,6 @@ def renamings(
             solver.taken.add(new)
             found[name] = n.Ref(new, "pack" if pack else "index", binder.span)
     return found
-
-
-def new_names(renaming: dict[str, n.Expr]) -> set[str]:
-    return names_in(tuple(renaming.values()))
 
 
 def size(expr: n.Expr) -> int:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from cvmgen.derive.facts import Facts
+from cvmgen.derive.polynomials import moved, parts
 from cvmgen.derive.substitution import bound_by, is_number, names_in
-from cvmgen.derive.sums import moved, parts
 from cvmgen.functions import MIRRORED
 from cvmgen.spec import nodes as n
 

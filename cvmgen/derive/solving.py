@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from cvmgen.derive.entries import Entries
+from cvmgen.derive.polynomials import all_equal, equal, moved, parts
 from cvmgen.derive.substitution import free_names, fresh, is_number, substitute
-from cvmgen.derive.sums import all_equal, equal, moved, parts
 from cvmgen.derive.unknowns import Unknowns
 from cvmgen.spec import nodes as n
 

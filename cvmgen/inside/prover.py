@@ -15,8 +15,17 @@ from dataclasses import replace
 from cvmgen import polynomials as p
 from cvmgen.inside.assumptions import within
 from cvmgen.inside.binding import alike, put
-from cvmgen.inside.cases import Case, Cases, alternative_cases, reads_elements, wins
-from cvmgen.inside.knowledge import Every, Knowledge, frozen, is_list
+from cvmgen.inside.knowledge import (
+    Case,
+    Cases,
+    Every,
+    Knowledge,
+    alternative_cases,
+    frozen,
+    is_list,
+    reads_elements,
+    wins,
+)
 from cvmgen.inside.search import FEW_STEPS, STEPS, Quotients, Search
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in

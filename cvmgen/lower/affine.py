@@ -11,7 +11,7 @@ from cvmgen.ir.host import input_names, outputs, shape_name
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
-from cvmgen.source import Span
+from cvmgen.source import Span, SpecError
 
 START = i.Const(0)
 
@@ -59,7 +59,9 @@ class AffineLists:
                 return i.Var(shape_name(output.tensor))
         if expr not in self.lists:
             if not self.is_host(expr):
-                return self.per_index(expr, hint)
+                message = "the extents of this loop change with an outer index"
+                told = f"({hint}) only several inputs may be walked so"
+                raise SpecError(self.span, message, told)
             name = self.list_name(hint, expr)
             self.host.append(i.Let(name, "list", expr, self.span))
             self.lists[expr] = name
@@ -73,9 +75,6 @@ class AffineLists:
         name = self.fresh(hint)
         self.origins[name] = (expr, self.case)
         return name
-
-    def per_index(self, expr: i.Expr, hint: str) -> i.Var:
-        raise algebra_error(self.span, hint)
 
     def is_host(self, expr: i.Expr, index: str = "") -> bool:
         """Whether an expression can be computed before the nest: no index, no element."""
@@ -301,7 +300,7 @@ class AffineLists:
         """Add what one slot contributes; False when it is not affine."""
         match element:
             case i.Select(condition=condition, then=then, otherwise=otherwise):
-                if not self.host_but(condition, index):
+                if not self.is_host(condition, index):
                     return False
                 outer, self.host = self.host, []
                 good = self.spread(then, steps, base, stride, index)
@@ -333,7 +332,7 @@ class AffineLists:
             return False
         coefficients, rest = found
         terms = [*coefficients.values(), rest, *(item.index for item in items)]
-        if not all(self.host_but(term, index) for term in terms):
+        if not all(self.is_host(term, index) for term in terms):
             return False
         for item, coefficient in coefficients.items():
             assert isinstance(item, i.Item)
@@ -343,9 +342,6 @@ class AffineLists:
             term = algebra.product([rest, stride])
             self.host.append(i.Accumulate(base, "+", term, self.span))
         return True
-
-    def host_but(self, expr: i.Expr, index: str) -> bool:
-        return self.is_host(expr, index)
 
 
 def bound_names(node: object) -> set[str]:
@@ -358,13 +354,6 @@ def bound_names(node: object) -> set[str]:
             case _:
                 pass
     return found
-
-
-def algebra_error(span: Span, hint: str) -> Exception:
-    from cvmgen.source import SpecError
-
-    message = "the extents of this loop change with an outer index"
-    return SpecError(span, message, f"({hint}) only several inputs may be walked so")
 
 
 def _rename(statements: i.Block, old: str, new: str) -> i.Block:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import host_types
+from cvmgen.ir.host import host_types, outputs
 from cvmgen.ir.python_names import identifier
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, walk
-from cvmgen.known.known_extents import KnownExtents
 from cvmgen.source import Span
 
 HOST, INDEX, ARRAY = "host", "index", "array"
@@ -231,3 +230,54 @@ def seen(condition: i.Expr) -> frozenset[str]:
             return frozenset().union(*(seen(i.Not(each)) for each in operands))
         case _:
             return frozenset()
+
+
+# ---------------------------------------------------------------- extents
+
+
+Slots = tuple[tuple[i.Expr, bool], ...]  # an extent, or True: a list of them
+
+
+class KnownExtents:
+    """The extents of inputs, outputs and the memory of lists, as expressions of the host."""
+
+    def __init__(self, program: i.Program, case: int | None) -> None:
+        self.known: dict[str, Slots] = {}
+        for statement in program.prepare:
+            if isinstance(statement, i.TakeInput) and not statement.input.variadic:
+                self.known[statement.input.name] = slots_of(statement)
+        for output in outputs(program.prepare, case):
+            self.known[output.tensor] = flattened(output.extents)
+        for each in program.scratch:
+            self.known[each.name] = tuple((extent, False) for extent in each.shape)
+
+    def of(self, tensor: str) -> Slots | None:
+        return self.known.get(tensor)
+
+    def flattened(self, access: i.Access) -> i.Expr | None:
+        """Where the last slots of an access are the multi-index at a position in row-major order:
+        the position, if it is one in just the dimensions that are left."""
+        match access.index:
+            case (*front, (i.Call(function="unflatten", arguments=(position, extents)), True)):
+                if any(spread for _, spread in front):
+                    return None
+            case _:
+                return None
+        match self.of(access.tensor):
+            case ((whole, True),):
+                part: i.Expr = i.Part(whole, i.Const(len(front)), None)
+                if extents == part or (not front and extents == whole):
+                    return position
+            case _:
+                pass
+        return None
+
+
+def slots_of(statement: i.TakeInput) -> Slots:
+    """The extents of an input: what it must equal, or the names that it gives."""
+    pairs = zip(statement.known, statement.input.extents, strict=True)
+    return tuple((known or i.Var(str(extent.new)), extent.pack) for known, extent in pairs)
+
+
+def flattened(extents: i.Expr) -> Slots:
+    return extents.entries if isinstance(extents, i.ListOf) else ((extents, True),)

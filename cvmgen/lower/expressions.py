@@ -11,7 +11,6 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.uses import bound_in
 from cvmgen.ir.visit import fresh, substitute, walk
-from cvmgen.lower import positions
 from cvmgen.lower.common_subexpressions import share
 from cvmgen.lower.evaluation_counts import sure_names, sure_uses, uses
 from cvmgen.lower.selections import Place, used_lists, without_own
@@ -230,7 +229,7 @@ class Expressions:
                 values = tuple(self.expr(each) for each in arguments)
                 if name in ("count", "len"):
                     return self.number_of(values[0])
-                return positions.called(name, values, expr.span)
+                return called(name, values, expr.span)
             case n.Precision(tensor=tensor, which=which):
                 return i.PrecisionOf(tensor, self.optional(which))
             case n.Present(name=name):
@@ -415,3 +414,17 @@ def identity(expr: i.Expr) -> i.Expr:
             return collection
         case _:
             return expr
+
+
+def called(function: str, arguments: tuple[i.Expr, ...], span: Span) -> i.Expr:
+    """A call; `flatten_index` of entries and extents that are all written out is their sum."""
+    match function, arguments:
+        case "flatten_index", (i.ListOf(entries=entries), i.ListOf(entries=sides)) if len(
+            entries
+        ) == len(sides) > 0 and not any(pack for _, pack in (*entries, *sides)):
+            position = entries[0][0]
+            for (entry, _), (side, _) in zip(entries[1:], sides[1:], strict=True):
+                position = i.Binary("+", i.Binary("*", position, side), entry)
+            return position
+        case _:
+            return i.Call(function, arguments, span)

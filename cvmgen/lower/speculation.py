@@ -40,7 +40,7 @@ def eager(node: Any) -> Any:
         name = fresh(load.tensor.lower(), taken)
         lets.append(i.Let(name, "int", load, store.span))
         values[load] = i.Var(name)
-    value = rebuild(choice, lambda each: values.get(each, each) if is_load(each) else each)
+    value = rebuild(choice, lambda each: values.get(each, each))
     return replace(node, body=(*lets, replace(store, value=value)))
 
 
@@ -55,7 +55,3 @@ def branches(choice: i.Select) -> list[i.Expr]:
 def at_place(value: i.Expr, pack: str) -> bool:
     """An element at the loop's own position: the tensor has the extents of the box."""
     return isinstance(value, i.Load) and value.offset == i.Dot(pack, None)
-
-
-def is_load(node: object) -> bool:
-    return isinstance(node, i.Load)

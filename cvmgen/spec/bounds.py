@@ -17,10 +17,9 @@ from cvmgen.functions import MIRRORED, OPPOSITE
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.call_values import CallValues
+from cvmgen.spec.call_values import CallValues, ValueNumbers
 from cvmgen.spec.intervals import Interval
 from cvmgen.spec.selections import index_of, is_extent
-from cvmgen.spec.value_numbers import ValueNumbers
 
 UNKNOWN = "the bounds of this value are not known"
 DECLARE = "declare it: precision ..."

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any
 
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.intervals import IntervalArithmetic
 from cvmgen.spec.selections import bound_inside
-from cvmgen.spec.value_numbers import LOCAL
+
+
+class ValueNumbers:
+    """Numbers of expressions; `bound` are those of the names that are bound around."""
+
+    def __init__(self) -> None:
+        self.bound: dict[str, int] = {}
+        self.numbers: dict[Hashable, int] = {}
+        self.fresh = 0
+
+    def bind(self, name: str, number: int | None = None) -> None:
+        """Bind a name to a value of its own, or to one that is numbered."""
+        self.fresh -= 1
+        self.bound[name] = self.fresh if number is None else number
+
+    def of(self, node: Any) -> int:
+        """The number of an expression; equal numbers have equal values."""
+        match node:
+            case n.Ref(name=name, role=role) if role in f.LOCAL and name in self.bound:
+                return self.bound[name]
+            case _:
+                return self.numbers.setdefault(self.key(node), len(self.numbers))
+
+    def key(self, node: Any) -> Hashable:
+        if isinstance(node, tuple):
+            return tuple(self.of(each) for each in node)
+        if n.parts_of(node.__class__) is None:
+            leaf: Hashable = node
+            return leaf
+        return (type(node).__name__, *map(self.of, n.children(node)))
 
 
 class CallValues(IntervalArithmetic):
@@ -44,7 +74,7 @@ class CallValues(IntervalArithmetic):
             match node:
                 case n.Access() | n.ShapeOf():
                     return False
-                case n.Ref(name=used, role=role) if role in LOCAL and used not in inner:
+                case n.Ref(name=used, role=role) if role in f.LOCAL and used not in inner:
                     return False
                 case n.Apply(name=used) if used in self.around or not self.of_the_call_body(used):
                     return False

@@ -49,6 +49,7 @@ SET = Kind("set")
 SELECTED = Kind("selected")
 LIST = Kind("list", INT)
 LISTS = Kind("list", LIST)
+LOCAL = ("index", "pack", "parameter")  # roles of names that are bound inside a formula
 ELEMENT_KINDS = {kind.name: kind for kind in (INT, REAL, BOOL)}
 
 

@@ -38,7 +38,6 @@ from cvmgen.spec.integer_bounds import (
     power,
     reduced,
 )
-from cvmgen.spec.value_numbers import LOCAL
 
 NAMED = Bounds(-MOST_NAMED, MOST_NAMED)
 REAL = Bounds(-BEYOND, BEYOND)  # no integer: nothing is known of it
@@ -189,7 +188,7 @@ class HostBounds:
                 return REAL
 
     def ref(self, expr: n.Ref) -> Bounds:
-        if expr.role in LOCAL:
+        if expr.role in f.LOCAL:
             return self.local.get(expr.name, NAMED)
         return self.let(expr.name) if expr.role == "let" else self.names.get(expr.name, NAMED)
 
@@ -356,7 +355,7 @@ class HostBounds:
         """Whether a list has extents of a tensor, each at most once."""
         match expr:
             case n.Ref(name=name, role=role):
-                return name in (self.local_shapes if role in LOCAL else self.shapes)
+                return name in (self.local_shapes if role in f.LOCAL else self.shapes)
             case n.Part(sequence=sequence) | n.Item(sequence=sequence):
                 return self.is_shape(sequence)
             case n.Listing(element=element, binders=binders):

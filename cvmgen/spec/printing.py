@@ -37,29 +37,6 @@ class Level(IntEnum):
 SIGNS = {"+": Level.SUM, "-": Level.SUM, "^": Level.POWER}  # the others make products
 
 
-def print_operator(operator: f.Operator) -> str:
-    """An operator block: a family's instance as the block that it stands for.
-
-    Constants are numbers, a `within` is spelled out in each of its items, and what `def`
-    defines stays outside: the text has its meaning among the other files of its opset.
-    """
-    printer = Printer(operator.items)
-    lines = [f"operator {operator.name} {{", f'  "{operator.doc}"']
-    if operator.aliases:
-        lines.append(f"  alias  {', '.join(operator.aliases)}")
-    if operator.although:
-        lines.append(f'  although "{operator.although}"')
-    lines += (f"  {line}" for line in type_lines(operator.types))
-    lines += printer.block(operator.items, "  ")
-    lines += (f"  {printer.example(operator, each)}" for each in operator.examples)
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def print_expression(expr: n.Expr, items: tuple[f.Item, ...] = ()) -> str:
-    """An expression of an operator with these items, on one line."""
-    return Printer(items).text(expr)
-
-
 def macros_of(items: tuple[f.Item, ...]) -> frozenset[str]:
     """The names of the definitions that stand outside the operator, as `def`."""
     definitions = (item for item in items if isinstance(item, f.Definition))
@@ -276,19 +253,6 @@ class Printer:
             comma = "," if at + 1 < len(definitions) else ""
             yield f"{word} {self.head(each, '()')} = {self.text(each.body)}{comma}"
 
-    def example(self, operator: f.Operator, item: f.Example) -> str:
-        inputs = {each.name for each in operator.inputs}
-        given = (
-            self.value(value) if name in inputs and plain else f"{name}={self.value(value)}"
-            for plain, (name, value) in zip(positional(operator, item), item.given, strict=True)
-        )
-        return f"example {operator.name}({', '.join(given)}) == {self.value(item.result)}"
-
-    def value(self, value: n.ExampleValue) -> str:
-        if isinstance(value, n.ArrayValue):
-            return f"[{', '.join(map(self.value, value.elements))}]"
-        return self.text(value)
-
     # -------------------------------------------------------- binders and slots
 
     def binders(self, binders: n.Binders) -> str:
@@ -454,10 +418,3 @@ def or_empty(operand: f.Input | f.Output) -> str:
 
 def dots(pack: bool) -> str:
     return "..." if pack else ""
-
-
-def positional(operator: f.Operator, example: f.Example) -> Iterator[bool]:
-    """For each given value whether it may stand without its name: inputs in their order."""
-    order = [each.name for each in operator.inputs]
-    for at, (name, _) in enumerate(example.given):
-        yield at < len(order) and order[at] == name

@@ -12,8 +12,9 @@ from cvmgen.source import Source
 from cvmgen.spec import nodes as n
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
-from cvmgen.spec.printing import print_expression, print_operator, real_text
+from cvmgen.spec.printing import real_text
 from tests.conftest import EXTRA, ROOT, extra, product
+from tests.spec.printed import print_expression, print_operator
 
 OPERATORS = {each.full_name: each for each in (*product(), *extra())}
 
