@@ -25,6 +25,13 @@ def within(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
     return i.Logic("and", (i.Compare("<=", low, value), i.Compare("<", value, high)))
 
 
+def in_order(low: i.Expr, high: i.Expr, length: i.Expr) -> i.Expr:
+    """0 <= low <= high <= length, as far as it is not to be seen."""
+    pairs = ((i.ZERO, low), (low, high), (high, length))
+    wanted = tuple(i.Compare("<=", one, other) for one, other in pairs if one != other)
+    return i.Logic("and", wanted) if wanted else i.Const(True)
+
+
 class Assumptions(Forms):
     """Takes conditions apart into facts."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.inside.assumptions import within
+from cvmgen.inside.assumptions import in_order, within
 from cvmgen.inside.calls import CallProver
 from cvmgen.inside.knowledge import Knowledge
 from cvmgen.ir import nodes as i
@@ -156,12 +156,7 @@ class Shelter:
         length: i.Expr = i.Call("len", (expr.sequence,))
         low = i.ZERO if expr.low is None else expr.low
         high = length if expr.high is None else expr.high
-        order = (
-            i.Compare("<=", i.ZERO, low),
-            i.Compare("<=", low, high),
-            i.Compare("<=", high, length),
-        )
-        if self.prover.proved(at, i.Logic("and", order)):
+        if self.prover.proved(at, in_order(low, high, length)):
             return expr
         low = cut(low, i.ZERO, length)
         return replace(expr, low=low, high=expr.high and cut(high, low, length))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cvmgen.inside.assumptions import within
+from cvmgen.inside.assumptions import in_order, within
 from cvmgen.inside.binding import TRUE, alike, all_of, bind, both, put, put_over, quantified
 from cvmgen.inside.calls import CallProver, Slots
 from cvmgen.inside.knowledge import Knowledge, is_list
@@ -209,14 +209,8 @@ class Sites:
         at: Knowledge,
     ) -> i.Expr:
         length: i.Expr = i.Call("len", (sequence,))
-        start, end = i.ZERO if low is None else low, length if high is None else high
-        order = (
-            i.Compare("<=", i.ZERO, start),
-            i.Compare("<=", start, end),
-            i.Compare("<=", end, length),
-        )
-        wanted = [each for each in order if each.left != each.right]
-        condition = i.Logic("and", tuple(wanted)) if wanted else TRUE
+        ends = i.ZERO if low is None else low, length if high is None else high
+        condition = in_order(*ends, length)
         return self.required(condition, at, expr.span, "this part is in the list")
 
     def is_optional(self, tensor: str) -> bool:

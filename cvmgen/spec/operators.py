@@ -87,12 +87,6 @@ def aliases(block: d.BlockDecl) -> Iterator[n.Name]:
             yield from item.names
 
 
-def type_names(block: d.BlockDecl) -> Iterator[n.Name]:
-    for item in block.items:
-        if isinstance(item, d.TypeChoice):
-            yield from item.names
-
-
 Checked = TypeVar("Checked")
 
 
@@ -107,8 +101,9 @@ class OperatorChecker:
         types = dict(zip(table.names, table.rows[row], strict=True))
         scope = shared.scope(declaration.name_span)
         self.expressions = ExpressionChecker(scope, shared, types)
-        for name in type_names(declaration.block):
-            scope.symbols[name.text] = Symbol(name.text, "type", None, name.span)
+        for item in declaration.block.items:
+            for name in item.names if isinstance(item, d.TypeChoice) else ():
+                scope.symbols[name.text] = Symbol(name.text, "type", None, name.span)
         self.errors: list[SpecError] = []
         self.poisoned = False
         self.incomplete = False  # an input or attribute is wrong, so examples cannot be judged

@@ -51,10 +51,7 @@ class CallTyper(ValueTyper):
         if function == "int":  # of a condition: real numbers are for nests
             return self.integer_call(expr, [self.expr(expr.arguments[0])], modular)
         if function in INDEX_CALLS or function in ("size", "len", "max_rank"):
-            arguments = tuple(
-                self.list_value(each) if self.is_list(each) else self.index(each)
-                for each in expr.arguments
-            )
+            arguments = self.lists_or_indices(expr.arguments)
             known = {"size": self.sizes, "len": LENGTH, "max_rank": Range(MAX_RANK, MAX_RANK)}
             if function == "size" and not self.of_tensor(expr.arguments[0]):
                 name = "saturating_size" if self.host else function

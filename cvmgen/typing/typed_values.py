@@ -131,13 +131,7 @@ class ValueTyper(ABC):
     def list_value(self, expr: i.Expr) -> i.Expr:
         match expr:
             case i.ListOf(entries=pairs):
-                done = []
-                for each, pack in pairs:
-                    if pack:
-                        done.append((self.list_value(each), True))
-                        continue
-                    typed, type_name, _ = self.expr(each)
-                    done.append((saturated(typed, type_name), False))
+                done = ((self.entry(each, pack=pack), pack) for each, pack in pairs)
                 return i.ListOf(tuple(done))
             case i.Select(condition=condition, then=then, otherwise=otherwise):
                 test = self.condition(condition)
@@ -152,13 +146,17 @@ class ValueTyper(ABC):
             case i.Entries(first=first, length=length):
                 return replace(expr, first=self.place(first), length=self.index(length))
             case i.Call(function=function, arguments=arguments):
-                done_arguments = tuple(
-                    self.list_value(each) if self.is_list(each) else self.index(each)
-                    for each in arguments
-                )
-                return i.Call(function, done_arguments)
+                return i.Call(function, self.lists_or_indices(arguments))
             case _:
                 return expr
+
+    def entry(self, expr: i.Expr, *, pack: bool) -> i.Expr:
+        return self.list_value(expr) if pack else self.steps(expr)
+
+    def lists_or_indices(self, arguments: tuple[i.Expr, ...]) -> tuple[i.Expr, ...]:
+        return tuple(
+            self.list_value(each) if self.is_list(each) else self.index(each) for each in arguments
+        )
 
     def is_list(self, expr: i.Expr) -> bool:
         match expr:
@@ -278,8 +276,6 @@ class ValueTyper(ABC):
                 return expr, "bool", Range(0, 1)
             case i.PrecisionOf():
                 return expr, "i64", Range(1, MAX_PRECISION)
-            case i.Fold():
-                return self.fold(expr)
             case i.Dot():
                 return expr, "i64", None
             case i.Convert(type="i64", operand=position):
@@ -322,9 +318,6 @@ class ValueTyper(ABC):
                 other_part = narrowed(other)
                 return (one[0], other_part) if one is left else (other_part, one[0])
         return left[0], right[0]
-
-    def fold(self, expr: i.Fold) -> Typed:
-        raise InternalError("types: a fold is left; unfold_all comes first")
 
     @property
     def least_divisor(self) -> int:
