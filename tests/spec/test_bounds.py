@@ -182,3 +182,17 @@ def test_a_negative_number_of_terms_is_none() -> None:
 def test_a_real_number_may_be_rounded_up() -> None:
     with pytest.raises(SpecErrors, match="bounds of this value are not known"):
         operator(f"{Y}int(float32(real(X[i])))")
+
+
+SHORT = [
+    ("(i for i < 2 * 4)", "a product of numbers"),
+    ("(i for i < 9 - a)", "a difference with an attribute that has a range"),
+    ("(i for i < 3 * a)", "a product with one"),
+    ("(i for i < abs(a) div 2 + 8)", "what functions and quotients make of it"),
+]
+
+
+@pytest.mark.parametrize(("listed", "_why"), SHORT)
+def test_lists_are_as_short_as_the_bounds_of_their_ranges_say(listed: str, _why: str) -> None:
+    items = "input A : cvm[n]\nattr a = 1 in [0, 5]\noutput Y : cvm[n]\n"
+    assert operator(f"{items}Y[d] = sum[j in {listed}](A[d])")
