@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from cvmgen import algebra
 from cvmgen.analysis.paths import path
@@ -67,14 +68,14 @@ def walk_of(body: i.Block) -> Walk | None:
     }
     store: i.Stmt = substitute(way.last, values)
     loops = tuple(replace(each, high=substitute(each.high, values)) for each in way.loops)
-    known = len(values) + len(starts) == len(locals_) and not way.tests
-    known = known and all(is_start(each) for each in starts.values())
+    calls = {name: each for name, each in starts.items() if is_start(each)}
+    known = len(values) + len(calls) == len(locals_) and not way.tests
     if not (known and isinstance(store, i.Store)) or any(each.low != i.ZERO for each in loops):
         return None
-    return Walk(loops, starts, store)
+    return Walk(loops, calls, store)
 
 
-def is_start(value: i.Expr) -> bool:
+def is_start(value: i.Expr) -> TypeGuard[i.Call]:
     return isinstance(value, i.Call) and value.function == "walk_offset"
 
 
