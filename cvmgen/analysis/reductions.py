@@ -15,7 +15,7 @@ from cvmgen import algebra
 from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, leaves
-from cvmgen.ir.rewrite import index_values
+from cvmgen.ir.rewrite import identity, index_values
 from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors
 from cvmgen.ir.visit import substitute, walk
 
@@ -32,7 +32,6 @@ ANY_ORDER = {
     "|": {"i32"},
 }
 SETS = (i.Let, i.Assign, i.Accumulate)
-NEUTRAL: Mapping[str, int | bool] = {"+": 0, "*": 1, "and": True, "or": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +269,8 @@ def dependent(statements: i.Block, names: Collection[str]) -> frozenset[str]:
 
 
 def neutral(op: str, start: i.Expr) -> bool:
-    """Whether shares may each begin with this value."""
-    if op in ("max", "min"):
-        return True  # taken again, it changes nothing
-    return isinstance(start, i.Const) and start.value == NEUTRAL[op]
+    """Whether shares may each begin with this value: a maximum may with any, taken again."""
+    return op in ("max", "min") or start == identity(op)
 
 
 def counted(term: i.Expr) -> bool:

@@ -16,7 +16,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import at_least_zero, conjuncts
-from cvmgen.ir.rewrite import with_offsets
+from cvmgen.ir.rewrite import with_offsets, without_dead
 from cvmgen.ir.text import text
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
@@ -377,10 +377,5 @@ def are_flat(statements: i.Block, lines: Sequence[i.Loop], facts: Facts) -> bool
 
 def read_locals(before: Iterable[i.Let], after: i.Block) -> tuple[i.Let, ...]:
     """The locals in front of a sum that the statements behind it read."""
-    names = set(names_in(after))
-    kept: list[i.Let] = []
-    for each in reversed(tuple(before)):
-        if each.name in names:
-            names |= names_in(each.value)
-            kept.append(each)
-    return tuple(reversed(kept))
+    kept = without_dead(tuple(before), after)
+    return tuple(each for each in kept if isinstance(each, i.Let))

@@ -157,19 +157,21 @@ def folded_totals(body: i.Block) -> i.Block:
 LEAST = {"i32": -(1 << 31), "i64": -(1 << 63), "u32": 0, "u64": 0}
 
 
-def identity(op: str, type_name: str) -> i.Expr | None:
-    """What leaves every integer as it is."""
+def identity(op: str, type_name: str = "i64") -> i.Const:
+    """What leaves every integer of a type, or every condition, as it is."""
     match op:
-        case "+":
+        case "+" | "|":
             return i.Const(0)
         case "*":
             return i.Const(1)
+        case "and" | "or":
+            return i.Const(op == "and")
         case "max":
             return i.Const(LEAST[type_name])
         case "min":
             return i.Const(-LEAST[type_name] - 1)
         case _:
-            return None
+            raise InternalError(f"nothing leaves all as it is under '{op}'")
 
 
 def combined(op: str, type_name: str, left: i.Expr, right: i.Expr) -> i.Expr:

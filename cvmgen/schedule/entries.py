@@ -18,6 +18,7 @@ from cvmgen.analysis.in_bounds import Inside
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
+from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
 
@@ -324,13 +325,8 @@ class Staging:
 
     def candidate_locals(self, body: i.Block) -> i.Block:
         """The locals of the candidate alone that a block reads."""
-        wanted = set(names_in(body))
-        kept: list[i.Stmt] = []
-        for name, local in reversed(self.locals.items()):
-            if name in wanted and not self.asks(local.value)[0]:
-                kept.insert(0, local)
-                wanted |= names_in(local.value)
-        return tuple(kept)
+        own = (each for each in self.locals.values() if not self.asks(each.value)[0])
+        return without_dead(tuple(own), body)
 
     def blocks(self, count: i.Var, keeps: i.Var, filter_: list[i.Expr], rest: i.Block) -> i.Loop:
         span = self.span
