@@ -16,6 +16,7 @@ from cvmgen.inside.checks import CallProof, open_places, stay_inside
 from cvmgen.inside.shelter import shelter
 from cvmgen.inside.sites import HINT
 from cvmgen.ir import nodes as i
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
 from cvmgen.lower.array_nests import whole_arrays
@@ -37,10 +38,10 @@ from cvmgen.lower.translate import translate
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
+from cvmgen.schedule.effects import Effects, effects
 from cvmgen.schedule.gpu.choice import mapped, unsound_on_gpu
 from cvmgen.schedule.gpu.mapped import described
 from cvmgen.schedule.kernels import (
-    Kernel,
     Kernels,
     host_lowered,
     outlined,
@@ -50,7 +51,7 @@ from cvmgen.schedule.kernels import (
 )
 from cvmgen.schedule.legality import unsound
 from cvmgen.schedule.schedules import Schedules, packaged
-from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning
+from cvmgen.source import SpecError, SpecErrors, SpecWarning
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import parse_at
@@ -58,12 +59,13 @@ from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS
 from cvmgen.typing.decided_tests import without_known
 
-Pass = Callable[[i.Program], i.Program]
+Pass = Callable[[Any], i.Program]  # of the program so far, the first one of the operator
 Passes = tuple[tuple[str, Pass], ...]
 Before = TypeVar("Before")
 After = TypeVar("After")
 
 STATEMENTS: Passes = (
+    ("translate", lambda operator: without_known(translate(operator))),
     ("inside", stay_inside),
     ("parts", name_parts),
     ("lift", partial(lift_host, proof=CallProof)),
@@ -74,7 +76,7 @@ STATEMENTS: Passes = (
 SHELTER: Passes = (("shelter", shelter),)
 # For numpy: reductions and multi-indices as they are, until all is known of the host's part.
 WHOLE_ARRAYS: Passes = (
-    *STATEMENTS[:3],
+    *STATEMENTS[:4],
     ("shelter", partial(shelter, bodies=True)),
     ("arrays", whole_arrays),
 )
@@ -106,8 +108,7 @@ CUDA: Passes = (
 
 KernelPass = Callable[..., Kernels]  # of kernels and, by its name, `schedules`
 KernelPasses = tuple[tuple[str, KernelPass], ...]
-# From the lowered program to a kernel for each choice of element types, and on.
-TYPES = "types"
+TYPES = "types"  # from the lowered program to a kernel for each choice of element types
 C_KERNELS: KernelPasses = (
     ("schedule", partial(scheduled, "c")),
     ("outline", lambda kernels, schedules: outlined(kernels)),
@@ -118,7 +119,7 @@ CUDA_KERNELS: KernelPasses = (
     ("host", partial(host_lowered, "declared_precision")),
 )
 PARTS = ("outline", "host")  # stages of kernels that are shown as a program
-STAGES = ("parse", "check", "translate", *(name for name, _ in C), TYPES, "schedule", *PARTS)
+STAGES = ("parse", "check", *(name for name, _ in C), TYPES, "schedule", *PARTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +184,6 @@ TARGETS: Mapping[str, Target] = {
     ),
 }
 
-MANIFEST_PASSES = TARGETS["c"].passes
-
 
 # ---------------------------------------------------------------- stages
 
@@ -195,28 +194,31 @@ def read_operators(folder: Path) -> tuple[Operator, ...]:
 
 
 def lower(operator: Operator, passes: Passes) -> i.Program:
-    """The operator's program after all passes, verified after each.
+    """The operator's program after all passes, verified after each. InternalError names the pass
+    for a fault of ours; what a pass says of the formula (SpecError) comes through."""
+    return [program for _, program in lowered(operator, passes)][-1]
 
-    Raises InternalError that names the pass for a fault of ours; what a pass says of the
-    formula (SpecError) comes through.
-    """
-    *_, (_, program) = lowered(operator, passes)
-    return program
+
+@remembered
+def made_of(operator: Operator) -> dict[Passes, i.Program]:
+    """What passes have made of an operator, by those that have run."""
+    return {}
 
 
 def lowered(operator: Operator, passes: Passes) -> Iterator[tuple[str, i.Program]]:
-    """The operator's program after `translate` and after each pass, with the stage's name."""
-    program = attempt("translate", operator, translated, operator)
-    done = ["translate"]
-    verify(program, done)
-    yield done[-1], program
-    for name, run in passes:
-        program = attempt(name, operator, run, program)
-        done.append(name)
-        verify(program, done)
+    """The operator's program after each pass, with its name; what targets share runs once."""
+    made = made_of(operator)
+    program: Any = operator
+    for count, (name, run) in enumerate(passes, 1):
+        done = passes[:count]
+        if done not in made:
+            made[done] = attempt(name, operator, run, program)
+            verify(made[done], [stage for stage, _ in done])
+        program = made[done]
         yield name, program
 
 
+@remembered
 def typed_kernels(program: i.Program) -> Kernels:
     """The kernels of a lowered program, with machine types, verified."""
     kernels = attempt(TYPES, program.operator, typed, program)
@@ -229,15 +231,22 @@ def finished(
 ) -> i.Program | Kernels:
     """What a target is emitted from: the lowered program, or its kernels after all their passes,
     or after the `last` one that is asked for."""
-    passes = TARGETS[target].kernel_passes
-    if passes is None:
+    if (passes := TARGETS[target].kernel_passes) is None:
         return program
     kernels = typed_kernels(program)
-    for name, run in passes:
-        kernels = attempt(name, program.operator, partial(run, schedules=schedules), kernels)
-        verify_kernels(kernels, name)
-        if name == last:
+    for each in passes:
+        kernels = after(each, kernels, schedules)
+        if each[0] == last:
             break
+    return kernels
+
+
+@remembered
+def after(stage: tuple[str, KernelPass], kernels: Kernels, schedules: Schedules) -> Kernels:
+    """The kernels after one of their passes, verified."""
+    name, run = stage
+    kernels = attempt(name, kernels.operator, partial(run, schedules=schedules), kernels)
+    verify_kernels(kernels, name)
     return kernels
 
 
@@ -253,10 +262,6 @@ def verify_kernels(kernels: Kernels, stage: str) -> None:
             name = kernels.operator.full_name
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
             raise InternalError(message)
-
-
-def translated(operator: Operator) -> i.Program:
-    return without_known(translate(operator))
 
 
 def attempt(stage: str, operator: Operator, run: Callable[[Before], After], value: Before) -> After:
@@ -313,35 +318,10 @@ def schedule_text(operator: Operator, schedules: Schedules) -> str:
     return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """What the schedules for C do to the nests of an operator, for all choices of types.
-
-    `changes` has the classes of its nests, and the places in the schedule of those actions that
-    make something else of a nest; `faults` are the first refusals of each action.
-    """
-
-    changes: Mapping[str, set[int]]
-    faults: Sequence[SpecError]
-
-
 def schedule_effects(operator: Operator, schedules: Schedules) -> Effects:
     """What becomes of the operator's nests by the schedules for C."""
-    changes: dict[str, set[int]] = {}
-    faults: dict[Span, SpecError] = {}
-
-    def apply(kernel: Kernel) -> None:
-        plan, subject = schedules.chosen("c", kernel.subject)
-        if plan is not None:
-            known = changes.setdefault(plan.schedule.shape.text, set())
-            known |= schedules.changing(plan, subject)
-
-    for kernel in typed_kernels(lower(operator, C)).kernels:
-        try:
-            attempt("schedule", operator, apply, kernel)
-        except SpecError as error:
-            faults.setdefault(error.span, error)
-    return Effects(changes, tuple(faults.values()))
+    run = partial(effects, schedules=schedules)
+    return attempt("schedule", operator, run, typed_kernels(lower(operator, C)))
 
 
 def warnings_of(operator: Operator) -> list[SpecWarning]:
@@ -385,20 +365,22 @@ def operator_texts(
     operator: Operator, targets: Sequence[str], schedules: Schedules | None = None
 ) -> Texts:
     """The operator's own files for the targets; by cvmgen's own schedules if none are given."""
-    lowered_for: dict[Passes, i.Program] = {}
-    for passes in (MANIFEST_PASSES, *(TARGETS[name].passes for name in targets)):
-        if passes not in lowered_for:
-            lowered_for[passes] = lower(operator, passes)
-    files = {}
+    files: dict[str, str] = {}
     chosen = packaged() if schedules is None else schedules
     for name in targets:
-        target = TARGETS[name]
-        made = finished(lowered_for[target.passes], name, chosen)
-        emit = partial(target.emit_operator, schedules=chosen)
-        files[operator_file(operator, name)] = attempt(f"emit {name}", operator, emit, made)
-        if target.emit_interface:
-            files[interface_file(operator, name)] = target.emit_interface(made)
-    return Texts(files, interface.manifest_entry(lowered_for[MANIFEST_PASSES]))
+        files |= texts_for(name, lower(operator, TARGETS[name].passes), chosen)
+    return Texts(files, interface.manifest_entry(lower(operator, C)))
+
+
+def texts_for(name: str, program: i.Program, schedules: Schedules) -> Mapping[str, str]:
+    """The files of a lowered operator for a target, its own one first."""
+    operator, target = program.operator, TARGETS[name]
+    made = finished(program, name, schedules)
+    emit = partial(target.emit_operator, schedules=schedules)
+    files = {operator_file(operator, name): attempt(f"emit {name}", operator, emit, made)}
+    if target.emit_interface:
+        files[interface_file(operator, name)] = target.emit_interface(made)
+    return files
 
 
 Make = Callable[[Operator, Sequence[str], Schedules | None], Texts]
@@ -493,11 +475,9 @@ def emitted(
     schedules: Schedules | None = None,
 ) -> str:
     """The text of the operator's file for a target; `program` is the lowered operator."""
-    chosen = packaged() if schedules is None else schedules
-    if program is None:
-        program = lower(operator, TARGETS[name].passes)
-    emit = partial(TARGETS[name].emit_operator, schedules=chosen)
-    return attempt(f"emit {name}", operator, emit, finished(program, name, chosen))
+    program = lower(operator, TARGETS[name].passes) if program is None else program
+    texts = texts_for(name, program, packaged() if schedules is None else schedules)
+    return texts[operator_file(operator, name)]
 
 
 def kernel_classes(operator: Operator, schedules: Schedules | None = None) -> dict[str, str]:

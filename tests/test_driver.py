@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,26 @@ def test_a_pass_that_breaks_the_program_is_named(operators: tuple[Operator, ...]
         return i.Program(program.operator, (), program.nests)
 
     with pytest.raises(InternalError, match=r"^the pass 'mine' left toy.double with the name 'n'"):
-        driver.lower(operators[0], (("mine", breaks),))
+        driver.lower(operators[0], (*driver.STATEMENTS, ("mine", breaks)))
+
+
+def test_passes_that_targets_share_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    attempt = driver.attempt
+
+    def told(stage: str, *rest: Any) -> Any:
+        ran.append(stage)
+        return attempt(stage, *rest)
+
+    monkeypatch.setattr(driver, "attempt", told)
+    (operator, _) = check_files([SpecFile(Source("spec/toy/a.cvm", OPERATORS), "toy")])
+    made = driver.operator_texts(operator, tuple(driver.TARGETS))
+    driver.stage_text(operator, "outline")
+    assert driver.emitted("cuda", operator) == made.files["cuda/toy/double.cu"]
+    once = ("translate", "inside", "parts", "lift", "unfold", "guards", "outline")
+    of_two = ("types", "schedule")  # of C and of CUDA
+    assert {ran.count(name) for name in once} == {1}
+    assert {ran.count(name) for name in of_two} == {2}
 
 
 def test_a_mapping_that_breaks_a_kernel_is_named(

@@ -9,7 +9,7 @@ from cvmgen import algebra
 from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import leaves
-from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import assigned, carried, has, names_in, nodes_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 
 # What no vector instruction does.
@@ -29,8 +29,8 @@ class Locals:
 
     @classmethod
     def of(cls, body: i.Block, *, exact: bool = False) -> Locals:
-        types = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
-        arrays = {each.name: each.type for each in walk(body) if isinstance(each, i.Array)}
+        types = {each.name: each.type for each in nodes_in(body, i.Let)}
+        arrays = {each.name: each.type for each in nodes_in(body, i.Array)}
         return cls(types, arrays, exact)
 
 
@@ -65,7 +65,7 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
     if leaves(loop.body):
         return "may end early"
     arrays = stored_tensors(loop) & locals_.arrays.keys()
-    own = {each.name for each in walk(loop) if arrays and isinstance(each, i.Array)}
+    own = {each.name for each in nodes_in(loop, i.Array)}
     for array in sorted(arrays - own):
         if own_place((loop,), array, loop.index) is None:
             return f"changes the same elements of {array} in every iteration"
@@ -80,10 +80,10 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
 def own_place(body: i.Block, tensor: str, index: str) -> i.Expr | None:
     """Where each iteration has its only element of a tensor, another one than all others have;
     None where it has none, or where a statement goes over many elements."""
-    places = {
-        each.offset for each in walk(body) if isinstance(each, i.Load) and each.tensor == tensor
-    }
-    many = any(tensor in read_tensors(each) for each in walk(body) if isinstance(each, REGIONS))
+    places = {each.offset for each in nodes_in(body, i.Load) if each.tensor == tensor}
+    many = has(body, *REGIONS) and any(
+        tensor in read_tensors(each) for each in walk(body) if isinstance(each, REGIONS)
+    )
     if len(places) != 1 or many:
         return None
     (place,) = places
@@ -95,7 +95,7 @@ def own_place(body: i.Block, tensor: str, index: str) -> i.Expr | None:
 def have_room(body: i.Block, loop: i.Loop, count: int) -> bool:
     """Whether the arrays of a nest that a loop goes through have elements for so many iterations:
     where they have not, it never has as many, and compilers warn of what never runs."""
-    lengths = {each.name: each.length for each in walk(body) if isinstance(each, i.Array)}
+    lengths = {each.name: each.length for each in nodes_in(body, i.Array)}
     for each in walk(loop.body):
         if not isinstance(each, i.Load) or loop.index not in names_in(each.offset):
             continue

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types
-from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import assigned, names_in, nodes_in
 from cvmgen.spec.formula import Operator
 
 
@@ -28,7 +27,7 @@ def plan_fields(program: i.Program, more: Iterable[str] = ()) -> tuple[Field, ..
     for nest in program.nests:
         inner = assigned(nest.body)
         names = names_in(nest.body) - inner
-        given = {f"has_{each.name}" for each in walk(nest.body) if isinstance(each, i.Given)}
+        given = {f"has_{each.name}" for each in nodes_in(nest.body, i.Given)}
         needed |= names | given | (names_in(nest.prologue) - assigned(nest.prologue))
         if nest.each is not None:
             needed.discard(nest.each[0])
@@ -43,7 +42,7 @@ def fields_read(
     """The members of the plan that statements read, and `more`."""
     # A local may have the name of a value that only other nests read.
     names = (names_in(body) - assigned(body)) | set(more)
-    given = {f"has_{each.name}" for each in walk(body) if isinstance(each, i.Given)}
+    given = {f"has_{each.name}" for each in nodes_in(body, i.Given)}
     optional = {f"has_{item.name}" for item in operator.inputs if item.optional}
     wanted = names | (given - optional)
     return [field for field in fields if field.name in wanted]

@@ -36,7 +36,7 @@ def stages_of(target: str | None) -> tuple[str, ...]:
     passes = [name for name, _ in known.passes]
     if known.kernel_passes is not None:
         passes += [driver.TYPES, *(name for name, _ in known.kernel_passes)]
-    return ("parse", "check", "translate", *passes)
+    return ("parse", "check", *passes)
 
 
 def every_stage() -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def every_stage() -> tuple[str, ...]:
 def about(stage: str) -> str:
     """What a stage is for: of a pass what its docstring says first."""
     passes = dict(each for target in driver.TARGETS.values() for each in target.passes)
-    return said(passes[stage]) if stage in passes else AROUND[stage]
+    return AROUND[stage] if stage in AROUND else said(passes[stage])
 
 
 def said(run: Callable[..., Any]) -> str:

@@ -44,12 +44,13 @@ def are_remembered(operator: Operator, targets: Sequence[str], schedules: Schedu
 
 
 def _key(operator: Operator, targets: Sequence[str], schedules: Schedules) -> str:
+    ordered = sorted(targets)
     parts = {
         "meaning": repr(operator),
         "places": quoted_places(operator),
-        "schedules": "\n".join(map(schedules.meaning_for, targets)),
+        "schedules": "\n".join(map(schedules.meaning_for, ordered)),
     }
-    return content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *targets))
+    return content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *ordered))
 
 
 def quoted_places(operator: Operator) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from cvmgen.emit.c_like import CPrinter
 from cvmgen.emit.c_spelling import identifier
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import changed, read_tensors, stored_tensors
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import changed, nodes_in, read_tensors, stored_tensors
 
 
 class KernelPrinter(CPrinter):
@@ -23,8 +22,8 @@ class KernelPrinter(CPrinter):
         super().__init__(lists, host=False)
         self.optional = {item.name for item in program.operator.inputs if item.optional}
         self.changing = frozenset(changed(body))
-        self.accumulators = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
-        self.arrays = {each.name for each in walk(body) if isinstance(each, i.Array)}
+        self.accumulators = {each.name: each.type for each in nodes_in(body, i.Let)}
+        self.arrays = {each.name for each in nodes_in(body, i.Array)}
         self.in_threads = False  # whether what is printed is a part of a loop in threads
         self.span_line = ""
 

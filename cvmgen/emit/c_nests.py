@@ -16,7 +16,7 @@ from cvmgen.emit.c_tiles import Parameter, TilePrinter
 from cvmgen.emit.c_types import TypeChoice
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import has
 from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.schedule.outline import OVERFLOW
 from cvmgen.typing import choices
@@ -179,5 +179,4 @@ class NestEmitter:
 
 def overflow_parameter(body: tuple[i.Stmt, ...]) -> list[str]:
     """The parameter of a kernel that can find a value beyond the type of its output."""
-    found = any(isinstance(each, i.Overflow) for each in walk(body))
-    return ["int64_t *overflow"] if found else []
+    return ["int64_t *overflow"] if has(body, i.Overflow) else []

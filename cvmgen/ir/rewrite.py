@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any, TypeVar
 
 from cvmgen.errors import InternalError
@@ -28,11 +29,15 @@ def blocks(statement: i.Stmt) -> tuple[i.Block, ...]:
 
 def with_blocks(statement: i.Stmt, change: Callable[[i.Block], i.Block]) -> i.Stmt:
     """A statement of a nest with what `change` makes of the blocks right in it."""
+    before = blocks(statement)
+    after = tuple(map(change, before))
+    if all(map(is_, before, after)):
+        return statement  # itself, of which more is remembered than of one like it
     match statement:
-        case i.Loop(body=body) | i.PackLoop(body=body) | a.Blocks(body=body):
-            return replace(statement, body=change(body))
-        case i.If(then=then, otherwise=otherwise) | a.Choose(then=then, otherwise=otherwise):
-            return replace(statement, then=change(then), otherwise=change(otherwise))
+        case i.Loop() | i.PackLoop() | a.Blocks():
+            return replace(statement, body=after[0])
+        case i.If() | a.Choose():
+            return replace(statement, then=after[0], otherwise=after[1])
         case _:
             return statement
 
@@ -48,7 +53,12 @@ def rewritten(body: i.Block, change: Callable[[i.Stmt], i.Block | None]) -> i.Bl
     for each in body:
         made = change(each)
         done += (with_blocks(each, inside),) if made is None else made
-    return tuple(done)
+    return unchanged(body, done)
+
+
+def unchanged(before: i.Block, after: Sequence[i.Stmt]) -> i.Block:
+    """What became of a block: itself where that has the same statements."""
+    return before if len(after) == len(before) and all(map(is_, before, after)) else tuple(after)
 
 
 def with_offsets(tree: Tree, change: Callable[[i.Expr], i.Expr]) -> Tree:

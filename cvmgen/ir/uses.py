@@ -6,19 +6,18 @@ was found of one is remembered by the node itself (not by its value, which takes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk
+from cvmgen.ir.visit import children, walk
 
 Names = frozenset[str]
+Node = TypeVar("Node")
 NONE: Names = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Uses:
+class Uses(NamedTuple):
     """What stands anywhere below a node."""
 
     read: Names = NONE  # names that are read, bound there or not
@@ -27,10 +26,12 @@ class Uses:
     changed: Names = NONE  # locals that get a second value
     loaded: Names = NONE  # tensors and arrays of which elements are read or written
     stored: Names = NONE  # those of which elements are written
+    kinds: frozenset[type] = frozenset()  # the classes of all nodes
     nodes: int = 0
 
 
 NOTHING = Uses()
+LOOP, IF = frozenset((i.Loop,)), frozenset((i.If,))
 
 
 def names_in(node: Any) -> Names:
@@ -77,6 +78,26 @@ def stored_tensors(node: Any) -> Names:
     return uses(node).stored
 
 
+def has(node: Any, *kinds: type) -> bool:
+    """Whether a node of these classes stands anywhere below."""
+    return not uses(node).kinds.isdisjoint(kinds)
+
+
+def nodes_in(node: Any, kind: type[Node]) -> Iterator[Node]:
+    """The nodes of a class, parents first; blocks without one are not walked through."""
+    left = [node]
+    while left:
+        node = left.pop()
+        if kind not in uses(node).kinds:
+            continue
+        if isinstance(node, (tuple, i.Loop, i.If)):
+            if isinstance(node, kind):
+                yield node
+            left += [*children(node)][::-1]
+        else:
+            yield from (each for each in walk(node) if isinstance(each, kind))
+
+
 TELLING = frozenset(
     (
         *(i.Var, i.Dot, i.Load, i.Access, i.Address, i.Let, i.Loop, i.PackLoop, i.Assign),
@@ -107,10 +128,11 @@ def collected(node: Any) -> Uses:
         case tuple():
             return together(map(uses, node))
         case i.Loop(index=index, low=low, high=high, body=body):
-            ends = together(map(uses, (low, high, node.worth, node.share, body)))
-            return together((Uses(assigned=frozenset((index,)), nodes=1), ends))
+            own = Uses(assigned=frozenset((index,)), kinds=LOOP, nodes=1)
+            return together((own, *map(uses, (low, high, node.worth, node.share, body))))
         case i.If(condition=condition, then=then, otherwise=otherwise):
-            return together((Uses(nodes=1), *map(uses, (condition, then, otherwise))))
+            own = Uses(kinds=IF, nodes=1)
+            return together((own, *map(uses, (condition, then, otherwise))))
         case _:
             return gathered(node)
 
@@ -119,24 +141,17 @@ def together(several: Iterable[Uses]) -> Uses:
     found = [each for each in several if each.nodes]
     if len(found) <= 1:
         return found[0] if found else NOTHING
-    return Uses(
-        NONE.union(*(each.read for each in found)),
-        NONE.union(*(each.assigned for each in found)),
-        NONE.union(*(each.made for each in found)),
-        NONE.union(*(each.changed for each in found)),
-        NONE.union(*(each.loaded for each in found)),
-        NONE.union(*(each.stored for each in found)),
-        sum(each.nodes for each in found),
-    )
+    *sets, nodes = zip(*found, strict=True)
+    return Uses._make((*(frozenset().union(*each) for each in sets), sum(nodes)))
 
 
 def gathered(node: Any) -> Uses:
     """The same by a walk through all nodes."""
     read, set_, made, changed_ = set[str](), set[str](), set[str](), set[str]()
     loaded, stored = set[str](), set[str]()
-    nodes = 0
+    kinds: list[type] = []
     for each in walk(node):
-        nodes += 1
+        kinds.append(each.__class__)
         if each.__class__ not in TELLING:
             continue
         match each:
@@ -180,7 +195,8 @@ def gathered(node: Any) -> Uses:
         frozenset(changed_),
         frozenset(loaded),
         frozenset(stored),
-        nodes,
+        frozenset(kinds),
+        len(kinds),
     )
 
 

@@ -11,7 +11,7 @@ from cvmgen.ir import arrays as a
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import statement_lines, text
-from cvmgen.ir.uses import names_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import has, names_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import children, replaced, walk
 
 
@@ -79,6 +79,8 @@ class Verifier:
         tree: tuple[object, ...] = tuple(nest.body for nest in self.program.nests)
         if rule.from_host:
             tree += (self.program.prepare, *(nest.prologue for nest in self.program.nests))
+        if not has(tree, *rule.kinds):
+            return
         exempt: set[int] = set()
         for node in walk(tree):
             if isinstance(node, i.Gather) and not rule.from_lists:
@@ -487,7 +489,8 @@ class KernelVerifier:
             self.block(part.body, inner, set(), 0)
             return i.ZERO
 
-        node = replaced(node, called)
+        if has(node, i.Lambda):
+            node = replaced(node, called)
         for name in sorted(names_in(node) - scope):
             raise KernelFaultError(f"{name} is read where nothing binds it")
         for tensor in sorted(read_tensors(node) - scope - self.tensors):

@@ -8,9 +8,8 @@ from dataclasses import replace
 from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import blocks
-from cvmgen.ir.uses import names_in, uses
+from cvmgen.ir.uses import has, names_in, nodes_in, uses
 from cvmgen.ir.verify import kernel_fault
-from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import MOST_NODES, MOST_ROOM, Use
 from cvmgen.schedule.subject import Subject
 from cvmgen.typing.agreement import type_fault
@@ -55,8 +54,8 @@ def unsound(subject: Subject) -> Iterator[str]:
         yield fault
     locals_ = Locals.of(body)
     vectors = replace(locals_, exact=subject.model is not None)
-    for loop in (each for each in walk(body) if isinstance(each, i.Loop)):
-        if loop.vector and any(isinstance(each, SCALAR) for each in walk(loop.body)):
+    for loop in nodes_in(body, i.Loop):
+        if loop.vector and has(loop.body, *SCALAR):
             yield f"the loop {loop.index} has more in it than vectors do, by which it goes"
         counted = together(loop)
         if counted is None:
@@ -69,8 +68,8 @@ def unsound(subject: Subject) -> Iterator[str]:
 def in_threads(body: i.Block) -> set[str]:
     """The loops that run in threads, each with those that are counted with it."""
     found = set()
-    for each in walk(body):
-        if isinstance(each, i.Loop) and each.parallel:
+    for each in nodes_in(body, i.Loop):
+        if each.parallel:
             found |= {loop.index for loop in together(each) or (each,)}
     return found
 

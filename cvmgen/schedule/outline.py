@@ -17,7 +17,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import entry_at, extent, product, unravel
 from cvmgen.ir.rewrite import with_blocks
-from cvmgen.ir.uses import assigned, names_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors, stored_tensors
 from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.measures import parallel
@@ -97,9 +97,9 @@ class Outliner:
 
     def __post_init__(self) -> None:
         self.taken |= {*names_in(self.body), *assigned(self.body), *self.tensors}
-        self.taken |= {each.name for each in walk(self.body) if isinstance(each, i.Array)}
+        self.taken |= {each.name for each in nodes_in(self.body, i.Array)}
         self.names = {each: fresh(each, self.taken) for each in OWN}
-        self.types = {each.name: each.type for each in walk(self.body) if isinstance(each, i.Let)}
+        self.types = {each.name: each.type for each in nodes_in(self.body, i.Let)}
 
     def outlined(self) -> i.Block:
         """The kernel's statements, with forks where threads share loops."""
@@ -223,7 +223,7 @@ def part_fault(part: Part, fields: Collection[str], elements: Mapping[str, str])
 
 def captured(body: i.Block) -> Iterable[i.Capture]:
     """What the forks among statements capture."""
-    return (each for each in walk(body) if isinstance(each, i.Capture))
+    return nodes_in(body, i.Capture)
 
 
 def used_names(body: i.Block) -> set[str]:

@@ -12,8 +12,7 @@ from cvmgen.analysis.tiling import Tiling
 from cvmgen.analysis.windows import Windows, find_windows
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, names_in, read_tensors
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors
 from cvmgen.schedule.entries import Kept
 from cvmgen.typing.real_extremes import integer_extremes
 
@@ -108,7 +107,7 @@ class Subject:
     @property
     def taken(self) -> set[str]:
         """The names that are not free for what an action makes."""
-        arrays = {each.name for each in walk(self.body) if isinstance(each, i.Array)}
+        arrays = {each.name for each in nodes_in(self.body, i.Array)}
         names = names_in(self.body) | assigned(self.body) | read_tensors(self.body)
         return arrays | names | self.reserved
 

@@ -74,7 +74,7 @@ DIVIDING = (
 )
 MULTIPLE = 5040  # of what the divisors are, the numbers up to 10: all quotients are exact
 AdjointCall = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
-CALLS = 25
+CALLS = 12
 ATTEMPTS = 12 * CALLS
 STEPS = 20_000
 LARGEST = 7

@@ -21,7 +21,8 @@ from cvmgen.build import compile_library, cpp_compiler, explain_report, sanitize
 from cvmgen.emit import cuda_support
 from cvmgen.errors import OperatorError
 from cvmgen.paths import MANIFEST
-from tests.emit.cuda_texts import NAMES
+from tests.conftest import product, written
+from tests.emit.cuda_texts import NAMES, classes
 from tests.emit.on_cpu import library
 from tests.emit.processes import ROOT
 from tests.emit.run_on_cpu import reach_all, run
@@ -29,6 +30,19 @@ from tests.emit.run_on_cpu import reach_all, run
 ADDRESSES = ("address", "undefined")
 # -O0 takes a third of the time to compile; what is wrong in the text shows there too.
 QUICK = ("-O0",)
+
+# Their kernels have the form of those of another operator, but for the arithmetic of an element,
+# which C's sanitizers see: `make sanitize` runs them too.
+ALIKE = frozenset(
+    (
+        *("cvm.broadcast_sub", "cvm.broadcast_mul", "cvm.broadcast_max", "cvm.broadcast_greater"),
+        *("cvm.abs", "cvm.elemwise_sub", "cvm.negative", "cvm.clip", "cvm.cvm_left_shift"),
+        *("cvm.flatten", "cvm.batch_flatten", "cvm.expand_dims", "cvm.slice_like", "cvm.max"),
+        *("systemml.bias_multiply", "systemml.sub", "systemml.mul", "systemml.intdiv"),
+        *("systemml.mod", "systemml.neg", "tosa.reduce_all", "tosa.reduce_min"),
+        "tosa.reduce_product",
+    )
+)
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="preloads the run-time library")
 
@@ -57,8 +71,28 @@ def report_of(*arguments: str | Path) -> str:
 # ---------------------------------------------------------------- sanitizers
 
 
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated folder of the operators whose kernels have a form of their own."""
+    chosen = [each for each in product() if each.full_name not in ALIKE]
+    return written(tmp_path_factory.mktemp("sample"), chosen)
+
+
+def test_the_sample_has_kernels_of_every_class() -> None:
+    own = {each.full_name for each in product()}
+    assert own >= ALIKE
+    kinds = {name: set(classes(name).values()) for name in own}
+    assert set().union(*(kinds[name] for name in own - ALIKE)) == set().union(*kinds.values())
+
+
 @linux
-def test_sanitizers_have_nothing_to_report(generated: Path) -> None:
+def test_sanitizers_have_nothing_to_report(sample: Path) -> None:
+    sanitize(sample, QUICK)
+
+
+@linux
+@pytest.mark.slow
+def test_sanitizers_have_nothing_to_report_of_the_others(generated: Path) -> None:
     sanitize(generated, QUICK)
 
 
@@ -99,6 +133,11 @@ class WithRaces:
 
 
 @pytest.fixture(scope="module")
+def sample_races(sample: Path) -> WithRaces:
+    return WithRaces(sample)
+
+
+@pytest.fixture(scope="module")
 def product_races(generated: Path) -> WithRaces:
     return WithRaces(generated)
 
@@ -110,7 +149,7 @@ def extra_races(extra_generated: Path) -> WithRaces:
 
 # Of the language's other constructs, orders of threads show most races without a library for it.
 RACES = [
-    pytest.param(name, marks=pytest.mark.slow if name.startswith("extra.") else ())
+    pytest.param(name, marks=pytest.mark.slow if name in ALIKE or name.startswith("extra.") else ())
     for name in NAMES
 ]
 
@@ -118,7 +157,8 @@ RACES = [
 @linux
 @pytest.mark.parametrize("name", RACES)
 def test_there_are_no_races(name: str, request: pytest.FixtureRequest) -> None:
-    folder = "extra_races" if name.startswith("extra.") else "product_races"
+    own = "product_races" if name in ALIKE else "sample_races"
+    folder = "extra_races" if name.startswith("extra.") else own
     home: WithRaces = request.getfixturevalue(folder)
     try:
         run(home.operators[name])

@@ -26,6 +26,7 @@ from cvmgen.cli.specs import probe_alone
 from cvmgen.errors import Faults, RefusedError
 from cvmgen.reference import FormulaError, Reference
 from cvmgen.reference.failures import Budget, WorkLimit
+from cvmgen.schedule.effects import Effects
 from cvmgen.schedule.schedules import packaged
 from cvmgen.source import Source, Span, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
@@ -236,7 +237,7 @@ def test_nests_that_actions_break_are_findings(
     why: str, ours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusal = SpecError(Span(Source("s.sched", "unroll k"), 0, 6), f"behind this {why}")
-    effects = driver.Effects({}, (refusal,))
+    effects = Effects({}, (refusal,))
     monkeypatch.setattr(driver, "schedule_effects", lambda *_: effects)
     found = Findings()
     assert checked(Invented("same", Node("", SAME), (), (), (), False, False), found) == []

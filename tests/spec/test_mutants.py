@@ -15,6 +15,7 @@ from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import declaration_spans
+from tests.fuzz import EFFORT
 
 SPECS = read_folder(Path(__file__).parents[2] / "spec")
 SHARED = [each for each in SPECS if not each.opset]
@@ -26,8 +27,8 @@ FOREIGN = re.compile(
     r"__|ANON|Token\(|Tree\(|None|Traceback|\bEND\b|_SIGN"
     r"|\b(?:[LR](?:PAR|SQB|BRACE)|COMMA|COLON|EQUAL|LESSTHAN|MORETHAN|CIRCUMFLEX|NUMBER|PACK)\b"
 )
-MUTANTS = 60
-PROBED = 12
+MUTANTS = 30 * EFFORT
+PROBED = 6 * EFFORT
 
 
 def parts(file: SpecFile) -> tuple[str, list[str]]:
