@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-MOST = 16
+MOST = 32
 """So many results of each function, those asked for last. (Tests, which ask for all operators
 again and again, keep more.)"""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.ir import nodes as i
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.rewrite import blocks
 from cvmgen.ir.uses import has, names_in, nodes_in, uses
 from cvmgen.ir.verify import kernel_fault
@@ -45,8 +46,14 @@ def faults(subject: Subject) -> Iterator[str]:
         yield f"arrays of {room} bytes have no room among the locals of a thread"
 
 
-def unsound(subject: Subject) -> Iterator[str]:
-    """What in a typed nest does not hold together, and the marks of loops that are not true."""
+@remembered
+def unsound(subject: Subject) -> tuple[str, ...]:
+    """What in a typed nest does not hold together, and the marks of loops that are not true. Asked
+    behind each action and each stage, of which most leave it as it is."""
+    return tuple(found_unsound(subject))
+
+
+def found_unsound(subject: Subject) -> Iterator[str]:
     body = subject.body
     if fault := kernel_fault(body, subject.outside.names, subject.elements):
         yield fault
