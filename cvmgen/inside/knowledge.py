@@ -9,7 +9,7 @@ from cvmgen import polynomials as p
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.inside.binding import alike, put
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk, with_children
+from cvmgen.ir.visit import walk, with_operands
 from cvmgen.polynomials import Poly
 
 RING = ("+", "-", "*")
@@ -146,12 +146,7 @@ class Forms:
                 chosen = None if which is None else self.normal(which, at)
                 return i.Access(tensor, chosen, tuple((self.normal(e, at), s) for e, s in index))
             case _:
-                return with_children(expr, lambda each: self.part(each, at))
-
-    def part(self, node: object, at: Knowledge) -> object:
-        if isinstance(node, tuple):
-            return tuple(self.part(each, at) for each in node)
-        return self.normal(node, at) if isinstance(node, i.Expr) else node
+                return with_operands(expr, lambda each: self.normal(each, at))
 
     def normal(self, expr: i.Expr, at: Knowledge) -> i.Expr:
         """An integer in one form; of anything else its parts."""

@@ -14,7 +14,7 @@ from cvmgen.inside.calls import CallProver
 from cvmgen.inside.knowledge import Knowledge
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, bound_in, names_in
-from cvmgen.ir.visit import rebuild, walk, with_children
+from cvmgen.ir.visit import rebuild, walk, with_operands
 from cvmgen.lower.lift import of_nests
 
 
@@ -131,12 +131,7 @@ class Shelter:
                 return self.parts(expr, at)
 
     def parts(self, expr: i.Expr, at: Knowledge) -> i.Expr:
-        def change(node: object) -> object:
-            if isinstance(node, tuple):
-                return tuple(map(change, node))
-            return self.expr(node, at) if isinstance(node, i.Expr) else node
-
-        return with_children(expr, change)
+        return with_operands(expr, lambda each: self.expr(each, at))
 
     def entry(self, sequence: i.Expr, index: i.Expr) -> i.Expr:
         return within(index, i.ZERO, i.Call("len", (sequence,)))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from cvmgen.analysis.definedness import operands
 from cvmgen.inside.assumptions import in_order, within
 from cvmgen.inside.binding import TRUE, alike, all_of, bind, both, put, put_over, quantified
 from cvmgen.inside.calls import CallProver, Slots
 from cvmgen.inside.knowledge import Knowledge, is_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.visit import children
 from cvmgen.lower.expressions import entry
 from cvmgen.lower.selections import length_name
 from cvmgen.source import Span, SpecError
@@ -92,7 +91,7 @@ class Sites:
                 return self.parts(expr, at)
 
     def parts(self, expr: i.Expr, at: Knowledge) -> i.Expr:
-        return all_of(self.test(each, at) for each in below(expr))
+        return all_of(self.test(each, at) for each in operands(expr))
 
     def inside(self, *names: str) -> Sites:
         """The same within binders of names."""
@@ -452,17 +451,3 @@ def same_members(one: i.Expr, other: i.Expr) -> bool:
             return alike(mine) == alike(theirs)
         case _:
             return False
-
-
-def below(expr: i.Expr) -> Iterator[i.Expr]:
-    """The expressions right below one that binds nothing."""
-
-    def within_tuples(node: object) -> Iterator[i.Expr]:
-        if isinstance(node, tuple):
-            for each in node:
-                yield from within_tuples(each)
-        elif isinstance(node, i.Expr):
-            yield node
-
-    for child in children(expr):
-        yield from within_tuples(child)

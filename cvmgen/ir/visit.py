@@ -112,6 +112,17 @@ def children(node: Any) -> Iterator[Any]:
         yield from (getattr(node, name) for name in _parts(node.__class__) or ())
 
 
+def with_operands(tree: Tree, change: Callable[[i.Expr], i.Expr]) -> Tree:
+    """The node with `change` applied to each expression right below it."""
+
+    def below(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return with_children(part, below)
+        return change(part) if isinstance(part, i.Expr) else part
+
+    return with_children(tree, below)
+
+
 def substitute(tree: Tree, values: Mapping[str, i.Expr]) -> Tree:
     """The tree with variables replaced."""
     if not values:

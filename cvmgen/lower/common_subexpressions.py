@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, replace
 from typing import Any
 
 from cvmgen.analysis.definedness import SCOPES, always_evaluated, operands
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import rebuild, substitute
+from cvmgen.ir.visit import rebuild, substitute, with_operands
 
 
 def share(expr: i.Expr, named: Mapping[i.Expr, str], fresh: Callable[[str], str]) -> i.Expr:
@@ -22,15 +21,7 @@ def share(expr: i.Expr, named: Mapping[i.Expr, str], fresh: Callable[[str], str]
         return expr
     bindings, body = bound(expr, named, fresh)
 
-    def below(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(below(each) for each in value)
-        return share(value, named, fresh) if isinstance(value, i.Expr) else value
-
-    node: Any = body
-    done: i.Expr = replace(
-        node, **{each.name: below(getattr(node, each.name)) for each in fields(node)}
-    )
+    done = with_operands(body, lambda each: share(each, named, fresh))
     for name, value in reversed(bindings):
         done = i.Bind(name, value, done)
     return done

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from cvmgen import ranges
+from cvmgen.analysis.definedness import operands
 from cvmgen.dtypes import CVM, DTYPES, INT32, MAX_SIZE, MOST_EXACT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
@@ -267,16 +268,9 @@ class Widths:
                 self.place(left)
                 self.place(right)
                 return Range(0, 1)
-            case i.Compare(left=left, right=right):
-                self.exact(left)
-                self.exact(right)
-                return Range(0, 1)
-            case i.Logic(operands=operands):
-                for each in operands:
+            case i.Compare() | i.Logic() | i.Not():
+                for each in operands(expr):
                     self.exact(each)
-                return Range(0, 1)
-            case i.Not(operand=operand):
-                self.exact(operand)
                 return Range(0, 1)
             case i.Contains(element=element):
                 self.exact(element)
