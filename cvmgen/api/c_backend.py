@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from cvmgen.api.calls import Array, Call, Described, Given, Inferred
-from cvmgen.api.manifest import Manifest, OperatorInfo
-from cvmgen.api.sources import source_text
+from cvmgen.api.manifest import Manifest, OperatorInfo, source_text
 from cvmgen.dtypes import LIST_CAPACITY
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
 from cvmgen.rules import MAX_RANK

@@ -177,6 +177,13 @@ def named(name: str, given: Any) -> list[tuple[str, Any]]:
     return [(f"{name}[{at}]", one) for at, one in enumerate(given)]
 
 
+def several(given: Given) -> list[Array]:
+    """The arrays that are given for an input."""
+    if given is None:
+        return []
+    return given if isinstance(given, list) else [given]
+
+
 def shape_of(given: Given) -> Any:
     if given is None:
         return None

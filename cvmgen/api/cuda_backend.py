@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, Refused, refusal
-from cvmgen.api.calls import Array, Call, Described, Given, Inferred
-from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels, several
+from cvmgen.api.calls import Array, Call, Described, Given, Inferred, several
+from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels
 from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.device_notes import Notes, NotingStruct, Output

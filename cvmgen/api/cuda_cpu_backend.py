@@ -12,7 +12,7 @@ import numpy as np
 
 from cvmgen import rules, support
 from cvmgen.api.c_backend import NO_OVERFLOW, CBackend, Refused
-from cvmgen.api.calls import Array, Call, Described, Given, Inferred, Pairs
+from cvmgen.api.calls import Array, Call, Described, Given, Inferred, Pairs, several
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.errors import CvmgenError, OperatorError
 
@@ -193,10 +193,3 @@ def operands(info: OperatorInfo, call: Call) -> list[support.Operand]:
             for array, precision in zip(arrays, each, strict=True)
         ]
     return found
-
-
-def several(given: Given) -> list[Array]:
-    """The arrays that are given for an input."""
-    if given is None:
-        return []
-    return given if isinstance(given, list) else [given]

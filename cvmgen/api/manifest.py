@@ -126,3 +126,14 @@ def made(kind: type[Info], entry: dict[str, Any], **others: Any) -> Info:
     read = (tuple(each) if isinstance(each, list) else each for each in values)
     known: dict[str, Any] = dict(zip(names, read, strict=True))
     return kind(**known, **others)
+
+
+def source_text(folder: Path, info: OperatorInfo, target: str) -> str:
+    """The file that `cvmgen build` wrote for an operator and a target."""
+    if target not in SUFFIXES:
+        raise CvmgenError(f"unknown target '{target}'; targets are {', '.join(SUFFIXES)}")
+    path = folder / target / info.opset / f"{info.name}.{SUFFIXES[target]}"
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CvmgenError(f"{path}: {error.strerror}; run 'cvmgen build'") from None

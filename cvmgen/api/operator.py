@@ -21,6 +21,7 @@ from cvmgen.api.calls import (
     named,
     result_type,
     sent,
+    several,
     shape_of,
 )
 from cvmgen.api.description import KEYWORDS, doc_of, signature_of
@@ -322,5 +323,5 @@ class Operator(Arguments, Uncopied):
         moved: list[Any] = []
         for name, given in zip(self._input_names, arrays, strict=True):
             if name in self._info.moves:
-                moved += given if isinstance(given, list) else [given]
+                moved += several(given)
         return support.moved_dtype(moved)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cvmgen.api.calls import Call, Described, Inferred
-from cvmgen.api.manifest import Manifest, OperatorInfo
-from cvmgen.api.sources import source_text
+from cvmgen.api.manifest import Manifest, OperatorInfo, source_text
 from cvmgen.errors import CvmgenError, OperatorError
 from cvmgen.ir.python_names import identifier
 

@@ -14,10 +14,8 @@ import numpy.typing as npt
 from cvmgen.build import compile_library
 from cvmgen.build.files import digest_of
 from cvmgen.errors import CvmgenError, ModelError
-from cvmgen.graph.checks import checked_input, clamp
 from cvmgen.graph.files import FilePath
-from cvmgen.graph.limits import largest
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import Array, checked_input, clamp, largest
 from cvmgen.memory import zeroed_bytes
 
 VERSION = 1

@@ -1,10 +1,19 @@
-"""What a CVM model may hold at most: ranks, extents, sizes and precisions."""
+"""What a CVM model may hold at most, and what it takes: integers of one shape, in a precision."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from cvmgen.errors import ModelError
+
+Array = npt.NDArray[Any]
+
+INPUT = "data"
 MAX_RANK = 6
 MAX_EXTENT = 1 << 24
 MAX_SIZE = 1 << 30
@@ -26,3 +35,21 @@ def shape_fault(shape: Sequence[int]) -> str | None:
 def largest(precision: int) -> int:
     """The largest magnitude of a value of `precision` bits; -2^(p-1) is not one of them."""
     return (1 << (precision - 1)) - 1
+
+
+def checked_input(values: Array, shape: tuple[int, ...], file: str | None) -> Array:
+    """The values; ModelError for another shape or for values that are no integers."""
+    where = f"node {INPUT}"
+    if values.dtype.kind not in "iu":
+        raise ModelError(f"must hold integers, not {values.dtype}", file=file, where=where)
+    if values.shape != shape:
+        rule = f"must have shape {shape}, not {values.shape}"
+        raise ModelError(rule, file=file, where=where)
+    return values
+
+
+def clamp(values: Array, limit: int, out: Array) -> None:
+    """Store `values` in `out`, moved into -limit..limit; correct for every integer type."""
+    info = np.iinfo(values.dtype)
+    low, high = max(-limit, int(info.min)), min(limit, int(info.max))
+    np.clip(values, low, high, out=out, casting="unsafe")

@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cvmgen.errors import CvmgenError, ModelError
-from cvmgen.graph.checks import checked_input, clamp
 from cvmgen.graph.files import FilePath
-from cvmgen.graph.limits import largest
+from cvmgen.graph.limits import INPUT, Array, checked_input, clamp, largest
 from cvmgen.graph.operators import Bound, Operators, operands
-from cvmgen.graph.parameters import Array, read_parameters
+from cvmgen.graph.parameters import read_parameters
 from cvmgen.graph.plan import (
     Plan,
     Step,
@@ -23,7 +22,7 @@ from cvmgen.graph.plan import (
     find_operator,
     make_plan,
 )
-from cvmgen.graph.symbol import INPUT, Symbol, validate
+from cvmgen.graph.symbol import Symbol, validate
 from cvmgen.graph.symbol_file import read_symbol
 from cvmgen.memory import zeroed_bytes
 
@@ -39,11 +38,17 @@ def load(
     A Symbol and a mapping of arrays do as well. `operators` replaces the library that
     `cvmgen.load(target)` gives. ModelError names the file, the place and the rule.
     """
+    library = operators_for(target) if operators is None else operators
+    return Network(*read_model(symbol, params), library)
+
+
+def read_model(
+    symbol: FilePath | Symbol, params: FilePath | Mapping[str, Array]
+) -> tuple[Symbol, Mapping[str, Array]]:
+    """The graph, checked, and the parameters, from their files or as they are given."""
     graph = symbol if isinstance(symbol, Symbol) else read_symbol(symbol)
     validate(graph)
-    parameters = params if isinstance(params, Mapping) else read_parameters(params)
-    library = _library(target) if operators is None else operators
-    return Network(graph, parameters, library)
+    return graph, params if isinstance(params, Mapping) else read_parameters(params)
 
 
 class Network:
@@ -150,7 +155,8 @@ class Network:
             self._fail(str(error), f"node {step.node}")
 
 
-def _library(target: str) -> Operators:
+def operators_for(target: str) -> Operators:
+    """The library of a target."""
     # Imported here so that reading and checking models needs no operator library.
     from cvmgen.api import load as load_operators
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import Array
 from cvmgen.graph.values import Value
 
 Given = TypeVar("Given")

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from cvmgen.errors import ModelError
 from cvmgen.graph.files import FilePath, read_bytes, write_bytes
-from cvmgen.graph.limits import MAX_RANK, shape_fault
+from cvmgen.graph.limits import MAX_RANK, Array, shape_fault
 
-Array = npt.NDArray[Any]
 Parameters = dict[str, Array]
 
 LIST_MAGIC: Final = 0xF7E58D4F05049CB7

@@ -10,13 +10,11 @@ from typing import Final, cast
 import numpy as np
 
 from cvmgen.errors import CvmgenError, ModelError
-from cvmgen.graph.limits import largest
+from cvmgen.graph.limits import INPUT, Array, largest
 from cvmgen.graph.memory import Layout, Lifetime, place
 from cvmgen.graph.names import AttributeFault, check_shapes, translate
 from cvmgen.graph.operators import Inferred, Operator, Operators, operands
-from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import (
-    INPUT,
     Entry,
     Node,
     Reference,

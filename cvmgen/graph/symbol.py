@@ -12,7 +12,6 @@ from cvmgen.graph.limits import MAX_PRECISION, shape_fault
 from cvmgen.graph.values import Value
 
 VERSIONS: Final = ("cvm_1.0.0", "cvm_1.1.0")
-INPUT: Final = "data"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import cast
 
-from cvmgen.api import load as load_operators
 from cvmgen.errors import Faults, ModelError
 from cvmgen.graph.files import FilePath
+from cvmgen.graph.limits import Array
+from cvmgen.graph.network import operators_for, read_model
 from cvmgen.graph.operators import Operators
-from cvmgen.graph.parameters import Array, read_parameters
 from cvmgen.graph.plan import Plan, check_parameters, make_plan
-from cvmgen.graph.symbol import Symbol, validate
-from cvmgen.graph.symbol_file import read_symbol
+from cvmgen.graph.symbol import Symbol
 from cvmgen.model.emit import Files
 from cvmgen.model.kernels import Model
 from cvmgen.model.program import Builder
@@ -64,10 +62,8 @@ def planned(
     operators: Operators | None = None,
 ) -> tuple[Plan, Model]:
     """A model that was found right, and its kernels as no stage has changed them."""
-    graph = symbol if isinstance(symbol, Symbol) else read_symbol(symbol)
-    validate(graph)
-    parameters = params if isinstance(params, Mapping) else read_parameters(params)
-    library = operators or cast(Operators, load_operators(target="python"))
+    graph, parameters = read_model(symbol, params)
+    library = operators or operators_for("python")
     plan = make_plan(graph, library)
     checked = check_parameters(graph, parameters)
     return plan, Builder(plan, checked, library, formulas_of(OPSET)).model()

@@ -14,9 +14,8 @@ from cvmgen.emit.c_spelling import MACHINE_TYPES, indent
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.render import render
 from cvmgen.escape import in_c_comment
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import INPUT, Array
 from cvmgen.graph.plan import Plan
-from cvmgen.graph.symbol import INPUT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.model.kernels import Model

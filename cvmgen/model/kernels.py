@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import children, walk
 from cvmgen.ranges import Range

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.known.constant_loops import perfect_nest

@@ -11,11 +11,9 @@ from typing import Any
 from cvmgen import driver
 from cvmgen.dtypes import MAX_PRECISION
 from cvmgen.errors import InternalError
-from cvmgen.graph.limits import largest
+from cvmgen.graph.limits import INPUT, Array, largest
 from cvmgen.graph.operators import Operators, operands
-from cvmgen.graph.parameters import Array
 from cvmgen.graph.plan import Plan, Step, find_operator
-from cvmgen.graph.symbol import INPUT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.known.constant_loops import plain_loops

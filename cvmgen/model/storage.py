@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from cvmgen.graph.limits import Array
 from cvmgen.graph.memory import Layout as Placed
 from cvmgen.graph.memory import Lifetime, place
-from cvmgen.graph.parameters import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
 from cvmgen.known.known_types import Elements, known_types

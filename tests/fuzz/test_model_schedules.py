@@ -15,7 +15,7 @@ import cvmgen
 from cvmgen.api import Operators
 from cvmgen.build import write_changed
 from cvmgen.graph import load, load_model
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import Array
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import make_files
 from cvmgen.schedule.actions import ACTIONS

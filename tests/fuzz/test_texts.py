@@ -28,7 +28,8 @@ from cvmgen.escape import (
     python_string,
 )
 from cvmgen.graph import load_model
-from cvmgen.graph.symbol import INPUT, Entry, Node, Reference, Symbol
+from cvmgen.graph.limits import INPUT
+from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
 from cvmgen.model.build import make_files
 from cvmgen.source import Source, SpecError, SpecErrors, read_source
 from cvmgen.spec.check import SpecFile, check_files

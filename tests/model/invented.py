@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from cvmgen.graph.limits import Array
 from cvmgen.graph.names import translate
 from cvmgen.graph.operators import Operators, operands
-from cvmgen.graph.parameters import Array
 from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.schedules import Schedules, checked

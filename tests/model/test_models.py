@@ -17,7 +17,7 @@ import pytest
 from cvmgen.build import c_compiler, write_changed
 from cvmgen.errors import InternalError, ModelError
 from cvmgen.graph import Network, load, load_model, write_parameters, write_symbol
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import Array
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import formulas_of, model_files
 from cvmgen.spec import check

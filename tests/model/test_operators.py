@@ -11,7 +11,7 @@ import pytest
 
 from cvmgen.build import write_changed
 from cvmgen.graph import load_model
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import Array
 from cvmgen.graph.symbol import Entry, Symbol
 from cvmgen.model.build import model_files
 from tests.conformance.calls import Conformance

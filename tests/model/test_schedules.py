@@ -10,7 +10,7 @@ import pytest
 
 from cvmgen.build import write_changed
 from cvmgen.graph import load, load_model
-from cvmgen.graph.parameters import Array
+from cvmgen.graph.limits import Array
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import make_files
 from cvmgen.model.emit import Files
