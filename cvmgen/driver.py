@@ -39,6 +39,7 @@ from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
 from cvmgen.schedule.effects import Effects, effects
+from cvmgen.schedule.generic import families
 from cvmgen.schedule.gpu.choice import mapped, unsound_on_gpu
 from cvmgen.schedule.gpu.mapped import described
 from cvmgen.schedule.kernels import (
@@ -113,6 +114,7 @@ C_KERNELS: KernelPasses = (
     ("schedule", partial(scheduled, "c")),
     ("outline", lambda kernels, schedules: outlined(kernels)),
     ("host", partial(host_lowered, "precision")),
+    ("families", lambda kernels, schedules: families(kernels)),
 )
 CUDA_KERNELS: KernelPasses = (
     ("schedule", mapped),

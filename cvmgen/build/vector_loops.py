@@ -21,7 +21,7 @@ _TOLD = {
     ),
 }
 _LOOP = re.compile(r"^( *)(?:for|while) \(", re.M)
-_FUNCTION = re.compile(r"^([a-z][\w *]*?)\b(\w+)\([^;{}]*\{$", re.M)
+_FUNCTION = re.compile(r"^([a-z][\w *]*?)\b(?:TYPED\()?(\w+)\)?\([^;{}]*\{$", re.M)
 _KERNEL = "static void "
 
 

@@ -63,12 +63,19 @@ class CEmitter(NestEmitter):
             fields="\n".join(indent(self.field_lines())),
             prepare="\n".join(wrap_c(indent(prepare_lines(self.typed)))),
             kernels="\n\n".join(kernels),
+            sections=self.section_text(),
+            front="#ifndef TYPED\n" if self.sections else "",
             infer="\n".join(wrap_c(indent(self.infer()))),
             checked_head=self.head("static int", f"{self.name}_run", *parameters),
             no_spaces="NULL, " if spaces else "",
             run="\n".join(wrap_c(indent(self.run()))),
             bound=bound_text(self.operator, [places[name] for name in spaces.values()]),
         )
+
+    def section_text(self) -> str:
+        """What the file includes of itself for each choice of element types."""
+        found = [each.text(map(self.family, each.families)) for each in self.sections]
+        return "\n".join(["\n", *found, "#endif"]) if found else ""
 
     def head(self, result: str, function: str, *more: str) -> str:
         """The head of a function that takes a call and says what is wrong with it."""

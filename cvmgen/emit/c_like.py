@@ -25,6 +25,7 @@ from cvmgen.ir.loops import entry_at
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.schedule.copies import is_vector
+from cvmgen.schedule.generic import TYPE_PARAMETERS
 from cvmgen.spec.words import word_constant
 
 UNROLL = {"": (), "all": ("CVMGEN_UNROLL",), "some": ("CVMGEN_OVERLAP",)}
@@ -295,6 +296,7 @@ class CPrinter:
 
     def run(self, run: i.Copy | i.Fill) -> list[str]:
         """A copy or fill of a run, by steps where they are not known to be 1."""
+        kind = "" if run.type in TYPE_PARAMETERS else f"_{run.type}"
         steps = [self.expr(run.step)]
         match run:
             case i.Copy(source=source, source_step=step):
@@ -309,7 +311,7 @@ class CPrinter:
         if is_vector(run):
             return [f"cvmgen_copy_vector({self.address(run.target)}, {value});"]
         last = ", ".join([self.expr(run.count), *steps])
-        head = f"cvmgen_{name}_{run.type}({self.address(run.target)},"
+        head = f"cvmgen_{name}{kind}({self.address(run.target)},"
         single = f"{head} {value}, {last});"
         # Below a loop or two; longer calls are easier to read line by line.
         return [single] if len(single) <= 76 else [head, *indent([f"{value},", f"{last});"])]
@@ -317,6 +319,9 @@ class CPrinter:
     def move(self, move: i.Move) -> str:
         to = f"{self.address(move.target)}, {self.pointer(move.steps)}"
         source = f"{self.address(move.source)}, {self.pointer(move.source_steps)}"
+        if {move.type, move.source_type} & {*TYPE_PARAMETERS}:
+            sizes = (f"sizeof *{identifier(each.tensor)}" for each in (move.target, move.source))
+            return f"cvmgen_move({to}, {source}, {self.pointer(move.extents)}, {', '.join(sizes)});"
         kind = move.type if move.source_type == move.type else f"{move.type}_{move.source_type}"
         return f"cvmgen_move_{kind}({to}, {source}, {self.pointer(move.extents)});"
 

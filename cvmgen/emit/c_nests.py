@@ -9,6 +9,7 @@ from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import DType
 from cvmgen.emit import interface
 from cvmgen.emit.c_entries import entry_parameters, entry_types
+from cvmgen.emit.c_families import Section, sections, typed
 from cvmgen.emit.c_parts import Frame, FunctionPrinter, part_text
 from cvmgen.emit.c_spelling import identifier, indent
 from cvmgen.emit.c_text import signature, type_tests, versions, wrapped
@@ -17,7 +18,7 @@ from cvmgen.emit.c_types import TypeChoice
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import has
-from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
+from cvmgen.schedule.kernels import Family, Kernel, Kernels, nest_name
 from cvmgen.schedule.outline import OVERFLOW
 from cvmgen.typing import choices
 
@@ -61,22 +62,32 @@ class NestEmitter:
     def functions(self) -> list[str]:
         """The functions of all kernels."""
         found = []
-        for kernel in self.kernels.kernels:
-            found.append(self.kernel(kernel))
-            if tiles := self.tiles(kernel):
-                found.append(tiles.text())
+        file = f"{self.name}.c"
+        included = {id(each.families[0]): each.included(file) for each in self.sections}
+        for family in self.kernels.families:
+            if not family.types:
+                found.append(self.family(family))
+            elif id(family) in included:
+                found.append(included[id(family)])
+            tiles = filter(None, map(self.tiles, family.kernels))
+            found += [each.text() for each in tiles]
         return list(dict.fromkeys(found))
 
-    def kernel(self, kernel: Kernel) -> str:
-        nest, subject = kernel.nest, kernel.subject
-        body, dtypes = subject.body, subject.dtypes
+    @property
+    def sections(self) -> list[Section]:
+        """The sections of the file that are for several element types."""
+        return sections(each for each in self.kernels.families if each.types)
+
+    def family(self, family: Family) -> str:
+        """The function for a nest, behind those for parts of its loops in threads."""
+        kernel = family.kernels[0]
+        nest, body, dtypes = kernel.nest, kernel.subject.body, family.dtypes
         parameters = [f"const {self.name}_plan *plan", *self.tensor_parameters(nest, dtypes)]
         parameters += overflow_parameter(body)
-        parameters += entry_parameters(subject.kept, self.restrict)
+        parameters += entry_parameters(family.kept, self.restrict)
         tensors = dict(self.tensor_types(nest, dtypes))
         tensors |= {OVERFLOW: "int64_t"} if overflow_parameter(body) else {}
-        tensors |= entry_types(subject.kept)
-        name = self.kernel_name(kernel)
+        tensors |= entry_types(family.kept)
         frame = Frame(
             f"{self.name}_plan",
             (self.program.quoted(nest), *nest.more),
@@ -84,11 +95,14 @@ class NestEmitter:
             tensors,
             self.nest_fields,
             self.unpack,
+            typed if family.types else lambda name: f"{name}{kernel.variant.suffix}",
         )
-        functions = [part_text(self.program, frame, each) for each in kernel.parts]
-        printer = FunctionPrinter(self.program, kernel.outlined, frame, None)
-        lines = [*self.unread(nest, body), *printer.kernel(kernel.outlined)]
-        head = [*versions(kernel.outlined), *signature(f"static void {name}(", parameters)]
+        name = typed(nest_name(self.program, kernel.number))
+        name = name if family.types else self.kernel_name(kernel)
+        functions = [part_text(self.program, frame, each) for each in family.parts]
+        printer = FunctionPrinter(self.program, family.outlined, frame, None)
+        lines = [*self.unread(nest, body), *printer.kernel(family.outlined)]
+        head = [*versions(family.outlined), *signature(f"static void {name}(", parameters)]
         return "\n\n".join([*functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
 
     def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:

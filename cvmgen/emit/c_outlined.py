@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cvmgen.emit.c_spelling import indent
@@ -31,18 +31,19 @@ def part_function(
     members: Sequence[Member],
     versions: Sequence[str],
     lines: Sequence[str],
+    named: Callable[[str], str],
 ) -> list[str]:
     """The function for a part of a loop, behind the structure that it is given; `names` are those
-    of OWN, and `versions` what stands before its head."""
-    call, context = names["call"], names["context"]
+    of OWN, `versions` what stands before its head, `named` what the text calls functions."""
+    call, context, structure = names["call"], names["context"], named(call_name(part))
     parameters = [f"const void *{context}", f"int64_t {names['low']}", f"int64_t {names['high']}"]
     return [
-        f"typedef struct {call_name(part)} {{",
+        f"typedef struct {structure} {{",
         *indent(f"{each.type}{each.name};" for each in members),
-        f"}} {call_name(part)};",
+        f"}} {structure};",
         *versions,
-        *signature(f"static void {part}(", parameters),
-        f"    const {call_name(part)} *const {call} = {context};",
+        *signature(f"static void {named(part)}(", parameters),
+        f"    const {structure} *const {call} = {context};",
         *(line for m in members if m.local for line in local_lines(m, call)),
         *wrap_c(indent(lines)),
         "}",

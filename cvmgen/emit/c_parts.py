@@ -24,7 +24,7 @@ class Frame:
 
     plan: the type of its plan; formulas: where its lines stand, and their texts; tensors: the types
     of what it is given besides, up to the names; fields: finds what statements read of the plan;
-    unpack: makes locals of that
+    unpack: makes locals of that; named: what its functions are called in the text
     """
 
     plan: str
@@ -33,6 +33,7 @@ class Frame:
     tensors: Mapping[str, str]
     fields: Callable[[i.Block], list[Field]]
     unpack: Callable[[Iterable[Field]], list[str]]
+    named: Callable[[str], str] = str
 
 
 class FunctionPrinter(KernelPrinter):
@@ -103,12 +104,14 @@ class FunctionPrinter(KernelPrinter):
                 return identifier(capture.name)
 
     def given_to(self, fork: i.Fork, values: Sequence[str]) -> list[str]:
-        return [f"const {call_name(fork.part)} {fork.call} = {{{', '.join(values)}}};"]
+        structure = self.frame.named(call_name(fork.part))
+        return [f"const {structure} {fork.call} = {{{', '.join(values)}}};"]
 
     def share(self, fork: i.Fork) -> list[str]:
         worth = "true" if fork.worth is None else self.expr(fork.worth)
         width = 1000 if self.in_threads else 88  # within loops lines are broken once all stand
-        given = [self.expr(fork.count), worth, fork.part, f"&{fork.call}"]
+        part = self.frame.named(fork.part)
+        given = [self.expr(fork.count), worth, part, f"&{fork.call}"]
         return wrapped_list("cvmgen_share(", given, ");", width)
 
     # -------------------------------------------------------- a part
@@ -119,7 +122,7 @@ class FunctionPrinter(KernelPrinter):
         members = [self.member(each) for each in part.captures]
         head = self.versions(part.body)
         lines = [*comments, *self.unpacked(part.body), *self.part(part)]
-        return "\n".join(part_function(part.name, part.own, members, head, lines))
+        return "\n".join(part_function(part.name, part.own, members, head, lines, self.frame.named))
 
     def versions(self, body: i.Block) -> list[str]:
         """What stands before the head of a function."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.ir.checks import OURS
+from cvmgen.schedule.generic import TYPE_PARAMETERS
 from cvmgen.spec.words import C_WORDS
 
 MACHINE_TYPES = {
@@ -22,8 +23,6 @@ MACHINE_TYPES = {
     "bool": "bool",
     "int": "int64_t",
     "list": "cvmgen_list",
-    "element_t": "element_t",  # type parameters
-    "result_t": "result_t",
     "totals": "int32_t *const",
     "vector": "auto",
     "auto": "auto",
@@ -34,6 +33,7 @@ MACHINE_TYPES = {
     "share": "cvmgen_share",
     "side": "cvmgen_side",
     "tiling": "cvmgen_tiling",
+    **{each: each for each in TYPE_PARAMETERS},
 }
 BINARY = {
     "+": (9, "+"),
@@ -79,6 +79,7 @@ LOCALS = frozenset(
         "values",
         "which_case",
         "words",
+        *TYPE_PARAMETERS,
     }
 )
 PRIMARY = 12

@@ -25,7 +25,7 @@ from cvmgen.emit.render import render
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.schedule.gpu.generic import generic
+from cvmgen.schedule.generic import generic
 from cvmgen.schedule.gpu.mapped import Function, Mapped, of_call
 from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.spec.formula import Input
@@ -163,7 +163,7 @@ class CudaEmitter(c.CEmitter):
         frames = [self.frame(each) for each in kernels]
         made = generic(kernels, functions)
         name = nest_name(self.program, kernels[0].number)
-        if made is not None and (text := template(frames, made, name)):
+        if made is not None and (text := template(frames, *made, name)):
             return text
         return [frame.kernel(each) for frame, each in zip(frames, functions, strict=True)]
 

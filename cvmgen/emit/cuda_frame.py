@@ -12,7 +12,7 @@ from cvmgen.emit.cuda_kernels import CudaKernelPrinter, Launched, LaunchPrinter,
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, changed, names_in
-from cvmgen.schedule.gpu.generic import DifferentError, Generic, unified
+from cvmgen.schedule.generic import DifferentError, SideBySide, Types
 from cvmgen.schedule.gpu.mapped import Function, Parameter
 
 BOUNDS = {
@@ -136,23 +136,23 @@ def extra(parameter: Parameter) -> Given:
     return Given(kind, parameter.name, None, whole=True)
 
 
-def template(frames: Sequence[Frame], made: Generic, nest: str) -> list[str]:
+def template(frames: Sequence[Frame], function: Function, types: Types, nest: str) -> list[str]:
     """A function for several element types, and the kernels that call it for theirs; nothing where
     these are given other things."""
-    columns = {tuple(MACHINE_TYPES[each] for each in kinds): n for n, kinds in made.types.items()}
+    columns = {n: tuple(MACHINE_TYPES[each] for each in kinds) for n, kinds in types.items()}
     try:
-        given = unified([frame.given(made.function) for frame in frames], columns)
+        given = SideBySide(columns, ()).unified([frame.given(function) for frame in frames])
     except DifferentError:
         return []
-    name = f"{nest}{made.function.name}_body"
+    name = f"{nest}{function.name}_body"
     parameters = [each.declared(inlined=True) for each in given]
     head = [
-        f"template <{', '.join(f'typename {each}' for each in made.types)}>",
+        f"template <{', '.join(f'typename {each}' for each in types)}>",
         "static __device__ __forceinline__ void",
         *signature(f"{name}(", parameters),
     ]
-    found = ["\n".join([*head, *frames[0].lines(made.function), "}"])]
+    found = ["\n".join([*head, *frames[0].lines(function), "}"])]
     for at, frame in enumerate(frames):
-        kinds = ", ".join(MACHINE_TYPES[each[at]] for each in made.types.values())
-        found.append(frame.entry(made.function, f"{name}<{kinds}>"))
+        kinds = ", ".join(MACHINE_TYPES[each[at]] for each in types.values())
+        found.append(frame.entry(function, f"{name}<{kinds}>"))
     return found

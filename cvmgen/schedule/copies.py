@@ -189,7 +189,7 @@ def is_vector(node: object) -> bool:
     """Whether a node copies elements that fill a register."""
     match node:
         case i.Copy(type=kind, step=i.Const(1), source_step=i.Const(1), count=i.Const(count)):
-            return count * BITS_OF[kind] == 8 * VECTOR
+            return count * BITS_OF.get(kind, 0) == 8 * VECTOR  # a type parameter has no size
         case _:
             return False
 

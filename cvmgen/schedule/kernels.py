@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from cvmgen.analysis.plan import Field, fields_read, plan_fields
-from cvmgen.dtypes import INT8
+from cvmgen.dtypes import INT8, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
 from cvmgen.lower.host_part import of_structures
+from cvmgen.schedule.entries import Kept
 from cvmgen.schedule.gpu.mapped import Mapped
 from cvmgen.schedule.outline import OVERFLOW, Outliner, Part, part_fault
 from cvmgen.schedule.schedules import Schedules
@@ -47,15 +48,39 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Family:
+    """Kernels of a nest that differ in element types alone, with the bodies that are theirs for
+    the machine types that type parameters stand for in each."""
+
+    kernels: tuple[Kernel, ...]
+    types: Mapping[str, tuple[str, ...]]
+    outlined: i.Block
+    parts: tuple[Part, ...]
+    kept: tuple[Kept, ...]
+
+    @property
+    def dtypes(self) -> Mapping[str, DType]:
+        """The types of elements, which C spells as the parameters that stand for them."""
+        names = {values: name for name, values in self.types.items()}
+        tables = [each.subject.dtypes for each in self.kernels]
+        columns = {name: tuple(each[name].machine for each in tables) for name in tables[0]}
+        return {
+            name: replace(dtype, c=names.get(columns[name], dtype.c))
+            for name, dtype in tables[0].items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Kernels:
     """A program with machine types: its host part, and all kernels of each nest, in order.
 
-    `program` is what they were made of, which types depend on.
+    `program` is what they were made of, which types depend on; `families` have each kernel once.
     """
 
     program: i.Program
     host: i.Program
     kernels: tuple[Kernel, ...]
+    families: tuple[Family, ...] = ()
 
     @property
     def operator(self) -> Operator:
@@ -134,7 +159,8 @@ def outlined_kernel(program: i.Program, kernel: Kernel, fields: tuple[Field, ...
     tensors += [OVERFLOW] if kernel.overflows else []
     tensors += [each.array for each in kernel.subject.kept]
     taken = {each.name for each in read(body)}
-    outliner = Outliner(kernel.name, body, tensors, taken, lambda part: bool(read(part)))
+    name = nest_name(program, kernel.number)
+    outliner = Outliner(name, body, tensors, taken, lambda part: bool(read(part)))
     return replace(kernel, outlined=outliner.outlined(), parts=tuple(outliner.parts))
 
 

@@ -93,4 +93,18 @@ CVMGEN_RUNS(i8, int8_t)
 CVMGEN_RUNS(i16, int16_t)
 CVMGEN_RUNS(i32, int32_t)
 CVMGEN_RUNS(i64, int64_t)
+
+/* The same by the type of what is written, where that is a parameter. */
+#define CVMGEN_RUN(name, to)        \
+    _Generic(*(to),                 \
+        int8_t: cvmgen_##name##_i8,   \
+        int16_t: cvmgen_##name##_i16, \
+        int32_t: cvmgen_##name##_i32, \
+        int64_t: cvmgen_##name##_i64)
+#define cvmgen_copy(to, from, count) CVMGEN_RUN(copy, to)(to, from, count)
+#define cvmgen_fill(to, value, count) CVMGEN_RUN(fill, to)(to, value, count)
+#define cvmgen_copy_steps(to, from, count, to_step, from_step) \
+    CVMGEN_RUN(copy_steps, to)(to, from, count, to_step, from_step)
+#define cvmgen_fill_steps(to, value, count, step) \
+    CVMGEN_RUN(fill_steps, to)(to, value, count, step)
 #endif

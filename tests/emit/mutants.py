@@ -371,8 +371,8 @@ MUTANTS = (
         "cvm.dense",
         "sanitizers",
         DENSE,
-        "(uint32_t)X[i * K + k] * (uint32_t)W[j * K + k]",
-        "(uint32_t)(X[i * K + k] * W[j * K + k])",
+        "(wide_t)X[i * K + k] * (wide_t)W[j * K + k]",
+        "X[i * K + k] * W[j * K + k]",
         "dense_Y_direct_body",
     ),
     Mutant(

@@ -254,7 +254,8 @@ def test_every_nest_says_where_its_formula_stands(
 def kernel_bodies(text: str, name: str) -> Iterator[str]:
     """The functions that compute, which are those that take a plan and their parts."""
     taking = r"(?:const (\w+)_plan \*plan|const void \*context)"
-    for found in re.finditer(rf"^static void \w+\({taking}.*?^}}", text, re.M | re.S):
+    head = rf"^static void (?:TYPED\()?\w+\)?\({taking}"
+    for found in re.finditer(rf"{head}.*?^}}", text, re.M | re.S):
         assert found[1] in (name, None)
         yield found[0]
 

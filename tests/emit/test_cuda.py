@@ -133,7 +133,7 @@ def test_every_kernel_says_where_it_comes_from(name: str) -> None:
 
 def test_kernels_that_differ_in_types_alone_are_one_function() -> None:
     convolution = text("cvm.conv2d")
-    assert convolution.count("template <typename element_t, typename result_t>") == 3
+    assert convolution.count("template <typename element_t, typename result_t") == 3
     assert convolution.count('extern "C" __global__ ') == 12
     assert "conv2d_Y_body<int8_t, int32_t>(values, X, W, B, Y);" in convolution
 

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from cvmgen.driver import C, emitted, lower
+from cvmgen.driver import emitted
 from cvmgen.emit.c_like import CPrinter
 from cvmgen.ir import nodes as i
+from tests.each_kernel import each_kernel
 from tests.specs import operator
 
 SPAN = operator("input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i]").span
@@ -97,8 +98,8 @@ KERNELS = [
         "Y[i] = X[i] + 1 if on else 0",
         [
             "if (on) {",
-            "    const f_Y_int32_int32_part_call call = {X, Y};",
-            "    cvmgen_share(N, N >= 131072, f_Y_int32_int32_part, &call);",
+            "    const f_Y_part_call_int32_int32 call = {X, Y};",
+            "    cvmgen_share(N, N >= 131072, f_Y_part_int32_int32, &call);",
             "} else {",
             "    cvmgen_fill_i32(Y, 0, N);",
             "}",
@@ -110,10 +111,9 @@ KERNELS = [
 
 @pytest.mark.parametrize(("items", "expected", "why"), KERNELS, ids=[row[-1] for row in KERNELS])
 def test_kernels(items: str, expected: list[str], why: str) -> None:
-    found = operator(items)
-    text = emitted("c", found, lower(found, C))
+    text = each_kernel(operator(items))
     bodies = re.findall(
-        r"^static void f_Y_int32_int32(?:_part)?\([^}]*? \*/\n(.*?)\n}\n", text, re.DOTALL | re.M
+        r"^static void f_Y(?:_part)?_int32_int32\([^}]*? \*/\n(.*?)\n}\n", text, re.DOTALL | re.M
     )
     assert bodies
     body = bodies[-1]

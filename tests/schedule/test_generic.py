@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.ir import nodes as i
-from cvmgen.schedule.gpu.generic import DifferentError, unified
+from cvmgen.schedule.generic import DifferentError, SideBySide
 from cvmgen.source import Source, Span
 
 SPAN = Span(Source("a.cvm", "x"), 0, 1)
-PATTERNS = {("i8", "i32"): "result_t"}
+TYPES = {"result_t": ("i8", "i32")}
+KINDS = [lambda value: "i32"] * 2  # each side calculates in int32 where it does not convert
 X = i.Load("X", None, i.Var("d"))
 
 
@@ -31,24 +32,31 @@ ALIKE = [
         i.Array("box", "result_t", 4, SPAN),
         "arrays of elements",
     ),
+    (
+        i.Binary("+", X, i.ONE),
+        i.Binary("+", i.Convert("u32", X), i.Convert("u32", i.ONE)),
+        i.Binary("+", i.Convert("wide_t", X), i.Convert("wide_t", i.ONE)),
+        "sums that could overflow for one of two types",
+    ),
 ]
 DIFFERENT = [
     (i.Convert("i32", X), i.Convert("i64", X), "types that are no elements'"),
     (i.Convert("i32", X), i.Convert("i8", X), "types the other way around"),
     (store(i.Const(4)), store(i.Const(16)), "numbers"),
     (i.Call("max_i32", (X, X)), i.Call("max_i64", (X, X)), "helpers"),
-    (X, i.Convert("i32", X), "other nodes"),
+    (X, i.ONE, "other nodes"),
+    (X, i.Convert("i64", X), "a wider type for one of two"),
     ((store(X),), (store(X), store(X)), "more statements"),
 ]
 
 
 @pytest.mark.parametrize(("one", "other", "both", "why"), ALIKE, ids=[row[-1] for row in ALIKE])
 def test_types_become_parameters(one: object, other: object, both: object, why: str) -> None:
-    assert unified((one, other), PATTERNS) == both, why
+    assert SideBySide(TYPES, KINDS).unified((one, other)) == both, why
 
 
 @pytest.mark.parametrize(("one", "other", "why"), DIFFERENT, ids=[row[-1] for row in DIFFERENT])
 def test_what_differs_in_more_is_not_one(one: object, other: object, why: str) -> None:
     with pytest.raises(DifferentError):
-        unified((one, other), PATTERNS)
+        SideBySide(TYPES, KINDS).unified((one, other))
     assert why

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.driver import emitted
 from cvmgen.schedule.schedules import Schedules, checked
 from cvmgen.source import Source, SpecError
 from cvmgen.spec.schedules import parse_schedules
+from tests.each_kernel import each_kernel
 from tests.specs import operator
 
 ROWS = (
@@ -33,7 +33,7 @@ def schedules(text: str) -> Schedules:
 
 
 def lines(items: str, schedule: Schedules | None = None) -> list[str]:
-    text = emitted("c", operator(items), schedules=schedule)
+    text = each_kernel(operator(items), schedule)
     return [line.strip() for line in text.splitlines()]
 
 
@@ -107,7 +107,7 @@ STAGED = [
 
 @pytest.mark.parametrize(("test", "more", "arrays", "why"), STAGED, ids=[r[-1] for r in STAGED])
 def test_arrays_of_entries(test: str, more: str, arrays: list[str], why: str) -> None:
-    text = emitted("c", operator(KEPT.format(width=2, test=test, more=more)))
+    text = each_kernel(operator(KEPT.format(width=2, test=test, more=more)))
     assert [name for name in ("U_X", "U_X_2") if f"*restrict {name}" in text] == arrays, why
     assert ("CVMGEN_FOR_AVX2\nstatic void f_U_" in text) == bool(arrays), "blocks by vectors"
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from cvmgen import driver
 from cvmgen.driver import stage_text
+from tests.each_kernel import each_kernel
 from tests.specs import operator
 
 X = "input X : cvm[M, N]\n"
@@ -102,5 +102,5 @@ TYPES = [
 def test_types_of_elements(shape: str, equation: str, kinds: set[str], why: str) -> None:
     """Elements of `cvm` are stored in one of two types on each side."""
     made = operator(X + f"output Y : cvm[{shape}] precision p(X)\n{equation}")
-    text = driver.generate([made], ("c",))[f"c/{made.opset}/{made.name}.c"]
+    text = each_kernel(made)
     assert set(re.findall(r"cvmgen_move_(\w+)\(", text)) == kinds, why

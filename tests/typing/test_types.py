@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from cvmgen.driver import C, emitted, lower, typed_kernels
+from cvmgen.driver import C, lower, typed_kernels
 from cvmgen.source import SpecError
+from tests.each_kernel import each_kernel
 from tests.specs import operator
 
 VECTOR = "input X : cvm[N]\nattr k = 1 in [0, 128)\noutput Y : cvm[N]\n"
@@ -13,8 +14,8 @@ VECTOR = "input X : cvm[N]\nattr k = 1 in [0, 128)\noutput Y : cvm[N]\n"
 
 def kernel(items: str, variant: str) -> str:
     """The C text of one kernel, with the parts that threads share."""
-    text = emitted("c", operator(items))
-    found = re.findall(rf"static void f_Y_{variant}(?:_part)?\(.*?\n}}\n", text, re.DOTALL)
+    text = each_kernel(operator(items))
+    found = re.findall(rf"static void f_Y(?:_part)?_{variant}\(.*?\n}}\n", text, re.DOTALL)
     assert found
     return "\n".join(found)
 
@@ -92,7 +93,7 @@ def test_host_products_do_not_overflow() -> None:
         "input X : cvm[N]\nattr k in [1, inf)\nattr m in [1, inf)\n"
         "output Y : cvm[N * k * m] precision p(X)\nY[i] = X[0]"
     )
-    text = emitted("c", operator(items))
+    text = each_kernel(operator(items))
     assert "cvmgen_saturate((__int128)N * k * m)" in text
 
 

@@ -8,6 +8,7 @@
      Y[d...] = x if x >= 0 else -x  where x = X[d...]
      example abs([-3, 0, 3]) == [3, 0, 3]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -46,101 +47,30 @@ static int abs_prepare(const cvm_abs_args *args, abs_plan *plan, cvmgen_error *e
     return CVMGEN_OK;
 }
 
-typedef struct abs_Y_int8_int8_part_call {
-    const int8_t *X;
-    int8_t *Y;
-} abs_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void abs_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const abs_Y_int8_int8_part_call *const call = context;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* abs line 5: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= 0 ? x : -x);
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#define wide_t int32_t
+#include "abs.c"
 
-static void abs_Y_int8_int8(const abs_plan *plan, const int8_t *restrict X,
-                            int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const abs_Y_int8_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, abs_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#define wide_t int32_t
+#include "abs.c"
 
-typedef struct abs_Y_int8_int32_part_call {
-    const int8_t *X;
-    int32_t *Y;
-} abs_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void abs_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const abs_Y_int8_int32_part_call *const call = context;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* abs line 5: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d) {
-        const int32_t x = X[d];
-        Y[d] = x >= 0 ? x : -x;
-    }
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#define wide_t uint32_t
+#include "abs.c"
 
-static void abs_Y_int8_int32(const abs_plan *plan, const int8_t *restrict X,
-                             int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const abs_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, abs_Y_int8_int32_part, &call);
-}
-
-typedef struct abs_Y_int32_int8_part_call {
-    const int32_t *X;
-    int8_t *Y;
-} abs_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void abs_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const abs_Y_int32_int8_part_call *const call = context;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* abs line 5: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);
-    }
-}
-
-static void abs_Y_int32_int8(const abs_plan *plan, const int32_t *restrict X,
-                             int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const abs_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, abs_Y_int32_int8_part, &call);
-}
-
-typedef struct abs_Y_int32_int32_part_call {
-    const int32_t *X;
-    int32_t *Y;
-} abs_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void abs_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const abs_Y_int32_int32_part_call *const call = context;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* abs line 5: Y[d...] = x if x >= 0 else -x where x = X[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d) {
-        const int32_t x = X[d];
-        Y[d] = (int32_t)(x >= 0 ? (uint32_t)x : 0u - (uint32_t)x);
-    }
-}
-
-static void abs_Y_int32_int32(const abs_plan *plan, const int32_t *restrict X,
-                              int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const abs_Y_int32_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, abs_Y_int32_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#define wide_t uint32_t
+#include "abs.c"
 
 int cvm_abs_infer(const cvm_abs_args *args, cvmgen_error *error) {
     abs_plan plan;
@@ -213,3 +143,38 @@ int cvm_abs_bind(const cvm_abs_args *args, uint64_t constants, cvmgen_bound **bo
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or uint32_t where
+   that could overflow. */
+
+typedef struct TYPED(abs_Y_part_call) {
+    const element_t *X;
+    result_t *Y;
+} TYPED(abs_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(abs_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(abs_Y_part_call) *const call = context;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* abs line 5: Y[d...] = x if x >= 0 else -x where x = X[d...] */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
+        const int32_t x = X[d];
+        Y[d] = (result_t)(x >= 0 ? (wide_t)x : (wide_t)0 - (wide_t)x);
+    }
+}
+
+static void TYPED(abs_Y)(const abs_plan *plan, const element_t *restrict X,
+                         result_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const TYPED(abs_Y_part_call) call = {X, Y};
+    cvmgen_share(n_size, n_size >= 131072, TYPED(abs_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#undef wide_t
+#endif

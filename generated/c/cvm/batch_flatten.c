@@ -59,13 +59,13 @@ static void batch_flatten_Y_int8_int8(const batch_flatten_plan *plan, const int8
     cvmgen_copy_i8(Y, X, n_0 * n_part_size);
 }
 
-typedef struct batch_flatten_Y_int8_int32_part_call {
+typedef struct batch_flatten_Y_part_call_int8_int32 {
     const int8_t *X;
     int32_t *Y;
-} batch_flatten_Y_int8_int32_part_call;
+} batch_flatten_Y_part_call_int8_int32;
 CVMGEN_FOR_AVX2
-static void batch_flatten_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const batch_flatten_Y_int8_int32_part_call *const call = context;
+static void batch_flatten_Y_part_int8_int32(const void *context, int64_t low, int64_t high) {
+    const batch_flatten_Y_part_call_int8_int32 *const call = context;
     const int8_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
     /* batch_flatten line 5: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
@@ -77,18 +77,18 @@ static void batch_flatten_Y_int8_int32_part(const void *context, int64_t low, in
 static void batch_flatten_Y_int8_int32(const batch_flatten_plan *plan, const int8_t *restrict X,
                                        int32_t *restrict Y) {
     const int64_t n_0 = plan->n_0, n_part_size = plan->n_part_size;
-    const batch_flatten_Y_int8_int32_part_call call = {X, Y};
+    const batch_flatten_Y_part_call_int8_int32 call = {X, Y};
     cvmgen_share(n_0 * n_part_size, n_0 * n_part_size >= 131072,
-                 batch_flatten_Y_int8_int32_part, &call);
+                 batch_flatten_Y_part_int8_int32, &call);
 }
 
-typedef struct batch_flatten_Y_int32_int8_part_call {
+typedef struct batch_flatten_Y_part_call_int32_int8 {
     const int32_t *X;
     int8_t *Y;
-} batch_flatten_Y_int32_int8_part_call;
+} batch_flatten_Y_part_call_int32_int8;
 CVMGEN_FOR_AVX2
-static void batch_flatten_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const batch_flatten_Y_int32_int8_part_call *const call = context;
+static void batch_flatten_Y_part_int32_int8(const void *context, int64_t low, int64_t high) {
+    const batch_flatten_Y_part_call_int32_int8 *const call = context;
     const int32_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
     /* batch_flatten line 5: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
@@ -100,9 +100,9 @@ static void batch_flatten_Y_int32_int8_part(const void *context, int64_t low, in
 static void batch_flatten_Y_int32_int8(const batch_flatten_plan *plan,
                                        const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, n_part_size = plan->n_part_size;
-    const batch_flatten_Y_int32_int8_part_call call = {X, Y};
+    const batch_flatten_Y_part_call_int32_int8 call = {X, Y};
     cvmgen_share(n_0 * n_part_size, n_0 * n_part_size >= 131072,
-                 batch_flatten_Y_int32_int8_part, &call);
+                 batch_flatten_Y_part_int32_int8, &call);
 }
 
 static void batch_flatten_Y_int32_int32(const batch_flatten_plan *plan,

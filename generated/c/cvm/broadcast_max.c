@@ -19,6 +19,7 @@
      "The greater of two elements, shapes broadcast."
      example broadcast_max([[1, 5], [3, 0]], [2]) == [[2, 5], [3, 2]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -110,205 +111,26 @@ static int broadcast_max_prepare(const cvm_broadcast_max_args *args, broadcast_m
     return CVMGEN_OK;
 }
 
-typedef struct broadcast_max_Y_int8_int8_part_call {
-    const broadcast_max_plan *plan;
-    const int8_t *A;
-    const int8_t *B;
-    int8_t *Y;
-} broadcast_max_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void broadcast_max_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const broadcast_max_Y_int8_int8_part_call *const call = context;
-    const broadcast_max_plan *const plan = call->plan;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* family broadcast line 11: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d], B[B_row + d]);
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row], B[B_row + d]);
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d], B[B_row]);
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d * A_step],
-                    B[B_row + d * B_step]);
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "broadcast_max.c"
 
-static void broadcast_max_Y_int8_int8(const broadcast_max_plan *plan, const int8_t *restrict A,
-                                      const int8_t *restrict B, int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const broadcast_max_Y_int8_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_max_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "broadcast_max.c"
 
-typedef struct broadcast_max_Y_int8_int32_part_call {
-    const broadcast_max_plan *plan;
-    const int8_t *A;
-    const int8_t *B;
-    int32_t *Y;
-} broadcast_max_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void broadcast_max_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const broadcast_max_Y_int8_int32_part_call *const call = context;
-    const broadcast_max_plan *const plan = call->plan;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* family broadcast line 11: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d], B[B_row + d]);
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row], B[B_row + d]);
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d], B[B_row]);
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d * A_step], B[B_row + d * B_step]);
-        }
-    }
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "broadcast_max.c"
 
-static void broadcast_max_Y_int8_int32(const broadcast_max_plan *plan, const int8_t *restrict A,
-                                       const int8_t *restrict B, int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const broadcast_max_Y_int8_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_max_Y_int8_int32_part, &call);
-}
-
-typedef struct broadcast_max_Y_int32_int8_part_call {
-    const broadcast_max_plan *plan;
-    const int32_t *A;
-    const int32_t *B;
-    int8_t *Y;
-} broadcast_max_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void broadcast_max_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const broadcast_max_Y_int32_int8_part_call *const call = context;
-    const broadcast_max_plan *const plan = call->plan;
-    const int32_t *restrict A = call->A;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* family broadcast line 11: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d], B[B_row + d]);
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row], B[B_row + d]);
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d], B[B_row]);
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i32(A[A_row + d * A_step],
-                    B[B_row + d * B_step]);
-        }
-    }
-}
-
-static void broadcast_max_Y_int32_int8(const broadcast_max_plan *plan,
-                                       const int32_t *restrict A, const int32_t *restrict B,
-                                       int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const broadcast_max_Y_int32_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_max_Y_int32_int8_part, &call);
-}
-
-typedef struct broadcast_max_Y_int32_int32_part_call {
-    const broadcast_max_plan *plan;
-    const int32_t *A;
-    const int32_t *B;
-    int32_t *Y;
-} broadcast_max_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void broadcast_max_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const broadcast_max_Y_int32_int32_part_call *const call = context;
-    const broadcast_max_plan *const plan = call->plan;
-    const int32_t *restrict A = call->A;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* family broadcast line 11: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d], B[B_row + d]);
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row], B[B_row + d]);
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d], B[B_row]);
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = cvmgen_max_i32(A[A_row + d * A_step], B[B_row + d * B_step]);
-        }
-    }
-}
-
-static void broadcast_max_Y_int32_int32(const broadcast_max_plan *plan,
-                                        const int32_t *restrict A, const int32_t *restrict B,
-                                        int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const broadcast_max_Y_int32_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_max_Y_int32_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "broadcast_max.c"
 
 int cvm_broadcast_max_infer(const cvm_broadcast_max_args *args, cvmgen_error *error) {
     broadcast_max_plan plan;
@@ -394,3 +216,62 @@ int cvm_broadcast_max_bind(const cvm_broadcast_max_args *args, uint64_t constant
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(broadcast_max_Y_part_call) {
+    const broadcast_max_plan *plan;
+    const element_t *A;
+    const element_t *B;
+    result_t *Y;
+} TYPED(broadcast_max_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(broadcast_max_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(broadcast_max_Y_part_call) *const call = context;
+    const broadcast_max_plan *const plan = call->plan;
+    const element_t *restrict A = call->A;
+    const element_t *restrict B = call->B;
+    result_t *restrict Y = call->Y;
+    /* family broadcast line 11: Y[d...] = max(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
+    const cvmgen_list *const A_steps = &plan->A_steps;
+    const cvmgen_list *const B_steps = &plan->B_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
+    for (int64_t d_row = low; d_row < high; ++d_row) {
+        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
+        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
+        if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (result_t)cvmgen_max_i32(A[A_row + d], B[B_row + d]);
+        } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (result_t)cvmgen_max_i32(A[A_row], B[B_row + d]);
+        } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (result_t)cvmgen_max_i32(A[A_row + d], B[B_row]);
+        } else {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (result_t)cvmgen_max_i32(A[A_row + d * A_step],
+                    B[B_row + d * B_step]);
+        }
+    }
+}
+
+static void TYPED(broadcast_max_Y)(const broadcast_max_plan *plan, const element_t *restrict A,
+                                   const element_t *restrict B, result_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const TYPED(broadcast_max_Y_part_call) call = {plan, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, TYPED(broadcast_max_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

@@ -19,6 +19,7 @@
      "Product of two tensors whose shapes broadcast."
      example broadcast_mul([[1, 2], [3, 4]], [10, -1]) == [[10, -2], [30, -4]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -110,205 +111,30 @@ static int broadcast_mul_prepare(const cvm_broadcast_mul_args *args, broadcast_m
     return CVMGEN_OK;
 }
 
-typedef struct broadcast_mul_Y_int8_int8_part_call {
-    const broadcast_mul_plan *plan;
-    const int8_t *A;
-    const int8_t *B;
-    int8_t *Y;
-} broadcast_mul_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void broadcast_mul_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const broadcast_mul_Y_int8_int8_part_call *const call = context;
-    const broadcast_mul_plan *const plan = call->plan;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* family broadcast line 11: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)(A[A_row + d] * B[B_row + d]);
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)(A[A_row] * B[B_row + d]);
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)(A[A_row + d] * B[B_row]);
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)(A[A_row + d * A_step] * B[B_row + d * B_step]);
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#define wide_t int32_t
+#include "broadcast_mul.c"
 
-static void broadcast_mul_Y_int8_int8(const broadcast_mul_plan *plan, const int8_t *restrict A,
-                                      const int8_t *restrict B, int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const broadcast_mul_Y_int8_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_mul_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#define wide_t int32_t
+#include "broadcast_mul.c"
 
-typedef struct broadcast_mul_Y_int8_int32_part_call {
-    const broadcast_mul_plan *plan;
-    const int8_t *A;
-    const int8_t *B;
-    int32_t *Y;
-} broadcast_mul_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void broadcast_mul_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const broadcast_mul_Y_int8_int32_part_call *const call = context;
-    const broadcast_mul_plan *const plan = call->plan;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* family broadcast line 11: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = A[A_row + d] * B[B_row + d];
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = A[A_row] * B[B_row + d];
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = A[A_row + d] * B[B_row];
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = A[A_row + d * A_step] * B[B_row + d * B_step];
-        }
-    }
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#define wide_t uint32_t
+#include "broadcast_mul.c"
 
-static void broadcast_mul_Y_int8_int32(const broadcast_mul_plan *plan, const int8_t *restrict A,
-                                       const int8_t *restrict B, int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const broadcast_mul_Y_int8_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_mul_Y_int8_int32_part, &call);
-}
-
-typedef struct broadcast_mul_Y_int32_int8_part_call {
-    const broadcast_mul_plan *plan;
-    const int32_t *A;
-    const int32_t *B;
-    int8_t *Y;
-} broadcast_mul_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void broadcast_mul_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const broadcast_mul_Y_int32_int8_part_call *const call = context;
-    const broadcast_mul_plan *const plan = call->plan;
-    const int32_t *restrict A = call->A;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* family broadcast line 11: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d] * (uint32_t)B[B_row + d]);
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row] * (uint32_t)B[B_row + d]);
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d] * (uint32_t)B[B_row]);
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)((uint32_t)A[A_row + d * A_step]
-                    * (uint32_t)B[B_row + d * B_step]);
-        }
-    }
-}
-
-static void broadcast_mul_Y_int32_int8(const broadcast_mul_plan *plan,
-                                       const int32_t *restrict A, const int32_t *restrict B,
-                                       int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const broadcast_mul_Y_int32_int8_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_mul_Y_int32_int8_part, &call);
-}
-
-typedef struct broadcast_mul_Y_int32_int32_part_call {
-    const broadcast_mul_plan *plan;
-    const int32_t *A;
-    const int32_t *B;
-    int32_t *Y;
-} broadcast_mul_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void broadcast_mul_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const broadcast_mul_Y_int32_int32_part_call *const call = context;
-    const broadcast_mul_plan *const plan = call->plan;
-    const int32_t *restrict A = call->A;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* family broadcast line 11: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d] * (uint32_t)B[B_row + d]);
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row] * (uint32_t)B[B_row + d]);
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d] * (uint32_t)B[B_row]);
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int32_t)((uint32_t)A[A_row + d * A_step]
-                    * (uint32_t)B[B_row + d * B_step]);
-        }
-    }
-}
-
-static void broadcast_mul_Y_int32_int32(const broadcast_mul_plan *plan,
-                                        const int32_t *restrict A, const int32_t *restrict B,
-                                        int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const broadcast_mul_Y_int32_int32_part_call call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, broadcast_mul_Y_int32_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#define wide_t uint32_t
+#include "broadcast_mul.c"
 
 int cvm_broadcast_mul_infer(const cvm_broadcast_mul_args *args, cvmgen_error *error) {
     broadcast_mul_plan plan;
@@ -394,3 +220,64 @@ int cvm_broadcast_mul_bind(const cvm_broadcast_mul_args *args, uint64_t constant
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or uint32_t where
+   that could overflow. */
+
+typedef struct TYPED(broadcast_mul_Y_part_call) {
+    const broadcast_mul_plan *plan;
+    const element_t *A;
+    const element_t *B;
+    result_t *Y;
+} TYPED(broadcast_mul_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(broadcast_mul_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(broadcast_mul_Y_part_call) *const call = context;
+    const broadcast_mul_plan *const plan = call->plan;
+    const element_t *restrict A = call->A;
+    const element_t *restrict B = call->B;
+    result_t *restrict Y = call->Y;
+    /* family broadcast line 11: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
+       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
+    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
+    const cvmgen_list *const A_steps = &plan->A_steps;
+    const cvmgen_list *const B_steps = &plan->B_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
+    for (int64_t d_row = low; d_row < high; ++d_row) {
+        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
+        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
+        if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (result_t)((wide_t)A[A_row + d] * (wide_t)B[B_row + d]);
+        } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (result_t)((wide_t)A[A_row] * (wide_t)B[B_row + d]);
+        } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (result_t)((wide_t)A[A_row + d] * (wide_t)B[B_row]);
+        } else {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (result_t)((wide_t)A[A_row + d * A_step]
+                    * (wide_t)B[B_row + d * B_step]);
+        }
+    }
+}
+
+static void TYPED(broadcast_mul_Y)(const broadcast_mul_plan *plan, const element_t *restrict A,
+                                   const element_t *restrict B, result_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const TYPED(broadcast_mul_Y_part_call) call = {plan, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, TYPED(broadcast_mul_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#undef wide_t
+#endif

@@ -11,6 +11,7 @@
      Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min))  where x = X[d...]
      example clip([-30, -19, 0, 10, 11], a_min=-19, a_max=10) == [-19, -19, 0, 10, 10]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -65,119 +66,26 @@ static int clip_prepare(const cvm_clip_args *args, clip_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
-typedef struct clip_Y_int8_int8_part_call {
-    const clip_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-} clip_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void clip_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const clip_Y_int8_int8_part_call *const call = context;
-    const clip_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
-       X[d...] */
-    const int64_t a_min = plan->a_min, a_max = plan->a_max;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
-            : (x > (int32_t)a_min ? x : (int32_t)a_min));
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "clip.c"
 
-static void clip_Y_int8_int8(const clip_plan *plan, const int8_t *restrict X,
-                             int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const clip_Y_int8_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, clip_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "clip.c"
 
-typedef struct clip_Y_int8_int32_part_call {
-    const clip_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-} clip_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void clip_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const clip_Y_int8_int32_part_call *const call = context;
-    const clip_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
-       X[d...] */
-    const int64_t a_min = plan->a_min, a_max = plan->a_max;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d) {
-        const int32_t x = X[d];
-        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
-    }
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "clip.c"
 
-static void clip_Y_int8_int32(const clip_plan *plan, const int8_t *restrict X,
-                              int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const clip_Y_int8_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, clip_Y_int8_int32_part, &call);
-}
-
-typedef struct clip_Y_int32_int8_part_call {
-    const clip_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-} clip_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void clip_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const clip_Y_int32_int8_part_call *const call = context;
-    const clip_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
-       X[d...] */
-    const int64_t a_min = plan->a_min, a_max = plan->a_max;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d) {
-        const int32_t x = X[d];
-        Y[d] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
-            : (x > (int32_t)a_min ? x : (int32_t)a_min));
-    }
-}
-
-static void clip_Y_int32_int8(const clip_plan *plan, const int32_t *restrict X,
-                              int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const clip_Y_int32_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, clip_Y_int32_int8_part, &call);
-}
-
-typedef struct clip_Y_int32_int32_part_call {
-    const clip_plan *plan;
-    const int32_t *X;
-    int32_t *Y;
-} clip_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void clip_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const clip_Y_int32_int32_part_call *const call = context;
-    const clip_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
-       X[d...] */
-    const int64_t a_min = plan->a_min, a_max = plan->a_max;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d) {
-        const int32_t x = X[d];
-        Y[d] = x >= (int32_t)a_max ? (int32_t)a_max : (x > (int32_t)a_min ? x : (int32_t)a_min);
-    }
-}
-
-static void clip_Y_int32_int32(const clip_plan *plan, const int32_t *restrict X,
-                               int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const clip_Y_int32_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, clip_Y_int32_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "clip.c"
 
 int cvm_clip_infer(const cvm_clip_args *args, cvmgen_error *error) {
     clip_plan plan;
@@ -250,3 +158,41 @@ int cvm_clip_bind(const cvm_clip_args *args, uint64_t constants, cvmgen_bound **
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(clip_Y_part_call) {
+    const clip_plan *plan;
+    const element_t *X;
+    result_t *Y;
+} TYPED(clip_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(clip_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(clip_Y_part_call) *const call = context;
+    const clip_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
+       X[d...] */
+    const int64_t a_min = plan->a_min, a_max = plan->a_max;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d) {
+        const int32_t x = X[d];
+        Y[d] = (result_t)(x >= (int32_t)a_max ? (int32_t)a_max
+            : (x > (int32_t)a_min ? x : (int32_t)a_min));
+    }
+}
+
+static void TYPED(clip_Y)(const clip_plan *plan, const element_t *restrict X,
+                          result_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const TYPED(clip_Y_part_call) call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 131072, TYPED(clip_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

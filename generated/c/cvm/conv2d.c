@@ -26,6 +26,7 @@
 
      example conv2d([[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]], [[[[1, 2], [3, 4]]]]) == [[[[37, 47], [67, 77]]]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -147,387 +148,30 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
     return CVMGEN_OK;
 }
 
-typedef struct conv2d_Y_int8_int8_part_call {
-    const conv2d_plan *plan;
-    const int8_t *X;
-    const int8_t *W;
-    const int32_t *B;
-    int8_t *Y;
-    int64_t x_phases;
-    int64_t x_reach;
-    int64_t x_most;
-    int64_t x_pitch;
-    int64_t y_phases;
-    int64_t y_reach;
-    int64_t y_most;
-    int64_t y_held;
-    int64_t window_size;
-    const int64_t *taps;
-    int64_t x_blocks;
-    int64_t y_blocks;
-} conv2d_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX512
-static void conv2d_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const conv2d_Y_int8_int8_part_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_phases = call->x_phases;
-    const int64_t x_reach = call->x_reach;
-    const int64_t x_most = call->x_most;
-    const int64_t x_pitch = call->x_pitch;
-    const int64_t y_phases = call->y_phases;
-    const int64_t y_reach = call->y_reach;
-    const int64_t y_most = call->y_most;
-    const int64_t y_held = call->y_held;
-    const int64_t window_size = call->window_size;
-    const int64_t *const taps = call->taps;
-    const int64_t x_blocks = call->x_blocks;
-    const int64_t y_blocks = call->y_blocks;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
-    const int64_t SW = plan->SW, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / x_blocks / y_blocks / OC, oc = at / x_blocks / y_blocks % OC;
-        const int64_t y_block = at / x_blocks % y_blocks, x_block = at % x_blocks;
-        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-        const int64_t y_first = y_block * y_most;
-        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
-        const int64_t x_first = x_block * x_most;
-        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-        _Alignas(64) int32_t window[4096];
-        _Alignas(64) uint32_t totals[4096];
-        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
-        for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
-            window[window_filled] = 0;
-        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
-            totals[x_flat] = 0;
-        for (int64_t ic = 0; ic < IC; ++ic) {
-            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
-                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
-                    const int64_t y_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PH - SH * y_first - y_phase, SH));
-                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
-                        cvmgen_ceildiv(PH - SH * y_first + XH - y_phase, SH));
-                    const int64_t x_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PW - SW * x_first - x_phase, SW));
-                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
-                        cvmgen_ceildiv(PW - SW * x_first + XW - x_phase, SW));
-                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high; ++y_filled) {
-                        const int64_t h = (y_first + y_filled) * SH - PH + y_phase;
-                        const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
-                            * x_pitch;
-                        if (SW == 1) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece = x_filled_low;
-                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
-                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
-                                        ++x_filled_part)
-                                        window[row + (x_filled_at + x_filled_part)] =
-                                            X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                            + (x_first + (x_filled_at + x_filled_part) - PW
-                                            + x_phase)];
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                        + (x_first + x_filled - PW + x_phase)];
-                            }
-                        } else if (SW == 2) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece_2 = x_filled_low;
-                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
-                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
-                                        ++x_filled_part_2)
-                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
-                                            X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
-                                            - PW + x_phase)];
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                        + ((x_first + x_filled) * 2 - PW + x_phase)];
-                            }
-                        } else {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + ((x_first + x_filled) * SW - PW + x_phase)];
-                        }
-                    }
-                }
-            }
-            const int64_t tap_whole = KH * KW / 9 * 9;
-            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                const int64_t x_flat_whole = x_flats / 64 * 64;
-                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
-                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
-                        uint32_t totals_so_far = totals[x_flat_piece + x_flat_side];
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side + taps[tap]]
-                            * W[(oc * IC + ic) * KH * KW + tap]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 1]] * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 2]] * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 3]] * W[(oc * IC + ic) * KH * KW + (tap + 3)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 4]] * W[(oc * IC + ic) * KH * KW + (tap + 4)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 5]] * W[(oc * IC + ic) * KH * KW + (tap + 5)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 6]] * W[(oc * IC + ic) * KH * KW + (tap + 6)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 7]] * W[(oc * IC + ic) * KH * KW + (tap + 7)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 8]] * W[(oc * IC + ic) * KH * KW + (tap + 8)]);
-                        totals[x_flat_piece + x_flat_side] = totals_so_far;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
-                    uint32_t totals_so_far = totals[x_flat];
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap]]
-                        * W[(oc * IC + ic) * KH * KW + tap]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 1]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 2]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 3]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 3)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 4]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 4)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 5]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 5)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 6]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 6)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 7]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 7)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 8]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 8)]);
-                    totals[x_flat] = totals_so_far;
-                }
-            }
-            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
-            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
-                    x_flat_piece_2 += 64) {
-                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
-                        uint32_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
-                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
-                            + taps[tap]] * W[(oc * IC + ic) * KH * KW + tap]);
-                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
-                            + taps[tap + 1]] * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
-                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
-                            + taps[tap + 2]] * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
-                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
-                    uint32_t totals_so_far_2 = totals[x_flat];
-                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap]]
-                        * W[(oc * IC + ic) * KH * KW + tap]);
-                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 1]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
-                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 2]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
-                    totals[x_flat] = totals_so_far_2;
-                }
-            }
-            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
-                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
-                    x_flat_piece_3 += 64) {
-                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
-                        totals[x_flat_piece_3
-                            + x_flat_side_3] += (uint32_t)(window[x_flat_piece_3 + x_flat_side_3
-                            + taps[tap]] * W[(oc * IC + ic) * KH * KW + tap]);
-                }
-                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
-                    totals[x_flat] += (uint32_t)(window[x_flat + taps[tap]]
-                        * W[(oc * IC + ic) * KH * KW + tap]);
-            }
-        }
-        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
-            CVMGEN_APART
-            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
-                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
-                    (int8_t)(totals[y_finished * x_pitch + x_finished]
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#define wide_t int32_t
+#include "conv2d.c"
 
-typedef struct conv2d_Y_int8_int8_part_2_call {
-    const conv2d_plan *plan;
-    const int8_t *X;
-    const int8_t *W;
-    const int32_t *B;
-    int8_t *Y;
-    int64_t x_middle_low;
-    int64_t x_middle_high;
-} conv2d_Y_int8_int8_part_2_call;
-CVMGEN_FOR_AVX2
-static void conv2d_Y_int8_int8_part_2(const void *context, int64_t low, int64_t high) {
-    const conv2d_Y_int8_int8_part_2_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_middle_low = call->x_middle_low;
-    const int64_t x_middle_high = call->x_middle_high;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
-    const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / OC, oc = at / YH % OC, y = at % YH;
-        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-        for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-            uint32_t total = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        for (int64_t kj = 0; kj < KW; ++kj) {
-                            const int64_t w = x_left * SW - PW + kj * DW;
-                            if (0 <= w && w < XW)
-                                total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_left] = (int8_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
-            const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
-            _Alignas(64) uint32_t total[1024];
-            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                total[x_lane] = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        const int64_t kj_whole = KW / 3 * 3;
-                        for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                uint32_t total_so_far = total[x_lane];
-                                total_so_far += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_piece + x_lane) * SW - PW + kj * DW)]
-                                    * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                total_so_far += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW
-                                    + ((x_piece + x_lane) * SW - PW + (kj + 1) * DW)]
-                                    * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                total_so_far += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW
-                                    + ((x_piece + x_lane) * SW - PW + (kj + 2) * DW)]
-                                    * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                total[x_lane] = total_so_far;
-                            }
-                        }
-                        for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                total[x_lane] += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_piece + x_lane) * SW - PW + kj * DW)]
-                                    * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                        }
-                    }
-                }
-            }
-            CVMGEN_APART
-            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] = (int8_t)(total[x_lane]
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-            uint32_t total = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        for (int64_t kj = 0; kj < KW; ++kj) {
-                            const int64_t w = x_right * SW - PW + kj * DW;
-                            if (0 <= w && w < XW)
-                                total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_right] = (int8_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#define wide_t int32_t
+#include "conv2d.c"
 
-static void conv2d_Y_int8_int8(const conv2d_plan *plan, const int8_t *restrict X,
-                               const int8_t *restrict W, const int32_t *restrict B,
-                               int8_t *restrict Y) {
-    const int64_t N = plan->N, XW = plan->XW, OC = plan->OC, KH = plan->KH, KW = plan->KW;
-    const int64_t PW = plan->PW, SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW;
-    const int64_t YH = plan->YH, YW = plan->YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
-    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(DW + PW + XW - DW * KW, SW)), x_middle_low);
-    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
-    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
-    const int64_t x_most = cvmgen_min_i64(512, YW);
-    const int64_t x_pitch = x_most + x_reach;
-    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
-    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
-    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
-    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
-    const int64_t y_held = y_most + y_reach;
-    const int64_t window_size = y_phases * y_held * x_width;
-    const int64_t plane = y_held * x_pitch;
-    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
-    int64_t taps[64];
-    if (staged) {
-        for (int64_t ki = 0; ki < KH; ++ki) {
-            for (int64_t kj = 0; kj < KW; ++kj)
-                taps[ki * KW + kj] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch
-                    + (kj * DW % SW * plane + kj * DW / SW);
-        }
-    }
-    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
-    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
-    if (staged) {
-        const conv2d_Y_int8_int8_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
-            x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
-        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
-                     conv2d_Y_int8_int8_part, &call);
-    } else {
-        const conv2d_Y_int8_int8_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
-            x_middle_high};
-        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, conv2d_Y_int8_int8_part_2,
-                     &call_2);
-    }
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#define wide_t uint32_t
+#include "conv2d.c"
+
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#define wide_t uint32_t
+#include "conv2d.c"
 
 /* What becomes of totals depends on this. */
 typedef struct conv2d_Y_int8_call {
@@ -588,388 +232,6 @@ static bool conv2d_Y_int8_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvm
     return cvmgen_contract(&nest, X, W, true, conv2d_Y_int8_totals, &call, space);
 }
 
-typedef struct conv2d_Y_int8_int32_part_call {
-    const conv2d_plan *plan;
-    const int8_t *X;
-    const int8_t *W;
-    const int32_t *B;
-    int32_t *Y;
-    int64_t x_phases;
-    int64_t x_reach;
-    int64_t x_most;
-    int64_t x_pitch;
-    int64_t y_phases;
-    int64_t y_reach;
-    int64_t y_most;
-    int64_t y_held;
-    int64_t window_size;
-    const int64_t *taps;
-    int64_t x_blocks;
-    int64_t y_blocks;
-} conv2d_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX512
-static void conv2d_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const conv2d_Y_int8_int32_part_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    const int64_t x_phases = call->x_phases;
-    const int64_t x_reach = call->x_reach;
-    const int64_t x_most = call->x_most;
-    const int64_t x_pitch = call->x_pitch;
-    const int64_t y_phases = call->y_phases;
-    const int64_t y_reach = call->y_reach;
-    const int64_t y_most = call->y_most;
-    const int64_t y_held = call->y_held;
-    const int64_t window_size = call->window_size;
-    const int64_t *const taps = call->taps;
-    const int64_t x_blocks = call->x_blocks;
-    const int64_t y_blocks = call->y_blocks;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
-    const int64_t SW = plan->SW, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / x_blocks / y_blocks / OC, oc = at / x_blocks / y_blocks % OC;
-        const int64_t y_block = at / x_blocks % y_blocks, x_block = at % x_blocks;
-        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-        const int64_t y_first = y_block * y_most;
-        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
-        const int64_t x_first = x_block * x_most;
-        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-        _Alignas(64) int32_t window[4096];
-        _Alignas(64) uint32_t totals[4096];
-        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
-        for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
-            window[window_filled] = 0;
-        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
-            totals[x_flat] = 0;
-        for (int64_t ic = 0; ic < IC; ++ic) {
-            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
-                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
-                    const int64_t y_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PH - SH * y_first - y_phase, SH));
-                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
-                        cvmgen_ceildiv(PH - SH * y_first + XH - y_phase, SH));
-                    const int64_t x_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PW - SW * x_first - x_phase, SW));
-                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
-                        cvmgen_ceildiv(PW - SW * x_first + XW - x_phase, SW));
-                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high; ++y_filled) {
-                        const int64_t h = (y_first + y_filled) * SH - PH + y_phase;
-                        const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
-                            * x_pitch;
-                        if (SW == 1) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece = x_filled_low;
-                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
-                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
-                                        ++x_filled_part)
-                                        window[row + (x_filled_at + x_filled_part)] =
-                                            X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                            + (x_first + (x_filled_at + x_filled_part) - PW
-                                            + x_phase)];
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                        + (x_first + x_filled - PW + x_phase)];
-                            }
-                        } else if (SW == 2) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece_2 = x_filled_low;
-                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
-                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
-                                        ++x_filled_part_2)
-                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
-                                            X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
-                                            - PW + x_phase)];
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                        + ((x_first + x_filled) * 2 - PW + x_phase)];
-                            }
-                        } else {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + ((x_first + x_filled) * SW - PW + x_phase)];
-                        }
-                    }
-                }
-            }
-            const int64_t tap_whole = KH * KW / 9 * 9;
-            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                const int64_t x_flat_whole = x_flats / 64 * 64;
-                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
-                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
-                        uint32_t totals_so_far = totals[x_flat_piece + x_flat_side];
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side + taps[tap]]
-                            * W[(oc * IC + ic) * KH * KW + tap]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 1]] * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 2]] * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 3]] * W[(oc * IC + ic) * KH * KW + (tap + 3)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 4]] * W[(oc * IC + ic) * KH * KW + (tap + 4)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 5]] * W[(oc * IC + ic) * KH * KW + (tap + 5)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 6]] * W[(oc * IC + ic) * KH * KW + (tap + 6)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 7]] * W[(oc * IC + ic) * KH * KW + (tap + 7)]);
-                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 8]] * W[(oc * IC + ic) * KH * KW + (tap + 8)]);
-                        totals[x_flat_piece + x_flat_side] = totals_so_far;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
-                    uint32_t totals_so_far = totals[x_flat];
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap]]
-                        * W[(oc * IC + ic) * KH * KW + tap]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 1]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 2]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 3]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 3)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 4]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 4)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 5]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 5)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 6]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 6)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 7]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 7)]);
-                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 8]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 8)]);
-                    totals[x_flat] = totals_so_far;
-                }
-            }
-            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
-            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
-                    x_flat_piece_2 += 64) {
-                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
-                        uint32_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
-                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
-                            + taps[tap]] * W[(oc * IC + ic) * KH * KW + tap]);
-                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
-                            + taps[tap + 1]] * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
-                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
-                            + taps[tap + 2]] * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
-                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
-                    uint32_t totals_so_far_2 = totals[x_flat];
-                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap]]
-                        * W[(oc * IC + ic) * KH * KW + tap]);
-                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 1]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 1)]);
-                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 2]]
-                        * W[(oc * IC + ic) * KH * KW + (tap + 2)]);
-                    totals[x_flat] = totals_so_far_2;
-                }
-            }
-            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
-                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
-                    x_flat_piece_3 += 64) {
-                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
-                        totals[x_flat_piece_3
-                            + x_flat_side_3] += (uint32_t)(window[x_flat_piece_3 + x_flat_side_3
-                            + taps[tap]] * W[(oc * IC + ic) * KH * KW + tap]);
-                }
-                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
-                    totals[x_flat] += (uint32_t)(window[x_flat + taps[tap]]
-                        * W[(oc * IC + ic) * KH * KW + tap]);
-            }
-        }
-        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
-            CVMGEN_APART
-            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
-                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
-                    (int32_t)(totals[y_finished * x_pitch + x_finished]
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
-
-typedef struct conv2d_Y_int8_int32_part_2_call {
-    const conv2d_plan *plan;
-    const int8_t *X;
-    const int8_t *W;
-    const int32_t *B;
-    int32_t *Y;
-    int64_t x_middle_low;
-    int64_t x_middle_high;
-} conv2d_Y_int8_int32_part_2_call;
-CVMGEN_FOR_AVX2
-static void conv2d_Y_int8_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const conv2d_Y_int8_int32_part_2_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    const int64_t x_middle_low = call->x_middle_low;
-    const int64_t x_middle_high = call->x_middle_high;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
-    const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / OC, oc = at / YH % OC, y = at % YH;
-        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-        for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-            uint32_t total = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        for (int64_t kj = 0; kj < KW; ++kj) {
-                            const int64_t w = x_left * SW - PW + kj * DW;
-                            if (0 <= w && w < XW)
-                                total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_left] = (int32_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
-            const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
-            _Alignas(64) uint32_t total[1024];
-            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                total[x_lane] = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        const int64_t kj_whole = KW / 3 * 3;
-                        for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                uint32_t total_so_far = total[x_lane];
-                                total_so_far += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_piece + x_lane) * SW - PW + kj * DW)]
-                                    * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                                total_so_far += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW
-                                    + ((x_piece + x_lane) * SW - PW + (kj + 1) * DW)]
-                                    * W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
-                                total_so_far += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW
-                                    + ((x_piece + x_lane) * SW - PW + (kj + 2) * DW)]
-                                    * W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
-                                total[x_lane] = total_so_far;
-                            }
-                        }
-                        for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                total[x_lane] += (uint32_t)(X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_piece + x_lane) * SW - PW + kj * DW)]
-                                    * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                        }
-                    }
-                }
-            }
-            CVMGEN_APART
-            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] = (int32_t)(total[x_lane]
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-            uint32_t total = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        for (int64_t kj = 0; kj < KW; ++kj) {
-                            const int64_t w = x_right * SW - PW + kj * DW;
-                            if (0 <= w && w < XW)
-                                total += (uint32_t)(X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + w] * W[((oc * IC + ic) * KH + ki) * KW + kj]);
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_right] = (int32_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
-
-static void conv2d_Y_int8_int32(const conv2d_plan *plan, const int8_t *restrict X,
-                                const int8_t *restrict W, const int32_t *restrict B,
-                                int32_t *restrict Y) {
-    const int64_t N = plan->N, XW = plan->XW, OC = plan->OC, KH = plan->KH, KW = plan->KW;
-    const int64_t PW = plan->PW, SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW;
-    const int64_t YH = plan->YH, YW = plan->YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
-    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(DW + PW + XW - DW * KW, SW)), x_middle_low);
-    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
-    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
-    const int64_t x_most = cvmgen_min_i64(512, YW);
-    const int64_t x_pitch = x_most + x_reach;
-    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
-    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
-    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
-    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
-    const int64_t y_held = y_most + y_reach;
-    const int64_t window_size = y_phases * y_held * x_width;
-    const int64_t plane = y_held * x_pitch;
-    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
-    int64_t taps[64];
-    if (staged) {
-        for (int64_t ki = 0; ki < KH; ++ki) {
-            for (int64_t kj = 0; kj < KW; ++kj)
-                taps[ki * KW + kj] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch
-                    + (kj * DW % SW * plane + kj * DW / SW);
-        }
-    }
-    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
-    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
-    if (staged) {
-        const conv2d_Y_int8_int32_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
-            x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
-        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
-                     conv2d_Y_int8_int32_part, &call);
-    } else {
-        const conv2d_Y_int8_int32_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
-            x_middle_high};
-        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, conv2d_Y_int8_int32_part_2,
-                     &call_2);
-    }
-}
-
 /* What becomes of totals depends on this. */
 typedef struct conv2d_Y_int32_call {
     const conv2d_plan *plan;
@@ -1028,770 +290,6 @@ static bool conv2d_Y_int32_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cv
         .summed = {{IC, XH * XW, KH * KW}, {KH, 0, KW}, {KW, 0, 1}},
     };
     return cvmgen_contract(&nest, X, W, true, conv2d_Y_int32_totals, &call, space);
-}
-
-typedef struct conv2d_Y_int32_int8_part_call {
-    const conv2d_plan *plan;
-    const int32_t *X;
-    const int32_t *W;
-    const int32_t *B;
-    int8_t *Y;
-    int64_t x_phases;
-    int64_t x_reach;
-    int64_t x_most;
-    int64_t x_pitch;
-    int64_t y_phases;
-    int64_t y_reach;
-    int64_t y_most;
-    int64_t y_held;
-    int64_t window_size;
-    const int64_t *taps;
-    int64_t x_blocks;
-    int64_t y_blocks;
-} conv2d_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX512
-static void conv2d_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const conv2d_Y_int32_int8_part_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int32_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_phases = call->x_phases;
-    const int64_t x_reach = call->x_reach;
-    const int64_t x_most = call->x_most;
-    const int64_t x_pitch = call->x_pitch;
-    const int64_t y_phases = call->y_phases;
-    const int64_t y_reach = call->y_reach;
-    const int64_t y_most = call->y_most;
-    const int64_t y_held = call->y_held;
-    const int64_t window_size = call->window_size;
-    const int64_t *const taps = call->taps;
-    const int64_t x_blocks = call->x_blocks;
-    const int64_t y_blocks = call->y_blocks;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
-    const int64_t SW = plan->SW, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / x_blocks / y_blocks / OC, oc = at / x_blocks / y_blocks % OC;
-        const int64_t y_block = at / x_blocks % y_blocks, x_block = at % x_blocks;
-        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-        const int64_t y_first = y_block * y_most;
-        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
-        const int64_t x_first = x_block * x_most;
-        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-        _Alignas(64) uint32_t window[4096];
-        _Alignas(64) uint32_t totals[4096];
-        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
-        for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
-            window[window_filled] = 0;
-        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
-            totals[x_flat] = 0;
-        for (int64_t ic = 0; ic < IC; ++ic) {
-            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
-                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
-                    const int64_t y_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PH - SH * y_first - y_phase, SH));
-                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
-                        cvmgen_ceildiv(PH - SH * y_first + XH - y_phase, SH));
-                    const int64_t x_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PW - SW * x_first - x_phase, SW));
-                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
-                        cvmgen_ceildiv(PW - SW * x_first + XW - x_phase, SW));
-                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high; ++y_filled) {
-                        const int64_t h = (y_first + y_filled) * SH - PH + y_phase;
-                        const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
-                            * x_pitch;
-                        if (SW == 1) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece = x_filled_low;
-                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
-                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
-                                        ++x_filled_part)
-                                        window[row + (x_filled_at + x_filled_part)] =
-                                            (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                            + h) * XW
-                                            + (x_first + (x_filled_at + x_filled_part) - PW
-                                            + x_phase)];
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                        * XW + (x_first + x_filled - PW + x_phase)];
-                            }
-                        } else if (SW == 2) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece_2 = x_filled_low;
-                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
-                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
-                                        ++x_filled_part_2)
-                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
-                                            (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                            + h) * XW
-                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
-                                            - PW + x_phase)];
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                        * XW + ((x_first + x_filled) * 2 - PW + x_phase)];
-                            }
-                        } else {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + ((x_first + x_filled) * SW - PW + x_phase)];
-                        }
-                    }
-                }
-            }
-            const int64_t tap_whole = KH * KW / 9 * 9;
-            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                const int64_t x_flat_whole = x_flats / 64 * 64;
-                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
-                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
-                        uint32_t totals_so_far = totals[x_flat_piece + x_flat_side];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 1]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 2]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 3]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 3)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 4]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 4)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 5]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 5)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 6]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 6)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 7]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 7)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 8]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 8)];
-                        totals[x_flat_piece + x_flat_side] = totals_so_far;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
-                    uint32_t totals_so_far = totals[x_flat];
-                    totals_so_far += window[x_flat + taps[tap]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                    totals_so_far += window[x_flat + taps[tap + 1]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
-                    totals_so_far += window[x_flat + taps[tap + 2]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
-                    totals_so_far += window[x_flat + taps[tap + 3]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 3)];
-                    totals_so_far += window[x_flat + taps[tap + 4]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 4)];
-                    totals_so_far += window[x_flat + taps[tap + 5]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 5)];
-                    totals_so_far += window[x_flat + taps[tap + 6]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 6)];
-                    totals_so_far += window[x_flat + taps[tap + 7]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 7)];
-                    totals_so_far += window[x_flat + taps[tap + 8]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 8)];
-                    totals[x_flat] = totals_so_far;
-                }
-            }
-            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
-            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
-                    x_flat_piece_2 += 64) {
-                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
-                        uint32_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
-                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap + 1]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
-                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap + 2]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
-                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
-                    uint32_t totals_so_far_2 = totals[x_flat];
-                    totals_so_far_2 += window[x_flat + taps[tap]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                    totals_so_far_2 += window[x_flat + taps[tap + 1]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
-                    totals_so_far_2 += window[x_flat + taps[tap + 2]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
-                    totals[x_flat] = totals_so_far_2;
-                }
-            }
-            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
-                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
-                    x_flat_piece_3 += 64) {
-                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
-                        totals[x_flat_piece_3 + x_flat_side_3] += window[x_flat_piece_3
-                            + x_flat_side_3 + taps[tap]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                }
-                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
-                    totals[x_flat] += window[x_flat + taps[tap]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-            }
-        }
-        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
-            CVMGEN_APART
-            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
-                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
-                    (int8_t)(totals[y_finished * x_pitch + x_finished]
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
-
-typedef struct conv2d_Y_int32_int8_part_2_call {
-    const conv2d_plan *plan;
-    const int32_t *X;
-    const int32_t *W;
-    const int32_t *B;
-    int8_t *Y;
-    int64_t x_middle_low;
-    int64_t x_middle_high;
-} conv2d_Y_int32_int8_part_2_call;
-CVMGEN_FOR_AVX2
-static void conv2d_Y_int32_int8_part_2(const void *context, int64_t low, int64_t high) {
-    const conv2d_Y_int32_int8_part_2_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int32_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_middle_low = call->x_middle_low;
-    const int64_t x_middle_high = call->x_middle_high;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
-    const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / OC, oc = at / YH % OC, y = at % YH;
-        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-        for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-            uint32_t total = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        for (int64_t kj = 0; kj < KW; ++kj) {
-                            const int64_t w = x_left * SW - PW + kj * DW;
-                            if (0 <= w && w < XW)
-                                total += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_left] = (int8_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
-            const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
-            _Alignas(64) uint32_t total[1024];
-            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                total[x_lane] = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        const int64_t kj_whole = KW / 3 * 3;
-                        for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                uint32_t total_so_far = total[x_lane];
-                                total_so_far += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                    + h) * XW + ((x_piece + x_lane) * SW - PW + kj * DW)]
-                                    * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                total_so_far += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                    + h) * XW + ((x_piece + x_lane) * SW - PW + (kj + 1) * DW)]
-                                    * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)];
-                                total_so_far += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                    + h) * XW + ((x_piece + x_lane) * SW - PW + (kj + 2) * DW)]
-                                    * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)];
-                                total[x_lane] = total_so_far;
-                            }
-                        }
-                        for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                total[x_lane] += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_piece + x_lane) * SW - PW + kj * DW)]
-                                    * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                        }
-                    }
-                }
-            }
-            CVMGEN_APART
-            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] = (int8_t)(total[x_lane]
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-            uint32_t total = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        for (int64_t kj = 0; kj < KW; ++kj) {
-                            const int64_t w = x_right * SW - PW + kj * DW;
-                            if (0 <= w && w < XW)
-                                total += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_right] = (int8_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
-
-static void conv2d_Y_int32_int8(const conv2d_plan *plan, const int32_t *restrict X,
-                                const int32_t *restrict W, const int32_t *restrict B,
-                                int8_t *restrict Y) {
-    const int64_t N = plan->N, XW = plan->XW, OC = plan->OC, KH = plan->KH, KW = plan->KW;
-    const int64_t PW = plan->PW, SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW;
-    const int64_t YH = plan->YH, YW = plan->YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
-    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(DW + PW + XW - DW * KW, SW)), x_middle_low);
-    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
-    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
-    const int64_t x_most = cvmgen_min_i64(512, YW);
-    const int64_t x_pitch = x_most + x_reach;
-    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
-    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
-    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
-    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
-    const int64_t y_held = y_most + y_reach;
-    const int64_t window_size = y_phases * y_held * x_width;
-    const int64_t plane = y_held * x_pitch;
-    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
-    int64_t taps[64];
-    if (staged) {
-        for (int64_t ki = 0; ki < KH; ++ki) {
-            for (int64_t kj = 0; kj < KW; ++kj)
-                taps[ki * KW + kj] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch
-                    + (kj * DW % SW * plane + kj * DW / SW);
-        }
-    }
-    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
-    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
-    if (staged) {
-        const conv2d_Y_int32_int8_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
-            x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
-        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
-                     conv2d_Y_int32_int8_part, &call);
-    } else {
-        const conv2d_Y_int32_int8_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
-            x_middle_high};
-        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, conv2d_Y_int32_int8_part_2,
-                     &call_2);
-    }
-}
-
-typedef struct conv2d_Y_int32_int32_part_call {
-    const conv2d_plan *plan;
-    const int32_t *X;
-    const int32_t *W;
-    const int32_t *B;
-    int32_t *Y;
-    int64_t x_phases;
-    int64_t x_reach;
-    int64_t x_most;
-    int64_t x_pitch;
-    int64_t y_phases;
-    int64_t y_reach;
-    int64_t y_most;
-    int64_t y_held;
-    int64_t window_size;
-    const int64_t *taps;
-    int64_t x_blocks;
-    int64_t y_blocks;
-} conv2d_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX512
-static void conv2d_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const conv2d_Y_int32_int32_part_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int32_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    const int64_t x_phases = call->x_phases;
-    const int64_t x_reach = call->x_reach;
-    const int64_t x_most = call->x_most;
-    const int64_t x_pitch = call->x_pitch;
-    const int64_t y_phases = call->y_phases;
-    const int64_t y_reach = call->y_reach;
-    const int64_t y_most = call->y_most;
-    const int64_t y_held = call->y_held;
-    const int64_t window_size = call->window_size;
-    const int64_t *const taps = call->taps;
-    const int64_t x_blocks = call->x_blocks;
-    const int64_t y_blocks = call->y_blocks;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
-    const int64_t SW = plan->SW, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / x_blocks / y_blocks / OC, oc = at / x_blocks / y_blocks % OC;
-        const int64_t y_block = at / x_blocks % y_blocks, x_block = at % x_blocks;
-        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-        const int64_t y_first = y_block * y_most;
-        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
-        const int64_t x_first = x_block * x_most;
-        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-        _Alignas(64) uint32_t window[4096];
-        _Alignas(64) uint32_t totals[4096];
-        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
-        for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
-            window[window_filled] = 0;
-        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
-            totals[x_flat] = 0;
-        for (int64_t ic = 0; ic < IC; ++ic) {
-            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
-                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
-                    const int64_t y_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PH - SH * y_first - y_phase, SH));
-                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
-                        cvmgen_ceildiv(PH - SH * y_first + XH - y_phase, SH));
-                    const int64_t x_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PW - SW * x_first - x_phase, SW));
-                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
-                        cvmgen_ceildiv(PW - SW * x_first + XW - x_phase, SW));
-                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high; ++y_filled) {
-                        const int64_t h = (y_first + y_filled) * SH - PH + y_phase;
-                        const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
-                            * x_pitch;
-                        if (SW == 1) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece = x_filled_low;
-                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
-                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
-                                        ++x_filled_part)
-                                        window[row + (x_filled_at + x_filled_part)] =
-                                            (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                            + h) * XW
-                                            + (x_first + (x_filled_at + x_filled_part) - PW
-                                            + x_phase)];
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                        * XW + (x_first + x_filled - PW + x_phase)];
-                            }
-                        } else if (SW == 2) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece_2 = x_filled_low;
-                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
-                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
-                                        ++x_filled_part_2)
-                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
-                                            (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                            + h) * XW
-                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
-                                            - PW + x_phase)];
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                        * XW + ((x_first + x_filled) * 2 - PW + x_phase)];
-                            }
-                        } else {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
-                                    + ((x_first + x_filled) * SW - PW + x_phase)];
-                        }
-                    }
-                }
-            }
-            const int64_t tap_whole = KH * KW / 9 * 9;
-            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                const int64_t x_flat_whole = x_flats / 64 * 64;
-                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
-                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
-                        uint32_t totals_so_far = totals[x_flat_piece + x_flat_side];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 1]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 2]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 3]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 3)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 4]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 4)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 5]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 5)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 6]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 6)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 7]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 7)];
-                        totals_so_far += window[x_flat_piece + x_flat_side + taps[tap + 8]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 8)];
-                        totals[x_flat_piece + x_flat_side] = totals_so_far;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
-                    uint32_t totals_so_far = totals[x_flat];
-                    totals_so_far += window[x_flat + taps[tap]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                    totals_so_far += window[x_flat + taps[tap + 1]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
-                    totals_so_far += window[x_flat + taps[tap + 2]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
-                    totals_so_far += window[x_flat + taps[tap + 3]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 3)];
-                    totals_so_far += window[x_flat + taps[tap + 4]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 4)];
-                    totals_so_far += window[x_flat + taps[tap + 5]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 5)];
-                    totals_so_far += window[x_flat + taps[tap + 6]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 6)];
-                    totals_so_far += window[x_flat + taps[tap + 7]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 7)];
-                    totals_so_far += window[x_flat + taps[tap + 8]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 8)];
-                    totals[x_flat] = totals_so_far;
-                }
-            }
-            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
-            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
-                    x_flat_piece_2 += 64) {
-                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
-                        uint32_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
-                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap + 1]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
-                        totals_so_far_2 += window[x_flat_piece_2 + x_flat_side_2 + taps[tap + 2]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
-                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
-                    uint32_t totals_so_far_2 = totals[x_flat];
-                    totals_so_far_2 += window[x_flat + taps[tap]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                    totals_so_far_2 += window[x_flat + taps[tap + 1]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 1)];
-                    totals_so_far_2 += window[x_flat + taps[tap + 2]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + (tap + 2)];
-                    totals[x_flat] = totals_so_far_2;
-                }
-            }
-            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
-                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
-                    x_flat_piece_3 += 64) {
-                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
-                        totals[x_flat_piece_3 + x_flat_side_3] += window[x_flat_piece_3
-                            + x_flat_side_3 + taps[tap]]
-                            * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-                }
-                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
-                    totals[x_flat] += window[x_flat + taps[tap]]
-                        * (uint32_t)W[(oc * IC + ic) * KH * KW + tap];
-            }
-        }
-        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
-            CVMGEN_APART
-            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
-                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
-                    (int32_t)(totals[y_finished * x_pitch + x_finished]
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
-
-typedef struct conv2d_Y_int32_int32_part_2_call {
-    const conv2d_plan *plan;
-    const int32_t *X;
-    const int32_t *W;
-    const int32_t *B;
-    int32_t *Y;
-    int64_t x_middle_low;
-    int64_t x_middle_high;
-} conv2d_Y_int32_int32_part_2_call;
-CVMGEN_FOR_AVX2
-static void conv2d_Y_int32_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const conv2d_Y_int32_int32_part_2_call *const call = context;
-    const conv2d_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int32_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    const int64_t x_middle_low = call->x_middle_low;
-    const int64_t x_middle_high = call->x_middle_high;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
-    const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / OC, oc = at / YH % OC, y = at % YH;
-        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
-        for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-            uint32_t total = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        for (int64_t kj = 0; kj < KW; ++kj) {
-                            const int64_t w = x_left * SW - PW + kj * DW;
-                            if (0 <= w && w < XW)
-                                total += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_left] = (int32_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
-            const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
-            _Alignas(64) uint32_t total[1024];
-            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                total[x_lane] = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        const int64_t kj_whole = KW / 3 * 3;
-                        for (int64_t kj = 0; kj < kj_whole; kj += 3) {
-                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                                uint32_t total_so_far = total[x_lane];
-                                total_so_far += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                    + h) * XW + ((x_piece + x_lane) * SW - PW + kj * DW)]
-                                    * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                                total_so_far += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                    + h) * XW + ((x_piece + x_lane) * SW - PW + (kj + 1) * DW)]
-                                    * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)];
-                                total_so_far += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH
-                                    + h) * XW + ((x_piece + x_lane) * SW - PW + (kj + 2) * DW)]
-                                    * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)];
-                                total[x_lane] = total_so_far;
-                            }
-                        }
-                        for (int64_t kj = kj_whole; kj < KW; ++kj) {
-                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                total[x_lane] += (uint32_t)X[((n * C + (oc_quotient * IC + ic))
-                                    * XH + h) * XW + ((x_piece + x_lane) * SW - PW + kj * DW)]
-                                    * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                        }
-                    }
-                }
-            }
-            CVMGEN_APART
-            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] = (int32_t)(total[x_lane]
-                    + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-        for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-            uint32_t total = 0;
-            for (int64_t ic = 0; ic < IC; ++ic) {
-                for (int64_t ki = 0; ki < KH; ++ki) {
-                    const int64_t h = y * SH - PH + ki * DH;
-                    if (0 <= h && h < XH) {
-                        for (int64_t kj = 0; kj < KW; ++kj) {
-                            const int64_t w = x_right * SW - PW + kj * DW;
-                            if (0 <= w && w < XW)
-                                total += (uint32_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
-                                    * XW + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_right] = (int32_t)(total
-                + (uint32_t)(B != NULL ? B[oc] : 0));
-        }
-    }
-}
-
-static void conv2d_Y_int32_int32(const conv2d_plan *plan, const int32_t *restrict X,
-                                 const int32_t *restrict W, const int32_t *restrict B,
-                                 int32_t *restrict Y) {
-    const int64_t N = plan->N, XW = plan->XW, OC = plan->OC, KH = plan->KH, KW = plan->KW;
-    const int64_t PW = plan->PW, SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW;
-    const int64_t YH = plan->YH, YW = plan->YW;
-    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
-       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
-       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
-    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
-    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(DW + PW + XW - DW * KW, SW)), x_middle_low);
-    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
-    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
-    const int64_t x_most = cvmgen_min_i64(512, YW);
-    const int64_t x_pitch = x_most + x_reach;
-    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
-    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
-    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
-    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
-    const int64_t y_held = y_most + y_reach;
-    const int64_t window_size = y_phases * y_held * x_width;
-    const int64_t plane = y_held * x_pitch;
-    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
-    int64_t taps[64];
-    if (staged) {
-        for (int64_t ki = 0; ki < KH; ++ki) {
-            for (int64_t kj = 0; kj < KW; ++kj)
-                taps[ki * KW + kj] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch
-                    + (kj * DW % SW * plane + kj * DW / SW);
-        }
-    }
-    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
-    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
-    if (staged) {
-        const conv2d_Y_int32_int32_part_call call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
-            x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
-        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
-                     conv2d_Y_int32_int32_part, &call);
-    } else {
-        const conv2d_Y_int32_int32_part_2_call call_2 = {plan, X, W, B, Y, x_middle_low,
-            x_middle_high};
-        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, conv2d_Y_int32_int32_part_2,
-                     &call_2);
-    }
 }
 
 int cvm_conv2d_infer(const cvm_conv2d_args *args, cvmgen_error *error) {
@@ -1905,3 +403,400 @@ int cvm_conv2d_bind(const cvm_conv2d_args *args, uint64_t constants, cvmgen_boun
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or uint32_t where
+   that could overflow. */
+
+typedef struct TYPED(conv2d_Y_part_call) {
+    const conv2d_plan *plan;
+    const element_t *X;
+    const element_t *W;
+    const int32_t *B;
+    result_t *Y;
+    int64_t x_phases;
+    int64_t x_reach;
+    int64_t x_most;
+    int64_t x_pitch;
+    int64_t y_phases;
+    int64_t y_reach;
+    int64_t y_most;
+    int64_t y_held;
+    int64_t window_size;
+    const int64_t *taps;
+    int64_t x_blocks;
+    int64_t y_blocks;
+} TYPED(conv2d_Y_part_call);
+CVMGEN_FOR_AVX512
+static void TYPED(conv2d_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(conv2d_Y_part_call) *const call = context;
+    const conv2d_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const element_t *restrict W = call->W;
+    const int32_t *restrict B = call->B;
+    result_t *restrict Y = call->Y;
+    const int64_t x_phases = call->x_phases;
+    const int64_t x_reach = call->x_reach;
+    const int64_t x_most = call->x_most;
+    const int64_t x_pitch = call->x_pitch;
+    const int64_t y_phases = call->y_phases;
+    const int64_t y_reach = call->y_reach;
+    const int64_t y_most = call->y_most;
+    const int64_t y_held = call->y_held;
+    const int64_t window_size = call->window_size;
+    const int64_t *const taps = call->taps;
+    const int64_t x_blocks = call->x_blocks;
+    const int64_t y_blocks = call->y_blocks;
+    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
+       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
+       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
+    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
+    const int64_t SW = plan->SW, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / x_blocks / y_blocks / OC, oc = at / x_blocks / y_blocks % OC;
+        const int64_t y_block = at / x_blocks % y_blocks, x_block = at % x_blocks;
+        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+        const int64_t y_first = y_block * y_most;
+        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
+        const int64_t x_first = x_block * x_most;
+        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
+        _Alignas(64) wide_t window[4096];
+        _Alignas(64) uint32_t totals[4096];
+        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
+        for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
+            window[window_filled] = 0;
+        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
+            totals[x_flat] = 0;
+        for (int64_t ic = 0; ic < IC; ++ic) {
+            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
+                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
+                    const int64_t y_filled_low = cvmgen_max_i64(0,
+                        cvmgen_ceildiv(PH - SH * y_first - y_phase, SH));
+                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
+                        cvmgen_ceildiv(PH - SH * y_first + XH - y_phase, SH));
+                    const int64_t x_filled_low = cvmgen_max_i64(0,
+                        cvmgen_ceildiv(PW - SW * x_first - x_phase, SW));
+                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
+                        cvmgen_ceildiv(PW - SW * x_first + XW - x_phase, SW));
+                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high; ++y_filled) {
+                        const int64_t h = (y_first + y_filled) * SH - PH + y_phase;
+                        const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
+                            * x_pitch;
+                        if (SW == 1) {
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece = x_filled_low;
+                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
+                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
+                                        ++x_filled_part)
+                                        window[row + (x_filled_at + x_filled_part)] =
+                                            (wide_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
+                                            * XW
+                                            + (x_first + (x_filled_at + x_filled_part) - PW
+                                            + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        (wide_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                        + (x_first + x_filled - PW + x_phase)];
+                            }
+                        } else if (SW == 2) {
+                            if (x_filled_high - x_filled_low >= 32) {
+                                for (int64_t x_filled_piece_2 = x_filled_low;
+                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
+                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
+                                        x_filled_high - 32);
+                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
+                                        ++x_filled_part_2)
+                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
+                                            (wide_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h)
+                                            * XW
+                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
+                                            - PW + x_phase)];
+                                }
+                            } else {
+                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                    ++x_filled)
+                                    window[row + x_filled] =
+                                        (wide_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                        + ((x_first + x_filled) * 2 - PW + x_phase)];
+                            }
+                        } else {
+                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
+                                ++x_filled)
+                                window[row + x_filled] =
+                                    (wide_t)X[((n * C + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_first + x_filled) * SW - PW + x_phase)];
+                        }
+                    }
+                }
+            }
+            const int64_t tap_whole = KH * KW / 9 * 9;
+            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
+                const int64_t x_flat_whole = x_flats / 64 * 64;
+                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
+                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
+                        uint32_t totals_so_far = totals[x_flat_piece + x_flat_side];
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side + taps[tap]]
+                            * (wide_t)W[(oc * IC + ic) * KH * KW + tap]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 1]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 2]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 3]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 3)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 4]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 4)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 5]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 5)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 6]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 6)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 7]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 7)]);
+                        totals_so_far += (uint32_t)(window[x_flat_piece + x_flat_side
+                            + taps[tap + 8]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 8)]);
+                        totals[x_flat_piece + x_flat_side] = totals_so_far;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
+                    uint32_t totals_so_far = totals[x_flat];
+                    totals_so_far += (uint32_t)(window[x_flat + taps[tap]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + tap]);
+                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 1]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 2]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 3]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 3)]);
+                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 4]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 4)]);
+                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 5]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 5)]);
+                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 6]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 6)]);
+                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 7]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 7)]);
+                    totals_so_far += (uint32_t)(window[x_flat + taps[tap + 8]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 8)]);
+                    totals[x_flat] = totals_so_far;
+                }
+            }
+            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
+            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
+                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
+                    x_flat_piece_2 += 64) {
+                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
+                        uint32_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
+                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
+                            + taps[tap]] * (wide_t)W[(oc * IC + ic) * KH * KW + tap]);
+                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
+                            + taps[tap + 1]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                        totals_so_far_2 += (uint32_t)(window[x_flat_piece_2 + x_flat_side_2
+                            + taps[tap + 2]] * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
+                    }
+                }
+                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
+                    uint32_t totals_so_far_2 = totals[x_flat];
+                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + tap]);
+                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 1]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 1)]);
+                    totals_so_far_2 += (uint32_t)(window[x_flat + taps[tap + 2]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + (tap + 2)]);
+                    totals[x_flat] = totals_so_far_2;
+                }
+            }
+            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
+                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
+                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
+                    x_flat_piece_3 += 64) {
+                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
+                        totals[x_flat_piece_3
+                            + x_flat_side_3] += (uint32_t)(window[x_flat_piece_3 + x_flat_side_3
+                            + taps[tap]] * (wide_t)W[(oc * IC + ic) * KH * KW + tap]);
+                }
+                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
+                    totals[x_flat] += (uint32_t)(window[x_flat + taps[tap]]
+                        * (wide_t)W[(oc * IC + ic) * KH * KW + tap]);
+            }
+        }
+        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
+            CVMGEN_APART
+            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
+                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
+                    (result_t)(totals[y_finished * x_pitch + x_finished]
+                    + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+    }
+}
+
+typedef struct TYPED(conv2d_Y_part_2_call) {
+    const conv2d_plan *plan;
+    const element_t *X;
+    const element_t *W;
+    const int32_t *B;
+    result_t *Y;
+    int64_t x_middle_low;
+    int64_t x_middle_high;
+} TYPED(conv2d_Y_part_2_call);
+CVMGEN_FOR_AVX2
+static void TYPED(conv2d_Y_part_2)(const void *context, int64_t low, int64_t high) {
+    const TYPED(conv2d_Y_part_2_call) *const call = context;
+    const conv2d_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const element_t *restrict W = call->W;
+    const int32_t *restrict B = call->B;
+    result_t *restrict Y = call->Y;
+    const int64_t x_middle_low = call->x_middle_low;
+    const int64_t x_middle_high = call->x_middle_high;
+    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
+       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
+       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
+    const int64_t KH = plan->KH, KW = plan->KW, PH = plan->PH, PW = plan->PW, SH = plan->SH;
+    const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / YH / OC, oc = at / YH % OC, y = at % YH;
+        const int64_t oc_quotient = OPG != 0 ? oc / OPG : 0;
+        for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
+            uint32_t total = 0;
+            for (int64_t ic = 0; ic < IC; ++ic) {
+                for (int64_t ki = 0; ki < KH; ++ki) {
+                    const int64_t h = y * SH - PH + ki * DH;
+                    if (0 <= h && h < XH) {
+                        for (int64_t kj = 0; kj < KW; ++kj) {
+                            const int64_t w = x_left * SW - PW + kj * DW;
+                            if (0 <= w && w < XW)
+                                total += (uint32_t)((wide_t)X[((n * C + (oc_quotient * IC + ic))
+                                    * XH + h) * XW + w]
+                                    * (wide_t)W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                        }
+                    }
+                }
+            }
+            Y[((n * OC + oc) * YH + y) * YW + x_left] = (result_t)(total
+                + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+        for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
+            const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
+            _Alignas(64) uint32_t total[1024];
+            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                total[x_lane] = 0;
+            for (int64_t ic = 0; ic < IC; ++ic) {
+                for (int64_t ki = 0; ki < KH; ++ki) {
+                    const int64_t h = y * SH - PH + ki * DH;
+                    if (0 <= h && h < XH) {
+                        const int64_t kj_whole = KW / 3 * 3;
+                        for (int64_t kj = 0; kj < kj_whole; kj += 3) {
+                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                                uint32_t total_so_far = total[x_lane];
+                                total_so_far += (uint32_t)((wide_t)X[((n * C
+                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_piece + x_lane) * SW - PW + kj * DW)]
+                                    * (wide_t)W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                                total_so_far += (uint32_t)((wide_t)X[((n * C
+                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_piece + x_lane) * SW - PW + (kj + 1) * DW)]
+                                    * (wide_t)W[((oc * IC + ic) * KH + ki) * KW + (kj + 1)]);
+                                total_so_far += (uint32_t)((wide_t)X[((n * C
+                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_piece + x_lane) * SW - PW + (kj + 2) * DW)]
+                                    * (wide_t)W[((oc * IC + ic) * KH + ki) * KW + (kj + 2)]);
+                                total[x_lane] = total_so_far;
+                            }
+                        }
+                        for (int64_t kj = kj_whole; kj < KW; ++kj) {
+                            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                                total[x_lane] += (uint32_t)((wide_t)X[((n * C
+                                    + (oc_quotient * IC + ic)) * XH + h) * XW
+                                    + ((x_piece + x_lane) * SW - PW + kj * DW)]
+                                    * (wide_t)W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                        }
+                    }
+                }
+            }
+            CVMGEN_APART
+            for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
+                Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] = (result_t)(total[x_lane]
+                    + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+        for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
+            uint32_t total = 0;
+            for (int64_t ic = 0; ic < IC; ++ic) {
+                for (int64_t ki = 0; ki < KH; ++ki) {
+                    const int64_t h = y * SH - PH + ki * DH;
+                    if (0 <= h && h < XH) {
+                        for (int64_t kj = 0; kj < KW; ++kj) {
+                            const int64_t w = x_right * SW - PW + kj * DW;
+                            if (0 <= w && w < XW)
+                                total += (uint32_t)((wide_t)X[((n * C + (oc_quotient * IC + ic))
+                                    * XH + h) * XW + w]
+                                    * (wide_t)W[((oc * IC + ic) * KH + ki) * KW + kj]);
+                        }
+                    }
+                }
+            }
+            Y[((n * OC + oc) * YH + y) * YW + x_right] = (result_t)(total
+                + (uint32_t)(B != NULL ? B[oc] : 0));
+        }
+    }
+}
+
+static void TYPED(conv2d_Y)(const conv2d_plan *plan, const element_t *restrict X,
+                            const element_t *restrict W, const int32_t *restrict B,
+                            result_t *restrict Y) {
+    const int64_t N = plan->N, XW = plan->XW, OC = plan->OC, KH = plan->KH, KW = plan->KW;
+    const int64_t PW = plan->PW, SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW;
+    const int64_t YH = plan->YH, YW = plan->YW;
+    /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
+       - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
+       div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PW, SW)), YW);
+    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
+        cvmgen_ceildiv(DW + PW + XW - DW * KW, SW)), x_middle_low);
+    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
+    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
+    const int64_t x_most = cvmgen_min_i64(512, YW);
+    const int64_t x_pitch = x_most + x_reach;
+    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
+    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
+    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
+    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
+    const int64_t y_held = y_most + y_reach;
+    const int64_t window_size = y_phases * y_held * x_width;
+    const int64_t plane = y_held * x_pitch;
+    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
+    int64_t taps[64];
+    if (staged) {
+        for (int64_t ki = 0; ki < KH; ++ki) {
+            for (int64_t kj = 0; kj < KW; ++kj)
+                taps[ki * KW + kj] = ki * DH % SH * (x_phases * plane) + ki * DH / SH * x_pitch
+                    + (kj * DW % SW * plane + kj * DW / SW);
+        }
+    }
+    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
+    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
+    if (staged) {
+        const TYPED(conv2d_Y_part_call) call = {plan, X, W, B, Y, x_phases, x_reach, x_most,
+            x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks, y_blocks};
+        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
+                     TYPED(conv2d_Y_part), &call);
+    } else {
+        const TYPED(conv2d_Y_part_2_call) call_2 = {plan, X, W, B, Y, x_middle_low, x_middle_high};
+        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, TYPED(conv2d_Y_part_2), &call_2);
+    }
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#undef wide_t
+#endif

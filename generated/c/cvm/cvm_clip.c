@@ -10,6 +10,7 @@
      Y[d...] = clip(X[d...], -alpha, alpha)
      example cvm_clip([-5, -1, 0, 1, 5], precision=2) == [-1, -1, 0, 1, 1]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -55,105 +56,26 @@ static int cvm_clip_prepare(const cvm_cvm_clip_args *args, cvm_clip_plan *plan,
     return CVMGEN_OK;
 }
 
-typedef struct cvm_clip_Y_int8_int8_part_call {
-    const cvm_clip_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-} cvm_clip_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void cvm_clip_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_clip_Y_int8_int8_part_call *const call = context;
-    const cvm_clip_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* cvm_clip line 7: Y[d...] = clip(X[d...], -alpha, alpha) */
-    const int64_t alpha = plan->alpha;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "cvm_clip.c"
 
-static void cvm_clip_Y_int8_int8(const cvm_clip_plan *plan, const int8_t *restrict X,
-                                 int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const cvm_clip_Y_int8_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_clip_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "cvm_clip.c"
 
-typedef struct cvm_clip_Y_int8_int32_part_call {
-    const cvm_clip_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-} cvm_clip_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void cvm_clip_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_clip_Y_int8_int32_part_call *const call = context;
-    const cvm_clip_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* cvm_clip line 7: Y[d...] = clip(X[d...], -alpha, alpha) */
-    const int64_t alpha = plan->alpha;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "cvm_clip.c"
 
-static void cvm_clip_Y_int8_int32(const cvm_clip_plan *plan, const int8_t *restrict X,
-                                  int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const cvm_clip_Y_int8_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_clip_Y_int8_int32_part, &call);
-}
-
-typedef struct cvm_clip_Y_int32_int8_part_call {
-    const cvm_clip_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-} cvm_clip_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void cvm_clip_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_clip_Y_int32_int8_part_call *const call = context;
-    const cvm_clip_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* cvm_clip line 7: Y[d...] = clip(X[d...], -alpha, alpha) */
-    const int64_t alpha = plan->alpha;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
-}
-
-static void cvm_clip_Y_int32_int8(const cvm_clip_plan *plan, const int32_t *restrict X,
-                                  int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const cvm_clip_Y_int32_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_clip_Y_int32_int8_part, &call);
-}
-
-typedef struct cvm_clip_Y_int32_int32_part_call {
-    const cvm_clip_plan *plan;
-    const int32_t *X;
-    int32_t *Y;
-} cvm_clip_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void cvm_clip_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_clip_Y_int32_int32_part_call *const call = context;
-    const cvm_clip_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* cvm_clip line 7: Y[d...] = clip(X[d...], -alpha, alpha) */
-    const int64_t alpha = plan->alpha;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
-}
-
-static void cvm_clip_Y_int32_int32(const cvm_clip_plan *plan, const int32_t *restrict X,
-                                   int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const cvm_clip_Y_int32_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_clip_Y_int32_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "cvm_clip.c"
 
 int cvm_cvm_clip_infer(const cvm_cvm_clip_args *args, cvmgen_error *error) {
     cvm_clip_plan plan;
@@ -227,3 +149,37 @@ int cvm_cvm_clip_bind(const cvm_cvm_clip_args *args, uint64_t constants, cvmgen_
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(cvm_clip_Y_part_call) {
+    const cvm_clip_plan *plan;
+    const element_t *X;
+    result_t *Y;
+} TYPED(cvm_clip_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(cvm_clip_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(cvm_clip_Y_part_call) *const call = context;
+    const cvm_clip_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* cvm_clip line 7: Y[d...] = clip(X[d...], -alpha, alpha) */
+    const int64_t alpha = plan->alpha;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = (result_t)cvmgen_max_i32((int32_t)-alpha, cvmgen_min_i32(X[d], (int32_t)alpha));
+}
+
+static void TYPED(cvm_clip_Y)(const cvm_clip_plan *plan, const element_t *restrict X,
+                              result_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const TYPED(cvm_clip_Y_part_call) call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 131072, TYPED(cvm_clip_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

@@ -12,6 +12,7 @@
      Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha)
      example cvm_left_shift([-3, 1, 3], precision=4, shift_bit=2) == [-7, 4, 7]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -70,109 +71,26 @@ static int cvm_left_shift_prepare(const cvm_cvm_left_shift_args *args,
     return CVMGEN_OK;
 }
 
-typedef struct cvm_left_shift_Y_int8_int8_part_call {
-    const cvm_left_shift_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-} cvm_left_shift_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX512
-static void cvm_left_shift_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_left_shift_Y_int8_int8_part_call *const call = context;
-    const cvm_left_shift_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)cvmgen_max_i64(-alpha,
-            cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "cvm_left_shift.c"
 
-static void cvm_left_shift_Y_int8_int8(const cvm_left_shift_plan *plan,
-                                       const int8_t *restrict X, int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const cvm_left_shift_Y_int8_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_left_shift_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "cvm_left_shift.c"
 
-typedef struct cvm_left_shift_Y_int8_int32_part_call {
-    const cvm_left_shift_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-} cvm_left_shift_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX512
-static void cvm_left_shift_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_left_shift_Y_int8_int32_part_call *const call = context;
-    const cvm_left_shift_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int32_t)cvmgen_max_i64(-alpha,
-            cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "cvm_left_shift.c"
 
-static void cvm_left_shift_Y_int8_int32(const cvm_left_shift_plan *plan,
-                                        const int8_t *restrict X, int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const cvm_left_shift_Y_int8_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_left_shift_Y_int8_int32_part, &call);
-}
-
-typedef struct cvm_left_shift_Y_int32_int8_part_call {
-    const cvm_left_shift_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-} cvm_left_shift_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX512
-static void cvm_left_shift_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_left_shift_Y_int32_int8_part_call *const call = context;
-    const cvm_left_shift_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)cvmgen_max_i64(-alpha,
-            cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
-}
-
-static void cvm_left_shift_Y_int32_int8(const cvm_left_shift_plan *plan,
-                                        const int32_t *restrict X, int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const cvm_left_shift_Y_int32_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_left_shift_Y_int32_int8_part, &call);
-}
-
-typedef struct cvm_left_shift_Y_int32_int32_part_call {
-    const cvm_left_shift_plan *plan;
-    const int32_t *X;
-    int32_t *Y;
-} cvm_left_shift_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX512
-static void cvm_left_shift_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_left_shift_Y_int32_int32_part_call *const call = context;
-    const cvm_left_shift_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int32_t)cvmgen_max_i64(-alpha,
-            cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
-}
-
-static void cvm_left_shift_Y_int32_int32(const cvm_left_shift_plan *plan,
-                                         const int32_t *restrict X, int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const cvm_left_shift_Y_int32_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_left_shift_Y_int32_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "cvm_left_shift.c"
 
 int cvm_cvm_left_shift_infer(const cvm_cvm_left_shift_args *args, cvmgen_error *error) {
     cvm_left_shift_plan plan;
@@ -248,3 +166,38 @@ int cvm_cvm_left_shift_bind(const cvm_cvm_left_shift_args *args, uint64_t consta
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(cvm_left_shift_Y_part_call) {
+    const cvm_left_shift_plan *plan;
+    const element_t *X;
+    result_t *Y;
+} TYPED(cvm_left_shift_Y_part_call);
+CVMGEN_FOR_AVX512
+static void TYPED(cvm_left_shift_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(cvm_left_shift_Y_part_call) *const call = context;
+    const cvm_left_shift_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
+    const int64_t shift_bit = plan->shift_bit, alpha = plan->alpha;
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = (result_t)cvmgen_max_i64(-alpha,
+            cvmgen_min_i64(X[d] * (INT64_C(1) << shift_bit), alpha));
+}
+
+static void TYPED(cvm_left_shift_Y)(const cvm_left_shift_plan *plan,
+                                    const element_t *restrict X, result_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const TYPED(cvm_left_shift_Y_part_call) call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 131072, TYPED(cvm_left_shift_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

@@ -11,6 +11,7 @@
      Y[d...] = T[clip(indices[d...], 0, size(n) - 1)]
      example cvm_lut([[0, 2], [5, -5]], [10, 20, 30]) == [[10, 30], [30, 10]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -55,153 +56,26 @@ static int cvm_lut_prepare(const cvm_cvm_lut_args *args, cvm_lut_plan *plan,
     return CVMGEN_OK;
 }
 
-typedef struct cvm_lut_Y_int8_int8_part_call {
-    const cvm_lut_plan *plan;
-    const int8_t *indices;
-    const int8_t *table;
-    int8_t *Y;
-} cvm_lut_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void cvm_lut_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_lut_Y_int8_int8_part_call *const call = context;
-    const cvm_lut_plan *const plan = call->plan;
-    const int8_t *restrict indices = call->indices;
-    const int8_t *restrict table = call->table;
-    int8_t *restrict Y = call->Y;
-    /* cvm_lut line 8: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_block = at * 256;
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        _Alignas(64) int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = table[places[d_lane]];
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "cvm_lut.c"
 
-static void cvm_lut_Y_int8_int8(const cvm_lut_plan *plan, const int8_t *restrict indices,
-                                const int8_t *restrict table, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size;
-    const cvm_lut_Y_int8_int8_part_call call = {plan, indices, table, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, cvm_lut_Y_int8_int8_part,
-                 &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "cvm_lut.c"
 
-typedef struct cvm_lut_Y_int8_int32_part_call {
-    const cvm_lut_plan *plan;
-    const int8_t *indices;
-    const int8_t *table;
-    int32_t *Y;
-} cvm_lut_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void cvm_lut_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_lut_Y_int8_int32_part_call *const call = context;
-    const cvm_lut_plan *const plan = call->plan;
-    const int8_t *restrict indices = call->indices;
-    const int8_t *restrict table = call->table;
-    int32_t *restrict Y = call->Y;
-    /* cvm_lut line 8: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_block = at * 256;
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        _Alignas(64) int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = table[places[d_lane]];
-    }
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "cvm_lut.c"
 
-static void cvm_lut_Y_int8_int32(const cvm_lut_plan *plan, const int8_t *restrict indices,
-                                 const int8_t *restrict table, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size;
-    const cvm_lut_Y_int8_int32_part_call call = {plan, indices, table, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, cvm_lut_Y_int8_int32_part,
-                 &call);
-}
-
-typedef struct cvm_lut_Y_int32_int8_part_call {
-    const cvm_lut_plan *plan;
-    const int32_t *indices;
-    const int32_t *table;
-    int8_t *Y;
-} cvm_lut_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void cvm_lut_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_lut_Y_int32_int8_part_call *const call = context;
-    const cvm_lut_plan *const plan = call->plan;
-    const int32_t *restrict indices = call->indices;
-    const int32_t *restrict table = call->table;
-    int8_t *restrict Y = call->Y;
-    /* cvm_lut line 8: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_block = at * 256;
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        _Alignas(64) int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = (int8_t)table[places[d_lane]];
-    }
-}
-
-static void cvm_lut_Y_int32_int8(const cvm_lut_plan *plan, const int32_t *restrict indices,
-                                 const int32_t *restrict table, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size;
-    const cvm_lut_Y_int32_int8_part_call call = {plan, indices, table, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, cvm_lut_Y_int32_int8_part,
-                 &call);
-}
-
-typedef struct cvm_lut_Y_int32_int32_part_call {
-    const cvm_lut_plan *plan;
-    const int32_t *indices;
-    const int32_t *table;
-    int32_t *Y;
-} cvm_lut_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void cvm_lut_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_lut_Y_int32_int32_part_call *const call = context;
-    const cvm_lut_plan *const plan = call->plan;
-    const int32_t *restrict indices = call->indices;
-    const int32_t *restrict table = call->table;
-    int32_t *restrict Y = call->Y;
-    /* cvm_lut line 8: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_block = at * 256;
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        _Alignas(64) int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = table[places[d_lane]];
-    }
-}
-
-static void cvm_lut_Y_int32_int32(const cvm_lut_plan *plan, const int32_t *restrict indices,
-                                  const int32_t *restrict table, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size;
-    const cvm_lut_Y_int32_int32_part_call call = {plan, indices, table, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, cvm_lut_Y_int32_int32_part,
-                 &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "cvm_lut.c"
 
 int cvm_cvm_lut_infer(const cvm_cvm_lut_args *args, cvmgen_error *error) {
     cvm_lut_plan plan;
@@ -288,3 +162,49 @@ int cvm_cvm_lut_bind(const cvm_cvm_lut_args *args, uint64_t constants, cvmgen_bo
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(cvm_lut_Y_part_call) {
+    const cvm_lut_plan *plan;
+    const element_t *indices;
+    const element_t *table;
+    result_t *Y;
+} TYPED(cvm_lut_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(cvm_lut_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(cvm_lut_Y_part_call) *const call = context;
+    const cvm_lut_plan *const plan = call->plan;
+    const element_t *restrict indices = call->indices;
+    const element_t *restrict table = call->table;
+    result_t *restrict Y = call->Y;
+    /* cvm_lut line 8: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        _Alignas(64) int32_t places[256];
+        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
+            places[d_lane] = cvmgen_max_i32(0,
+                cvmgen_min_i32(indices[d_block + d_lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
+        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
+            Y[d_block + d_lane] = (result_t)table[places[d_lane]];
+    }
+}
+
+static void TYPED(cvm_lut_Y)(const cvm_lut_plan *plan, const element_t *restrict indices,
+                             const element_t *restrict table, result_t *restrict Y) {
+    const int64_t m_size = plan->m_size;
+    const TYPED(cvm_lut_Y_part_call) call = {plan, indices, table, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, TYPED(cvm_lut_Y_part),
+                 &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

@@ -41,13 +41,13 @@ static int cvm_precision_prepare(const cvm_cvm_precision_args *args, cvm_precisi
     return CVMGEN_OK;
 }
 
-typedef struct cvm_precision_Y_int8_int8_part_call {
+typedef struct cvm_precision_Y_part_call_int8_int8 {
     const int8_t *X;
     int8_t *Y;
-} cvm_precision_Y_int8_int8_part_call;
+} cvm_precision_Y_part_call_int8_int8;
 CVMGEN_FOR_AVX512
-static void cvm_precision_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_precision_Y_int8_int8_part_call *const call = context;
+static void cvm_precision_Y_part_int8_int8(const void *context, int64_t low, int64_t high) {
+    const cvm_precision_Y_part_call_int8_int8 *const call = context;
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
     /* cvm_precision line 6: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
@@ -61,17 +61,17 @@ static void cvm_precision_Y_int8_int8_part(const void *context, int64_t low, int
 static void cvm_precision_Y_int8_int8(const cvm_precision_plan *plan, const int8_t *restrict X,
                                       int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const cvm_precision_Y_int8_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_int8_int8_part, &call);
+    const cvm_precision_Y_part_call_int8_int8 call = {X, Y};
+    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_part_int8_int8, &call);
 }
 
-typedef struct cvm_precision_Y_int8_int32_part_call {
+typedef struct cvm_precision_Y_part_call_int8_int32 {
     const int8_t *X;
     int32_t *Y;
-} cvm_precision_Y_int8_int32_part_call;
+} cvm_precision_Y_part_call_int8_int32;
 CVMGEN_FOR_AVX512
-static void cvm_precision_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_precision_Y_int8_int32_part_call *const call = context;
+static void cvm_precision_Y_part_int8_int32(const void *context, int64_t low, int64_t high) {
+    const cvm_precision_Y_part_call_int8_int32 *const call = context;
     const int8_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
     /* cvm_precision line 6: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
@@ -85,17 +85,17 @@ static void cvm_precision_Y_int8_int32_part(const void *context, int64_t low, in
 static void cvm_precision_Y_int8_int32(const cvm_precision_plan *plan, const int8_t *restrict X,
                                        int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const cvm_precision_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_int8_int32_part, &call);
+    const cvm_precision_Y_part_call_int8_int32 call = {X, Y};
+    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_part_int8_int32, &call);
 }
 
-typedef struct cvm_precision_Y_int32_int8_part_call {
+typedef struct cvm_precision_Y_part_call_int32_int8 {
     const int32_t *X;
     int8_t *Y;
-} cvm_precision_Y_int32_int8_part_call;
+} cvm_precision_Y_part_call_int32_int8;
 CVMGEN_FOR_AVX512
-static void cvm_precision_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_precision_Y_int32_int8_part_call *const call = context;
+static void cvm_precision_Y_part_int32_int8(const void *context, int64_t low, int64_t high) {
+    const cvm_precision_Y_part_call_int32_int8 *const call = context;
     const int32_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
     /* cvm_precision line 6: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
@@ -109,17 +109,17 @@ static void cvm_precision_Y_int32_int8_part(const void *context, int64_t low, in
 static void cvm_precision_Y_int32_int8(const cvm_precision_plan *plan,
                                        const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const cvm_precision_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_int32_int8_part, &call);
+    const cvm_precision_Y_part_call_int32_int8 call = {X, Y};
+    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_part_int32_int8, &call);
 }
 
-typedef struct cvm_precision_Y_int32_int32_part_call {
+typedef struct cvm_precision_Y_part_call_int32_int32 {
     const int32_t *X;
     int32_t *Y;
-} cvm_precision_Y_int32_int32_part_call;
+} cvm_precision_Y_part_call_int32_int32;
 CVMGEN_FOR_AVX512
-static void cvm_precision_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_precision_Y_int32_int32_part_call *const call = context;
+static void cvm_precision_Y_part_int32_int32(const void *context, int64_t low, int64_t high) {
+    const cvm_precision_Y_part_call_int32_int32 *const call = context;
     const int32_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
     /* cvm_precision line 6: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
@@ -133,8 +133,8 @@ static void cvm_precision_Y_int32_int32_part(const void *context, int64_t low, i
 static void cvm_precision_Y_int32_int32(const cvm_precision_plan *plan,
                                         const int32_t *restrict X, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const cvm_precision_Y_int32_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_int32_int32_part, &call);
+    const cvm_precision_Y_part_call_int32_int32 call = {X, Y};
+    cvmgen_share(n_size, n_size >= 131072, cvm_precision_Y_part_int32_int32, &call);
 }
 
 int cvm_cvm_precision_infer(const cvm_cvm_precision_args *args, cvmgen_error *error) {

@@ -62,14 +62,14 @@ static int cvm_right_shift_prepare(const cvm_cvm_right_shift_args *args,
     return CVMGEN_OK;
 }
 
-typedef struct cvm_right_shift_Y_int8_int8_part_call {
+typedef struct cvm_right_shift_Y_part_call_int8_int8 {
     const cvm_right_shift_plan *plan;
     const int8_t *X;
     int8_t *Y;
-} cvm_right_shift_Y_int8_int8_part_call;
+} cvm_right_shift_Y_part_call_int8_int8;
 CVMGEN_FOR_AVX2
-static void cvm_right_shift_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_right_shift_Y_int8_int8_part_call *const call = context;
+static void cvm_right_shift_Y_part_int8_int8(const void *context, int64_t low, int64_t high) {
+    const cvm_right_shift_Y_part_call_int8_int8 *const call = context;
     const cvm_right_shift_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
@@ -85,18 +85,18 @@ static void cvm_right_shift_Y_int8_int8_part(const void *context, int64_t low, i
 static void cvm_right_shift_Y_int8_int8(const cvm_right_shift_plan *plan,
                                         const int8_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const cvm_right_shift_Y_int8_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_int8_int8_part, &call);
+    const cvm_right_shift_Y_part_call_int8_int8 call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_part_int8_int8, &call);
 }
 
-typedef struct cvm_right_shift_Y_int8_int32_part_call {
+typedef struct cvm_right_shift_Y_part_call_int8_int32 {
     const cvm_right_shift_plan *plan;
     const int8_t *X;
     int32_t *Y;
-} cvm_right_shift_Y_int8_int32_part_call;
+} cvm_right_shift_Y_part_call_int8_int32;
 CVMGEN_FOR_AVX2
-static void cvm_right_shift_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_right_shift_Y_int8_int32_part_call *const call = context;
+static void cvm_right_shift_Y_part_int8_int32(const void *context, int64_t low, int64_t high) {
+    const cvm_right_shift_Y_part_call_int8_int32 *const call = context;
     const cvm_right_shift_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
@@ -112,18 +112,18 @@ static void cvm_right_shift_Y_int8_int32_part(const void *context, int64_t low, 
 static void cvm_right_shift_Y_int8_int32(const cvm_right_shift_plan *plan,
                                          const int8_t *restrict X, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const cvm_right_shift_Y_int8_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_int8_int32_part, &call);
+    const cvm_right_shift_Y_part_call_int8_int32 call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_part_int8_int32, &call);
 }
 
-typedef struct cvm_right_shift_Y_int32_int8_part_call {
+typedef struct cvm_right_shift_Y_part_call_int32_int8 {
     const cvm_right_shift_plan *plan;
     const int32_t *X;
     int8_t *Y;
-} cvm_right_shift_Y_int32_int8_part_call;
+} cvm_right_shift_Y_part_call_int32_int8;
 CVMGEN_FOR_AVX512
-static void cvm_right_shift_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const cvm_right_shift_Y_int32_int8_part_call *const call = context;
+static void cvm_right_shift_Y_part_int32_int8(const void *context, int64_t low, int64_t high) {
+    const cvm_right_shift_Y_part_call_int32_int8 *const call = context;
     const cvm_right_shift_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
@@ -139,18 +139,18 @@ static void cvm_right_shift_Y_int32_int8_part(const void *context, int64_t low, 
 static void cvm_right_shift_Y_int32_int8(const cvm_right_shift_plan *plan,
                                          const int32_t *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const cvm_right_shift_Y_int32_int8_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_int32_int8_part, &call);
+    const cvm_right_shift_Y_part_call_int32_int8 call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_part_int32_int8, &call);
 }
 
-typedef struct cvm_right_shift_Y_int32_int32_part_call {
+typedef struct cvm_right_shift_Y_part_call_int32_int32 {
     const cvm_right_shift_plan *plan;
     const int32_t *X;
     int32_t *Y;
-} cvm_right_shift_Y_int32_int32_part_call;
+} cvm_right_shift_Y_part_call_int32_int32;
 CVMGEN_FOR_AVX512
-static void cvm_right_shift_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const cvm_right_shift_Y_int32_int32_part_call *const call = context;
+static void cvm_right_shift_Y_part_int32_int32(const void *context, int64_t low, int64_t high) {
+    const cvm_right_shift_Y_part_call_int32_int32 *const call = context;
     const cvm_right_shift_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
@@ -166,8 +166,8 @@ static void cvm_right_shift_Y_int32_int32_part(const void *context, int64_t low,
 static void cvm_right_shift_Y_int32_int32(const cvm_right_shift_plan *plan,
                                           const int32_t *restrict X, int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const cvm_right_shift_Y_int32_int32_part_call call = {plan, X, Y};
-    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_int32_int32_part, &call);
+    const cvm_right_shift_Y_part_call_int32_int32 call = {plan, X, Y};
+    cvmgen_share(n_size, n_size >= 131072, cvm_right_shift_Y_part_int32_int32, &call);
 }
 
 int cvm_cvm_right_shift_infer(const cvm_cvm_right_shift_args *args, cvmgen_error *error) {

@@ -11,6 +11,7 @@
      Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0)
      example dense([[1, 2]], [[3, 4], [5, 6]], [10, 20]) == [[21, 37]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -72,38 +73,30 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
     return CVMGEN_OK;
 }
 
-typedef struct dense_Y_int8_int8_part_call {
-    const dense_plan *plan;
-    const int8_t *X;
-    const int8_t *W;
-    const int32_t *B;
-    int8_t *Y;
-} dense_Y_int8_int8_part_call;
-static void dense_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const dense_Y_int8_int8_part_call *const call = context;
-    const dense_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t K = plan->K, N = plan->N;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t i = at / N, j = at % N;
-        uint32_t total = 0;
-        for (int64_t k = 0; k < K; ++k)
-            total += (uint32_t)(X[i * K + k] * W[j * K + k]);
-        Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#define wide_t int32_t
+#include "dense.c"
 
-static void dense_Y_int8_int8(const dense_plan *plan, const int8_t *restrict X,
-                              const int8_t *restrict W, const int32_t *restrict B,
-                              int8_t *restrict Y) {
-    const int64_t M = plan->M, N = plan->N;
-    const dense_Y_int8_int8_part_call call = {plan, X, W, B, Y};
-    cvmgen_share(M * N, M * N >= 256, dense_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#define wide_t int32_t
+#include "dense.c"
+
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#define wide_t uint32_t
+#include "dense.c"
+
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#define wide_t uint32_t
+#include "dense.c"
 
 /* What becomes of totals depends on this. */
 typedef struct dense_Y_int8_call {
@@ -153,39 +146,6 @@ static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmge
     return cvmgen_contract(&nest, X, W, false, dense_Y_int8_totals, &call, space);
 }
 
-typedef struct dense_Y_int8_int32_part_call {
-    const dense_plan *plan;
-    const int8_t *X;
-    const int8_t *W;
-    const int32_t *B;
-    int32_t *Y;
-} dense_Y_int8_int32_part_call;
-static void dense_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const dense_Y_int8_int32_part_call *const call = context;
-    const dense_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t K = plan->K, N = plan->N;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t i = at / N, j = at % N;
-        uint32_t total = 0;
-        for (int64_t k = 0; k < K; ++k)
-            total += (uint32_t)(X[i * K + k] * W[j * K + k]);
-        Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-    }
-}
-
-static void dense_Y_int8_int32(const dense_plan *plan, const int8_t *restrict X,
-                               const int8_t *restrict W, const int32_t *restrict B,
-                               int32_t *restrict Y) {
-    const int64_t M = plan->M, N = plan->N;
-    const dense_Y_int8_int32_part_call call = {plan, X, W, B, Y};
-    cvmgen_share(M * N, M * N >= 256, dense_Y_int8_int32_part, &call);
-}
-
 /* What becomes of totals depends on this. */
 typedef struct dense_Y_int32_call {
     const dense_plan *plan;
@@ -233,72 +193,6 @@ static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmg
         .summed = {{K, 1, 1}},
     };
     return cvmgen_contract(&nest, X, W, false, dense_Y_int32_totals, &call, space);
-}
-
-typedef struct dense_Y_int32_int8_part_call {
-    const dense_plan *plan;
-    const int32_t *X;
-    const int32_t *W;
-    const int32_t *B;
-    int8_t *Y;
-} dense_Y_int32_int8_part_call;
-static void dense_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const dense_Y_int32_int8_part_call *const call = context;
-    const dense_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int32_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t K = plan->K, N = plan->N;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t i = at / N, j = at % N;
-        uint32_t total = 0;
-        for (int64_t k = 0; k < K; ++k)
-            total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
-        Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-    }
-}
-
-static void dense_Y_int32_int8(const dense_plan *plan, const int32_t *restrict X,
-                               const int32_t *restrict W, const int32_t *restrict B,
-                               int8_t *restrict Y) {
-    const int64_t M = plan->M, N = plan->N;
-    const dense_Y_int32_int8_part_call call = {plan, X, W, B, Y};
-    cvmgen_share(M * N, M * N >= 256, dense_Y_int32_int8_part, &call);
-}
-
-typedef struct dense_Y_int32_int32_part_call {
-    const dense_plan *plan;
-    const int32_t *X;
-    const int32_t *W;
-    const int32_t *B;
-    int32_t *Y;
-} dense_Y_int32_int32_part_call;
-static void dense_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const dense_Y_int32_int32_part_call *const call = context;
-    const dense_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int32_t *restrict W = call->W;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
-    const int64_t K = plan->K, N = plan->N;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t i = at / N, j = at % N;
-        uint32_t total = 0;
-        for (int64_t k = 0; k < K; ++k)
-            total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
-        Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
-    }
-}
-
-static void dense_Y_int32_int32(const dense_plan *plan, const int32_t *restrict X,
-                                const int32_t *restrict W, const int32_t *restrict B,
-                                int32_t *restrict Y) {
-    const int64_t M = plan->M, N = plan->N;
-    const dense_Y_int32_int32_part_call call = {plan, X, W, B, Y};
-    cvmgen_share(M * N, M * N >= 256, dense_Y_int32_int32_part, &call);
 }
 
 int cvm_dense_infer(const cvm_dense_args *args, cvmgen_error *error) {
@@ -411,3 +305,47 @@ int cvm_dense_bind(const cvm_dense_args *args, uint64_t constants, cvmgen_bound 
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or uint32_t where
+   that could overflow. */
+
+typedef struct TYPED(dense_Y_part_call) {
+    const dense_plan *plan;
+    const element_t *X;
+    const element_t *W;
+    const int32_t *B;
+    result_t *Y;
+} TYPED(dense_Y_part_call);
+static void TYPED(dense_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(dense_Y_part_call) *const call = context;
+    const dense_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const element_t *restrict W = call->W;
+    const int32_t *restrict B = call->B;
+    result_t *restrict Y = call->Y;
+    /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const int64_t K = plan->K, N = plan->N;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t i = at / N, j = at % N;
+        uint32_t total = 0;
+        for (int64_t k = 0; k < K; ++k)
+            total += (uint32_t)((wide_t)X[i * K + k] * (wide_t)W[j * K + k]);
+        Y[i * N + j] = (result_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
+    }
+}
+
+static void TYPED(dense_Y)(const dense_plan *plan, const element_t *restrict X,
+                           const element_t *restrict W, const int32_t *restrict B,
+                           result_t *restrict Y) {
+    const int64_t M = plan->M, N = plan->N;
+    const TYPED(dense_Y_part_call) call = {plan, X, W, B, Y};
+    cvmgen_share(M * N, M * N >= 256, TYPED(dense_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#undef wide_t
+#endif

@@ -9,6 +9,7 @@
      Y[d...] = A[d...] - B[d...]
      example elemwise_sub([1, 2], [3, -4]) == [-2, 6]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -53,101 +54,30 @@ static int elemwise_sub_prepare(const cvm_elemwise_sub_args *args, elemwise_sub_
     return CVMGEN_OK;
 }
 
-typedef struct elemwise_sub_Y_int8_int8_part_call {
-    const int8_t *A;
-    const int8_t *B;
-    int8_t *Y;
-} elemwise_sub_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void elemwise_sub_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const elemwise_sub_Y_int8_int8_part_call *const call = context;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* elemwise_sub line 6: Y[d...] = A[d...] - B[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)(A[d] - B[d]);
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#define wide_t int32_t
+#include "elemwise_sub.c"
 
-static void elemwise_sub_Y_int8_int8(const elemwise_sub_plan *plan, const int8_t *restrict A,
-                                     const int8_t *restrict B, int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const elemwise_sub_Y_int8_int8_part_call call = {A, B, Y};
-    cvmgen_share(n_size, n_size >= 131072, elemwise_sub_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#define wide_t int32_t
+#include "elemwise_sub.c"
 
-typedef struct elemwise_sub_Y_int8_int32_part_call {
-    const int8_t *A;
-    const int8_t *B;
-    int32_t *Y;
-} elemwise_sub_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void elemwise_sub_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const elemwise_sub_Y_int8_int32_part_call *const call = context;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* elemwise_sub line 6: Y[d...] = A[d...] - B[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = A[d] - B[d];
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#define wide_t uint32_t
+#include "elemwise_sub.c"
 
-static void elemwise_sub_Y_int8_int32(const elemwise_sub_plan *plan, const int8_t *restrict A,
-                                      const int8_t *restrict B, int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const elemwise_sub_Y_int8_int32_part_call call = {A, B, Y};
-    cvmgen_share(n_size, n_size >= 131072, elemwise_sub_Y_int8_int32_part, &call);
-}
-
-typedef struct elemwise_sub_Y_int32_int8_part_call {
-    const int32_t *A;
-    const int32_t *B;
-    int8_t *Y;
-} elemwise_sub_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void elemwise_sub_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const elemwise_sub_Y_int32_int8_part_call *const call = context;
-    const int32_t *restrict A = call->A;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* elemwise_sub line 6: Y[d...] = A[d...] - B[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)((uint32_t)A[d] - (uint32_t)B[d]);
-}
-
-static void elemwise_sub_Y_int32_int8(const elemwise_sub_plan *plan, const int32_t *restrict A,
-                                      const int32_t *restrict B, int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const elemwise_sub_Y_int32_int8_part_call call = {A, B, Y};
-    cvmgen_share(n_size, n_size >= 131072, elemwise_sub_Y_int32_int8_part, &call);
-}
-
-typedef struct elemwise_sub_Y_int32_int32_part_call {
-    const int32_t *A;
-    const int32_t *B;
-    int32_t *Y;
-} elemwise_sub_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void elemwise_sub_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const elemwise_sub_Y_int32_int32_part_call *const call = context;
-    const int32_t *restrict A = call->A;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* elemwise_sub line 6: Y[d...] = A[d...] - B[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int32_t)((uint32_t)A[d] - (uint32_t)B[d]);
-}
-
-static void elemwise_sub_Y_int32_int32(const elemwise_sub_plan *plan, const int32_t *restrict A,
-                                       const int32_t *restrict B, int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const elemwise_sub_Y_int32_int32_part_call call = {A, B, Y};
-    cvmgen_share(n_size, n_size >= 131072, elemwise_sub_Y_int32_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#define wide_t uint32_t
+#include "elemwise_sub.c"
 
 int cvm_elemwise_sub_infer(const cvm_elemwise_sub_args *args, cvmgen_error *error) {
     elemwise_sub_plan plan;
@@ -233,3 +163,38 @@ int cvm_elemwise_sub_bind(const cvm_elemwise_sub_args *args, uint64_t constants,
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or uint32_t where
+   that could overflow. */
+
+typedef struct TYPED(elemwise_sub_Y_part_call) {
+    const element_t *A;
+    const element_t *B;
+    result_t *Y;
+} TYPED(elemwise_sub_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(elemwise_sub_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(elemwise_sub_Y_part_call) *const call = context;
+    const element_t *restrict A = call->A;
+    const element_t *restrict B = call->B;
+    result_t *restrict Y = call->Y;
+    /* elemwise_sub line 6: Y[d...] = A[d...] - B[d...] */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = (result_t)((wide_t)A[d] - (wide_t)B[d]);
+}
+
+static void TYPED(elemwise_sub_Y)(const elemwise_sub_plan *plan, const element_t *restrict A,
+                                  const element_t *restrict B, result_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const TYPED(elemwise_sub_Y_part_call) call = {A, B, Y};
+    cvmgen_share(n_size, n_size >= 131072, TYPED(elemwise_sub_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#undef wide_t
+#endif

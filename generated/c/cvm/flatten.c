@@ -56,13 +56,13 @@ static void flatten_Y_int8_int8(const flatten_plan *plan, const int8_t *restrict
     cvmgen_copy_i8(Y, X, n_size);
 }
 
-typedef struct flatten_Y_int8_int32_part_call {
+typedef struct flatten_Y_part_call_int8_int32 {
     const int8_t *X;
     int32_t *Y;
-} flatten_Y_int8_int32_part_call;
+} flatten_Y_part_call_int8_int32;
 CVMGEN_FOR_AVX2
-static void flatten_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const flatten_Y_int8_int32_part_call *const call = context;
+static void flatten_Y_part_int8_int32(const void *context, int64_t low, int64_t high) {
+    const flatten_Y_part_call_int8_int32 *const call = context;
     const int8_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
     /* flatten line 5: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
@@ -74,17 +74,17 @@ static void flatten_Y_int8_int32_part(const void *context, int64_t low, int64_t 
 static void flatten_Y_int8_int32(const flatten_plan *plan, const int8_t *restrict X,
                                  int32_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const flatten_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, flatten_Y_int8_int32_part, &call);
+    const flatten_Y_part_call_int8_int32 call = {X, Y};
+    cvmgen_share(n_size, n_size >= 131072, flatten_Y_part_int8_int32, &call);
 }
 
-typedef struct flatten_Y_int32_int8_part_call {
+typedef struct flatten_Y_part_call_int32_int8 {
     const int32_t *X;
     int8_t *Y;
-} flatten_Y_int32_int8_part_call;
+} flatten_Y_part_call_int32_int8;
 CVMGEN_FOR_AVX2
-static void flatten_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const flatten_Y_int32_int8_part_call *const call = context;
+static void flatten_Y_part_int32_int8(const void *context, int64_t low, int64_t high) {
+    const flatten_Y_part_call_int32_int8 *const call = context;
     const int32_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
     /* flatten line 5: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
@@ -96,8 +96,8 @@ static void flatten_Y_int32_int8_part(const void *context, int64_t low, int64_t 
 static void flatten_Y_int32_int8(const flatten_plan *plan, const int32_t *restrict X,
                                  int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const flatten_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, flatten_Y_int32_int8_part, &call);
+    const flatten_Y_part_call_int32_int8 call = {X, Y};
+    cvmgen_share(n_size, n_size >= 131072, flatten_Y_part_int32_int8, &call);
 }
 
 static void flatten_Y_int32_int32(const flatten_plan *plan, const int32_t *restrict X,

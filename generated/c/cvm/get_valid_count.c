@@ -16,6 +16,7 @@
      Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1
      example get_valid_count([[[0, 5], [1, 0], [2, 7]]], score_threshold=1) == [2]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
@@ -88,15 +89,15 @@ static int get_valid_count_prepare(const cvm_get_valid_count_args *args,
     return CVMGEN_OK;
 }
 
-typedef struct get_valid_count_Y_int8_int8_part_call {
+typedef struct get_valid_count_Y_part_call_int8_int8 {
     const get_valid_count_plan *plan;
     const int8_t *X;
     int8_t *Y;
     int64_t *V_length;
-} get_valid_count_Y_int8_int8_part_call;
+} get_valid_count_Y_part_call_int8_int8;
 CVMGEN_FOR_AVX2
-static void get_valid_count_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const get_valid_count_Y_int8_int8_part_call *const call = context;
+static void get_valid_count_Y_part_int8_int8(const void *context, int64_t low, int64_t high) {
+    const get_valid_count_Y_part_call_int8_int8 *const call = context;
     const get_valid_count_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
@@ -155,89 +156,30 @@ static void get_valid_count_Y_int8_int8(const get_valid_count_plan *plan,
                                         const int8_t *restrict X, int8_t *restrict Y,
                                         int64_t *restrict V_length) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
-    const get_valid_count_Y_int8_int8_part_call call = {plan, X, Y, V_length};
-    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_int8_int8_part, &call);
+    const get_valid_count_Y_part_call_int8_int8 call = {plan, X, Y, V_length};
+    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_part_int8_int8, &call);
 }
 
-typedef struct get_valid_count_Y_int8_int32_part_call {
-    const get_valid_count_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-    int64_t *V_length;
-} get_valid_count_Y_int8_int32_part_call;
-static void get_valid_count_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const get_valid_count_Y_int8_int32_part_call *const call = context;
-    const get_valid_count_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    int64_t *restrict V_length = call->V_length;
-    /* get_valid_count line 12: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    /* get_valid_count line 10: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
-    const int64_t N = plan->N, K = plan->K, score_threshold = plan->score_threshold;
-    for (int64_t b = low; b < high; ++b) {
-        int64_t count = 0;
-        for (int64_t q = 0; q < N; ++q) {
-            for (int64_t k = 0; k < K; ++k)
-                Y[(b * N + count) * K + k] = X[(b * N + q) * K + k];
-            count += (int64_t)(X[(b * N + q) * K + 1] > (int32_t)score_threshold);
-        }
-        V_length[b] = count;
-        cvmgen_fill_i32(&Y[(b * N + count) * K], -1, (N - count) * K);
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "get_valid_count.c"
 
-static void get_valid_count_Y_int8_int32(const get_valid_count_plan *plan,
-                                         const int8_t *restrict X, int32_t *restrict Y,
-                                         int64_t *restrict V_length) {
-    const int64_t B = plan->B, N = plan->N, K = plan->K;
-    const get_valid_count_Y_int8_int32_part_call call = {plan, X, Y, V_length};
-    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_int8_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "get_valid_count.c"
 
-typedef struct get_valid_count_Y_int32_int8_part_call {
-    const get_valid_count_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-    int64_t *V_length;
-} get_valid_count_Y_int32_int8_part_call;
-static void get_valid_count_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const get_valid_count_Y_int32_int8_part_call *const call = context;
-    const get_valid_count_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    int64_t *restrict V_length = call->V_length;
-    /* get_valid_count line 12: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    /* get_valid_count line 10: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
-    const int64_t N = plan->N, K = plan->K, score_threshold = plan->score_threshold;
-    for (int64_t b = low; b < high; ++b) {
-        int64_t count = 0;
-        for (int64_t q = 0; q < N; ++q) {
-            for (int64_t k = 0; k < K; ++k)
-                Y[(b * N + count) * K + k] = (int8_t)X[(b * N + q) * K + k];
-            count += (int64_t)(X[(b * N + q) * K + 1] > (int32_t)score_threshold);
-        }
-        V_length[b] = count;
-        cvmgen_fill_i8(&Y[(b * N + count) * K], -1, (N - count) * K);
-    }
-}
-
-static void get_valid_count_Y_int32_int8(const get_valid_count_plan *plan,
-                                         const int32_t *restrict X, int8_t *restrict Y,
-                                         int64_t *restrict V_length) {
-    const int64_t B = plan->B, N = plan->N, K = plan->K;
-    const get_valid_count_Y_int32_int8_part_call call = {plan, X, Y, V_length};
-    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_int32_int8_part, &call);
-}
-
-typedef struct get_valid_count_Y_int32_int32_part_call {
+typedef struct get_valid_count_Y_part_call_int32_int32 {
     const get_valid_count_plan *plan;
     const int32_t *X;
     int32_t *Y;
     int64_t *V_length;
-} get_valid_count_Y_int32_int32_part_call;
+} get_valid_count_Y_part_call_int32_int32;
 CVMGEN_FOR_AVX2
-static void get_valid_count_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const get_valid_count_Y_int32_int32_part_call *const call = context;
+static void get_valid_count_Y_part_int32_int32(const void *context, int64_t low, int64_t high) {
+    const get_valid_count_Y_part_call_int32_int32 *const call = context;
     const get_valid_count_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
@@ -296,18 +238,18 @@ static void get_valid_count_Y_int32_int32(const get_valid_count_plan *plan,
                                           const int32_t *restrict X, int32_t *restrict Y,
                                           int64_t *restrict V_length) {
     const int64_t B = plan->B, N = plan->N, K = plan->K;
-    const get_valid_count_Y_int32_int32_part_call call = {plan, X, Y, V_length};
-    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_int32_int32_part, &call);
+    const get_valid_count_Y_part_call_int32_int32 call = {plan, X, Y, V_length};
+    cvmgen_share(B, B * N * K >= 16384, get_valid_count_Y_part_int32_int32, &call);
 }
 
-typedef struct get_valid_count_valid_count_int8_part_call {
+typedef struct get_valid_count_valid_count_part_call_int8 {
     const int64_t *V_length;
     int8_t *valid_count;
-} get_valid_count_valid_count_int8_part_call;
+} get_valid_count_valid_count_part_call_int8;
 CVMGEN_FOR_AVX2
-static void get_valid_count_valid_count_int8_part(const void *context, int64_t low,
+static void get_valid_count_valid_count_part_int8(const void *context, int64_t low,
                                                   int64_t high) {
-    const get_valid_count_valid_count_int8_part_call *const call = context;
+    const get_valid_count_valid_count_part_call_int8 *const call = context;
     const int64_t *restrict V_length = call->V_length;
     int8_t *restrict valid_count = call->valid_count;
     /* get_valid_count line 11: valid_count[b] = count(V[b]) */
@@ -320,18 +262,18 @@ static void get_valid_count_valid_count_int8(const get_valid_count_plan *plan,
                                              const int64_t *restrict V_length,
                                              int8_t *restrict valid_count) {
     const int64_t B = plan->B;
-    const get_valid_count_valid_count_int8_part_call call = {V_length, valid_count};
-    cvmgen_share(B, B >= 131072, get_valid_count_valid_count_int8_part, &call);
+    const get_valid_count_valid_count_part_call_int8 call = {V_length, valid_count};
+    cvmgen_share(B, B >= 131072, get_valid_count_valid_count_part_int8, &call);
 }
 
-typedef struct get_valid_count_valid_count_int32_part_call {
+typedef struct get_valid_count_valid_count_part_call_int32 {
     const int64_t *V_length;
     int32_t *valid_count;
-} get_valid_count_valid_count_int32_part_call;
+} get_valid_count_valid_count_part_call_int32;
 CVMGEN_FOR_AVX2
-static void get_valid_count_valid_count_int32_part(const void *context, int64_t low,
+static void get_valid_count_valid_count_part_int32(const void *context, int64_t low,
                                                    int64_t high) {
-    const get_valid_count_valid_count_int32_part_call *const call = context;
+    const get_valid_count_valid_count_part_call_int32 *const call = context;
     const int64_t *restrict V_length = call->V_length;
     int32_t *restrict valid_count = call->valid_count;
     /* get_valid_count line 11: valid_count[b] = count(V[b]) */
@@ -344,8 +286,8 @@ static void get_valid_count_valid_count_int32(const get_valid_count_plan *plan,
                                               const int64_t *restrict V_length,
                                               int32_t *restrict valid_count) {
     const int64_t B = plan->B;
-    const get_valid_count_valid_count_int32_part_call call = {V_length, valid_count};
-    cvmgen_share(B, B >= 131072, get_valid_count_valid_count_int32_part, &call);
+    const get_valid_count_valid_count_part_call_int32 call = {V_length, valid_count};
+    cvmgen_share(B, B >= 131072, get_valid_count_valid_count_part_int32, &call);
 }
 
 int cvm_get_valid_count_infer(const cvm_get_valid_count_args *args, cvmgen_error *error) {
@@ -440,3 +382,47 @@ int cvm_get_valid_count_bind(const cvm_get_valid_count_args *args, uint64_t cons
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(get_valid_count_Y_part_call) {
+    const get_valid_count_plan *plan;
+    const element_t *X;
+    result_t *Y;
+    int64_t *V_length;
+} TYPED(get_valid_count_Y_part_call);
+static void TYPED(get_valid_count_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(get_valid_count_Y_part_call) *const call = context;
+    const get_valid_count_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    int64_t *restrict V_length = call->V_length;
+    /* get_valid_count line 12: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
+    /* get_valid_count line 10: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
+    const int64_t N = plan->N, K = plan->K, score_threshold = plan->score_threshold;
+    for (int64_t b = low; b < high; ++b) {
+        int64_t count = 0;
+        for (int64_t q = 0; q < N; ++q) {
+            for (int64_t k = 0; k < K; ++k)
+                Y[(b * N + count) * K + k] = (result_t)X[(b * N + q) * K + k];
+            count += (int64_t)(X[(b * N + q) * K + 1] > (int32_t)score_threshold);
+        }
+        V_length[b] = count;
+        cvmgen_fill(&Y[(b * N + count) * K], -1, (N - count) * K);
+    }
+}
+
+static void TYPED(get_valid_count_Y)(const get_valid_count_plan *plan,
+                                     const element_t *restrict X, result_t *restrict Y,
+                                     int64_t *restrict V_length) {
+    const int64_t B = plan->B, N = plan->N, K = plan->K;
+    const TYPED(get_valid_count_Y_part_call) call = {plan, X, Y, V_length};
+    cvmgen_share(B, B * N * K >= 16384, TYPED(get_valid_count_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

@@ -21,6 +21,7 @@
                        X[n, c, y*SH - PH + i, x*SW - PW + j])
      example max_pool2d([[[[1, 2], [3, 4]]]], pool_size=(2, 2)) == [[[[4]]]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_slides.h"
@@ -122,2105 +123,26 @@ static int max_pool2d_prepare(const cvm_max_pool2d_args *args, max_pool2d_plan *
     return CVMGEN_OK;
 }
 
-typedef struct max_pool2d_Y_int8_int8_part_call {
-    const max_pool2d_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-    int64_t x_block;
-    int64_t x_lanes;
-    int64_t x_column_low;
-    int64_t x_first;
-    int64_t x_behind;
-} max_pool2d_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX512
-static void max_pool2d_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const max_pool2d_Y_int8_int8_part_call *const call = context;
-    const max_pool2d_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_block = call->x_block;
-    const int64_t x_lanes = call->x_lanes;
-    const int64_t x_column_low = call->x_column_low;
-    const int64_t x_first = call->x_first;
-    const int64_t x_behind = call->x_behind;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    const int64_t y_bands = cvmgen_ceildiv(YH, 8);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
-        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-            for (int64_t x_edge = 0; x_edge < x_lanes - x_behind + x_first; ++x_edge) {
-                const int64_t x_beside = x_edge < x_first ? x_edge : x_edge + (x_behind - x_first);
-                int32_t largest = INT32_MIN;
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_beside - SW * x_block);
-                const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_beside - SW * x_block + W);
-                for (int64_t i = i_low; i < i_high; ++i) {
-                    const int64_t place = (y_band + y_line) * SH - PH + i;
-                    for (int64_t j = j_low; j < j_high; ++j)
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + place) * W
-                            + ((x_block + x_beside) * SW - PW + j)]);
-                }
-                Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_beside)] =
-                    (int8_t)largest;
-            }
-            if (PSW == 3) {
-                const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_2 - i_low_2 == 3) {
-                    const int64_t X_base = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
-                    const int64_t X_base_2 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
-                    const int64_t X_base_3 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_block * SW - PW;
-                    const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, X[X_base + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_2 + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_3 + x_column_2 + x_side_few]);
-                            largest_beside[x_side_few] = largest;
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_2 + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_3 + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base + x_at + x_side_2] = (int8_t)largest;
-                        }
-                    }
-                } else if (i_high_2 - i_low_2 == 2) {
-                    const int64_t X_base_4 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
-                    const int64_t X_base_5 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
-                    const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_4 + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_5 + x_column_2 + x_side_few]);
-                            largest_beside[x_side_few] = largest;
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_4 + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_5 + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base_2 + x_at + x_side_2] = (int8_t)largest;
-                        }
-                    }
-                } else {
-                    const int64_t X_base_6 = x_block * SW - PW;
-                    const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run = x_first; x_run < x_behind; x_run += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side = 0; x_side < 64; ++x_side)
-                            largest_beside[x_side] = INT32_MIN;
-                        for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                            for (int64_t x_side = 0; x_side < 64; ++x_side)
-                                largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
-                                    X[X_base_6
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_2 + x_side]);
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            for (int64_t i = i_low_2; i < i_high_2; ++i)
-                                largest_ahead = cvmgen_max_i32(largest_ahead,
-                                    X[X_base_6
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base_3 + x_at + x_side_2] = (int8_t)largest;
-                        }
-                    }
-                }
-            } else {
-                const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_4 - i_low_4 == 3) {
-                    const int64_t X_base_7 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
-                    const int64_t X_base_8 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
-                    const int64_t X_base_9 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 2))) * W + x_block * SW - PW;
-                    const int64_t Y_base_4 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
-                        x_run_2_short += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_7 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_8 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_9 + x_column_3 + x_side_3_few]);
-                            largest_beside_2[x_side_3_few] = largest;
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_4 + x_at_2 + x_side_4] = (int8_t)largest;
-                        }
-                    }
-                } else if (i_high_4 - i_low_4 == 2) {
-                    const int64_t X_base_10 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
-                    const int64_t X_base_11 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
-                    const int64_t Y_base_5 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
-                        x_run_2_short += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_10 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_11 + x_column_3 + x_side_3_few]);
-                            largest_beside_2[x_side_3_few] = largest;
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_5 + x_at_2 + x_side_4] = (int8_t)largest;
-                        }
-                    }
-                } else {
-                    const int64_t X_base_12 = x_block * SW - PW;
-                    const int64_t Y_base_6 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = x_first; x_run_2 < x_behind; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
-                            largest_beside_2[x_side_3] = INT32_MIN;
-                        for (int64_t i = i_low_4; i < i_high_4; ++i) {
-                            for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
-                                largest_beside_2[x_side_3] =
-                                    cvmgen_max_i32(largest_beside_2[x_side_3],
-                                    X[X_base_12
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_3 + x_side_3]);
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_6 + x_at_2 + x_side_4] = (int8_t)largest;
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "max_pool2d.c"
 
-typedef struct max_pool2d_Y_int8_int8_part_2_call {
-    const max_pool2d_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-    int64_t x_block;
-    int64_t x_lanes;
-    int64_t x_columns;
-    int64_t x_column_low;
-    int64_t x_column_high;
-} max_pool2d_Y_int8_int8_part_2_call;
-CVMGEN_FOR_AVX2
-static void max_pool2d_Y_int8_int8_part_2(const void *context, int64_t low, int64_t high) {
-    const max_pool2d_Y_int8_int8_part_2_call *const call = context;
-    const max_pool2d_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_block = call->x_block;
-    const int64_t x_lanes = call->x_lanes;
-    const int64_t x_columns = call->x_columns;
-    const int64_t x_column_low = call->x_column_low;
-    const int64_t x_column_high = call->x_column_high;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    const int64_t y_bands_2 = cvmgen_ceildiv(YH, 8);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
-        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        if (x_columns <= 4096) {
-            _Alignas(64) int32_t x_column_largest[4096];
-            for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                x_column_largest[x_column] = INT32_MIN;
-            for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                x_column_largest[x_column] = INT32_MIN;
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low_5 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_5 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_5 - i_low_5 == 3) {
-                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
-                        ++x_column_tall) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 2))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        x_column_largest[x_column_tall] = largest;
-                    }
-                } else if (i_high_5 - i_low_5 == 2) {
-                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
-                        ++x_column_tall) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        x_column_largest[x_column_tall] = largest;
-                    }
-                } else {
-                    for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
-                        x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low_5 + (i_high_5 - i_low_5) / 3 * 3;
-                    for (int64_t i = i_low_5; i < i_whole; i += 3) {
-                        for (int64_t x_column = x_column_low; x_column < x_column_high;
-                            ++x_column) {
-                            int32_t x_column_largest_so_far = x_column_largest[x_column];
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 1))) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 2))) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest[x_column] = x_column_largest_so_far;
-                        }
-                    }
-                    for (int64_t i = i_whole; i < i_high_5; ++i) {
-                        for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
-                            x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                + (x_column + (x_block * SW - PW))]);
-                    }
-                }
-                if (PSW == 3) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    }
-                } else if (PSW == 2) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    }
-                } else if (SW == 1) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
-                } else if (SW == 2) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * 2 + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
-                } else {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * SW + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
-                }
-            }
-        } else {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                    int32_t largest = INT32_MIN;
-                    const int64_t i_low_6 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_6 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
-                        * y_line);
-                    const int64_t j_low_2 = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
-                    const int64_t j_high_2 = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane
-                        + W);
-                    for (int64_t i = i_low_6; i < i_high_6; ++i) {
-                        const int64_t place = (y_band + y_line) * SH - PH + i;
-                        for (int64_t j = j_low_2; j < j_high_2; ++j)
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W
-                                + ((x_block + x_lane) * SW - PW + j)]);
-                    }
-                    Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_lane)] =
-                        (int8_t)largest;
-                }
-            }
-        }
-    }
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "max_pool2d.c"
 
-static void max_pool2d_Y_int8_int8(const max_pool2d_plan *plan, const int8_t *restrict X,
-                                   int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PW = plan->PW, SW = plan->SW, YH = plan->YH, YW = plan->YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-        const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-        const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
-            x_columns);
-        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
-            + W), x_column_low);
-        const int64_t x_first = cvmgen_max_i64(0, x_column_low + 3 - PSW) / 2;
-        const int64_t x_behind = cvmgen_min_i64(x_lanes, (x_column_high + 2 - PSW) / 2);
-        if (SW == 2 && 2 <= PSW && PSH <= 3 && PSW <= 3 && x_behind - x_first >= 32) {
-            const max_pool2d_Y_int8_int8_part_call call = {plan, X, Y, x_block, x_lanes,
-                x_column_low, x_first, x_behind};
-            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                         max_pool2d_Y_int8_int8_part, &call);
-        } else {
-            const max_pool2d_Y_int8_int8_part_2_call call_2 = {plan, X, Y, x_block, x_lanes,
-                x_columns, x_column_low, x_column_high};
-            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                         max_pool2d_Y_int8_int8_part_2, &call_2);
-        }
-    }
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "max_pool2d.c"
 
-typedef struct max_pool2d_Y_int8_int32_part_call {
-    const max_pool2d_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-    int64_t x_block;
-    int64_t x_lanes;
-    int64_t x_column_low;
-    int64_t x_first;
-    int64_t x_behind;
-} max_pool2d_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX512
-static void max_pool2d_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const max_pool2d_Y_int8_int32_part_call *const call = context;
-    const max_pool2d_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    const int64_t x_block = call->x_block;
-    const int64_t x_lanes = call->x_lanes;
-    const int64_t x_column_low = call->x_column_low;
-    const int64_t x_first = call->x_first;
-    const int64_t x_behind = call->x_behind;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    const int64_t y_bands = cvmgen_ceildiv(YH, 8);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
-        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-            for (int64_t x_edge = 0; x_edge < x_lanes - x_behind + x_first; ++x_edge) {
-                const int64_t x_beside = x_edge < x_first ? x_edge : x_edge + (x_behind - x_first);
-                int32_t largest = INT32_MIN;
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_beside - SW * x_block);
-                const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_beside - SW * x_block + W);
-                for (int64_t i = i_low; i < i_high; ++i) {
-                    const int64_t place = (y_band + y_line) * SH - PH + i;
-                    for (int64_t j = j_low; j < j_high; ++j)
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + place) * W
-                            + ((x_block + x_beside) * SW - PW + j)]);
-                }
-                Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_beside)] = largest;
-            }
-            if (PSW == 3) {
-                const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_2 - i_low_2 == 3) {
-                    const int64_t X_base = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
-                    const int64_t X_base_2 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
-                    const int64_t X_base_3 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_block * SW - PW;
-                    const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, X[X_base + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_2 + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_3 + x_column_2 + x_side_few]);
-                            largest_beside[x_side_few] = largest;
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_2 + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_3 + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base + x_at + x_side_2] = largest;
-                        }
-                    }
-                } else if (i_high_2 - i_low_2 == 2) {
-                    const int64_t X_base_4 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
-                    const int64_t X_base_5 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
-                    const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_4 + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_5 + x_column_2 + x_side_few]);
-                            largest_beside[x_side_few] = largest;
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_4 + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_5 + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base_2 + x_at + x_side_2] = largest;
-                        }
-                    }
-                } else {
-                    const int64_t X_base_6 = x_block * SW - PW;
-                    const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run = x_first; x_run < x_behind; x_run += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side = 0; x_side < 64; ++x_side)
-                            largest_beside[x_side] = INT32_MIN;
-                        for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                            for (int64_t x_side = 0; x_side < 64; ++x_side)
-                                largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
-                                    X[X_base_6
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_2 + x_side]);
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            for (int64_t i = i_low_2; i < i_high_2; ++i)
-                                largest_ahead = cvmgen_max_i32(largest_ahead,
-                                    X[X_base_6
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base_3 + x_at + x_side_2] = largest;
-                        }
-                    }
-                }
-            } else {
-                const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_4 - i_low_4 == 3) {
-                    const int64_t X_base_7 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
-                    const int64_t X_base_8 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
-                    const int64_t X_base_9 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 2))) * W + x_block * SW - PW;
-                    const int64_t Y_base_4 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
-                        x_run_2_short += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_7 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_8 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_9 + x_column_3 + x_side_3_few]);
-                            largest_beside_2[x_side_3_few] = largest;
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_4 + x_at_2 + x_side_4] = largest;
-                        }
-                    }
-                } else if (i_high_4 - i_low_4 == 2) {
-                    const int64_t X_base_10 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
-                    const int64_t X_base_11 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
-                    const int64_t Y_base_5 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
-                        x_run_2_short += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_10 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_11 + x_column_3 + x_side_3_few]);
-                            largest_beside_2[x_side_3_few] = largest;
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_5 + x_at_2 + x_side_4] = largest;
-                        }
-                    }
-                } else {
-                    const int64_t X_base_12 = x_block * SW - PW;
-                    const int64_t Y_base_6 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = x_first; x_run_2 < x_behind; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
-                            largest_beside_2[x_side_3] = INT32_MIN;
-                        for (int64_t i = i_low_4; i < i_high_4; ++i) {
-                            for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
-                                largest_beside_2[x_side_3] =
-                                    cvmgen_max_i32(largest_beside_2[x_side_3],
-                                    X[X_base_12
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_3 + x_side_3]);
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_6 + x_at_2 + x_side_4] = largest;
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-typedef struct max_pool2d_Y_int8_int32_part_2_call {
-    const max_pool2d_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-    int64_t x_block;
-    int64_t x_lanes;
-    int64_t x_columns;
-    int64_t x_column_low;
-    int64_t x_column_high;
-} max_pool2d_Y_int8_int32_part_2_call;
-CVMGEN_FOR_AVX2
-static void max_pool2d_Y_int8_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const max_pool2d_Y_int8_int32_part_2_call *const call = context;
-    const max_pool2d_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    const int64_t x_block = call->x_block;
-    const int64_t x_lanes = call->x_lanes;
-    const int64_t x_columns = call->x_columns;
-    const int64_t x_column_low = call->x_column_low;
-    const int64_t x_column_high = call->x_column_high;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    const int64_t y_bands_2 = cvmgen_ceildiv(YH, 8);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
-        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        if (x_columns <= 4096) {
-            _Alignas(64) int32_t x_column_largest[4096];
-            for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                x_column_largest[x_column] = INT32_MIN;
-            for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                x_column_largest[x_column] = INT32_MIN;
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low_5 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_5 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_5 - i_low_5 == 3) {
-                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
-                        ++x_column_tall) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 2))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        x_column_largest[x_column_tall] = largest;
-                    }
-                } else if (i_high_5 - i_low_5 == 2) {
-                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
-                        ++x_column_tall) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        x_column_largest[x_column_tall] = largest;
-                    }
-                } else {
-                    for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
-                        x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low_5 + (i_high_5 - i_low_5) / 3 * 3;
-                    for (int64_t i = i_low_5; i < i_whole; i += 3) {
-                        for (int64_t x_column = x_column_low; x_column < x_column_high;
-                            ++x_column) {
-                            int32_t x_column_largest_so_far = x_column_largest[x_column];
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 1))) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 2))) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest[x_column] = x_column_largest_so_far;
-                        }
-                    }
-                    for (int64_t i = i_whole; i < i_high_5; ++i) {
-                        for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
-                            x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                + (x_column + (x_block * SW - PW))]);
-                    }
-                }
-                if (PSW == 3) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    }
-                } else if (PSW == 2) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    }
-                } else if (SW == 1) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            largest[x_near];
-                } else if (SW == 2) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * 2 + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            largest[x_near];
-                } else {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * SW + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            largest[x_near];
-                }
-            }
-        } else {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                    int32_t largest = INT32_MIN;
-                    const int64_t i_low_6 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_6 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
-                        * y_line);
-                    const int64_t j_low_2 = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
-                    const int64_t j_high_2 = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane
-                        + W);
-                    for (int64_t i = i_low_6; i < i_high_6; ++i) {
-                        const int64_t place = (y_band + y_line) * SH - PH + i;
-                        for (int64_t j = j_low_2; j < j_high_2; ++j)
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W
-                                + ((x_block + x_lane) * SW - PW + j)]);
-                    }
-                    Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_lane)] = largest;
-                }
-            }
-        }
-    }
-}
-
-static void max_pool2d_Y_int8_int32(const max_pool2d_plan *plan, const int8_t *restrict X,
-                                    int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PW = plan->PW, SW = plan->SW, YH = plan->YH, YW = plan->YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-        const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-        const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
-            x_columns);
-        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
-            + W), x_column_low);
-        const int64_t x_first = cvmgen_max_i64(0, x_column_low + 3 - PSW) / 2;
-        const int64_t x_behind = cvmgen_min_i64(x_lanes, (x_column_high + 2 - PSW) / 2);
-        if (SW == 2 && 2 <= PSW && PSH <= 3 && PSW <= 3 && x_behind - x_first >= 32) {
-            const max_pool2d_Y_int8_int32_part_call call = {plan, X, Y, x_block, x_lanes,
-                x_column_low, x_first, x_behind};
-            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                         max_pool2d_Y_int8_int32_part, &call);
-        } else {
-            const max_pool2d_Y_int8_int32_part_2_call call_2 = {plan, X, Y, x_block, x_lanes,
-                x_columns, x_column_low, x_column_high};
-            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                         max_pool2d_Y_int8_int32_part_2, &call_2);
-        }
-    }
-}
-
-typedef struct max_pool2d_Y_int32_int8_part_call {
-    const max_pool2d_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-    int64_t x_block;
-    int64_t x_lanes;
-    int64_t x_column_low;
-    int64_t x_first;
-    int64_t x_behind;
-} max_pool2d_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX512
-static void max_pool2d_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const max_pool2d_Y_int32_int8_part_call *const call = context;
-    const max_pool2d_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_block = call->x_block;
-    const int64_t x_lanes = call->x_lanes;
-    const int64_t x_column_low = call->x_column_low;
-    const int64_t x_first = call->x_first;
-    const int64_t x_behind = call->x_behind;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    const int64_t y_bands = cvmgen_ceildiv(YH, 8);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
-        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-            for (int64_t x_edge = 0; x_edge < x_lanes - x_behind + x_first; ++x_edge) {
-                const int64_t x_beside = x_edge < x_first ? x_edge : x_edge + (x_behind - x_first);
-                int32_t largest = INT32_MIN;
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_beside - SW * x_block);
-                const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_beside - SW * x_block + W);
-                for (int64_t i = i_low; i < i_high; ++i) {
-                    const int64_t place = (y_band + y_line) * SH - PH + i;
-                    for (int64_t j = j_low; j < j_high; ++j)
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + place) * W
-                            + ((x_block + x_beside) * SW - PW + j)]);
-                }
-                Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_beside)] =
-                    (int8_t)largest;
-            }
-            if (PSW == 3) {
-                const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_2 - i_low_2 == 3) {
-                    const int64_t X_base = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
-                    const int64_t X_base_2 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
-                    const int64_t X_base_3 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_block * SW - PW;
-                    const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, X[X_base + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_2 + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_3 + x_column_2 + x_side_few]);
-                            largest_beside[x_side_few] = largest;
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_2 + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_3 + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base + x_at + x_side_2] = (int8_t)largest;
-                        }
-                    }
-                } else if (i_high_2 - i_low_2 == 2) {
-                    const int64_t X_base_4 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
-                    const int64_t X_base_5 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
-                    const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_4 + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_5 + x_column_2 + x_side_few]);
-                            largest_beside[x_side_few] = largest;
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_4 + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_5 + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base_2 + x_at + x_side_2] = (int8_t)largest;
-                        }
-                    }
-                } else {
-                    const int64_t X_base_6 = x_block * SW - PW;
-                    const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run = x_first; x_run < x_behind; x_run += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side = 0; x_side < 64; ++x_side)
-                            largest_beside[x_side] = INT32_MIN;
-                        for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                            for (int64_t x_side = 0; x_side < 64; ++x_side)
-                                largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
-                                    X[X_base_6
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_2 + x_side]);
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            for (int64_t i = i_low_2; i < i_high_2; ++i)
-                                largest_ahead = cvmgen_max_i32(largest_ahead,
-                                    X[X_base_6
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base_3 + x_at + x_side_2] = (int8_t)largest;
-                        }
-                    }
-                }
-            } else {
-                const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_4 - i_low_4 == 3) {
-                    const int64_t X_base_7 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
-                    const int64_t X_base_8 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
-                    const int64_t X_base_9 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 2))) * W + x_block * SW - PW;
-                    const int64_t Y_base_4 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
-                        x_run_2_short += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_7 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_8 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_9 + x_column_3 + x_side_3_few]);
-                            largest_beside_2[x_side_3_few] = largest;
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_4 + x_at_2 + x_side_4] = (int8_t)largest;
-                        }
-                    }
-                } else if (i_high_4 - i_low_4 == 2) {
-                    const int64_t X_base_10 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
-                    const int64_t X_base_11 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
-                    const int64_t Y_base_5 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
-                        x_run_2_short += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_10 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_11 + x_column_3 + x_side_3_few]);
-                            largest_beside_2[x_side_3_few] = largest;
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_5 + x_at_2 + x_side_4] = (int8_t)largest;
-                        }
-                    }
-                } else {
-                    const int64_t X_base_12 = x_block * SW - PW;
-                    const int64_t Y_base_6 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = x_first; x_run_2 < x_behind; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
-                            largest_beside_2[x_side_3] = INT32_MIN;
-                        for (int64_t i = i_low_4; i < i_high_4; ++i) {
-                            for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
-                                largest_beside_2[x_side_3] =
-                                    cvmgen_max_i32(largest_beside_2[x_side_3],
-                                    X[X_base_12
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_3 + x_side_3]);
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_6 + x_at_2 + x_side_4] = (int8_t)largest;
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-typedef struct max_pool2d_Y_int32_int8_part_2_call {
-    const max_pool2d_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-    int64_t x_block;
-    int64_t x_lanes;
-    int64_t x_columns;
-    int64_t x_column_low;
-    int64_t x_column_high;
-} max_pool2d_Y_int32_int8_part_2_call;
-CVMGEN_FOR_AVX2
-static void max_pool2d_Y_int32_int8_part_2(const void *context, int64_t low, int64_t high) {
-    const max_pool2d_Y_int32_int8_part_2_call *const call = context;
-    const max_pool2d_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_block = call->x_block;
-    const int64_t x_lanes = call->x_lanes;
-    const int64_t x_columns = call->x_columns;
-    const int64_t x_column_low = call->x_column_low;
-    const int64_t x_column_high = call->x_column_high;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    const int64_t y_bands_2 = cvmgen_ceildiv(YH, 8);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
-        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        if (x_columns <= 4096) {
-            _Alignas(64) int32_t x_column_largest[4096];
-            for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                x_column_largest[x_column] = INT32_MIN;
-            for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                x_column_largest[x_column] = INT32_MIN;
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low_5 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_5 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_5 - i_low_5 == 3) {
-                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
-                        ++x_column_tall) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 2))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        x_column_largest[x_column_tall] = largest;
-                    }
-                } else if (i_high_5 - i_low_5 == 2) {
-                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
-                        ++x_column_tall) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        x_column_largest[x_column_tall] = largest;
-                    }
-                } else {
-                    for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
-                        x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low_5 + (i_high_5 - i_low_5) / 3 * 3;
-                    for (int64_t i = i_low_5; i < i_whole; i += 3) {
-                        for (int64_t x_column = x_column_low; x_column < x_column_high;
-                            ++x_column) {
-                            int32_t x_column_largest_so_far = x_column_largest[x_column];
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 1))) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 2))) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest[x_column] = x_column_largest_so_far;
-                        }
-                    }
-                    for (int64_t i = i_whole; i < i_high_5; ++i) {
-                        for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
-                            x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                + (x_column + (x_block * SW - PW))]);
-                    }
-                }
-                if (PSW == 3) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    }
-                } else if (PSW == 2) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = (int8_t)largest;
-                        }
-                    }
-                } else if (SW == 1) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
-                } else if (SW == 2) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * 2 + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
-                } else {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * SW + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            (int8_t)largest[x_near];
-                }
-            }
-        } else {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                    int32_t largest = INT32_MIN;
-                    const int64_t i_low_6 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_6 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
-                        * y_line);
-                    const int64_t j_low_2 = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
-                    const int64_t j_high_2 = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane
-                        + W);
-                    for (int64_t i = i_low_6; i < i_high_6; ++i) {
-                        const int64_t place = (y_band + y_line) * SH - PH + i;
-                        for (int64_t j = j_low_2; j < j_high_2; ++j)
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W
-                                + ((x_block + x_lane) * SW - PW + j)]);
-                    }
-                    Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_lane)] =
-                        (int8_t)largest;
-                }
-            }
-        }
-    }
-}
-
-static void max_pool2d_Y_int32_int8(const max_pool2d_plan *plan, const int32_t *restrict X,
-                                    int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PW = plan->PW, SW = plan->SW, YH = plan->YH, YW = plan->YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-        const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-        const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
-            x_columns);
-        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
-            + W), x_column_low);
-        const int64_t x_first = cvmgen_max_i64(0, x_column_low + 3 - PSW) / 2;
-        const int64_t x_behind = cvmgen_min_i64(x_lanes, (x_column_high + 2 - PSW) / 2);
-        if (SW == 2 && 2 <= PSW && PSH <= 3 && PSW <= 3 && x_behind - x_first >= 32) {
-            const max_pool2d_Y_int32_int8_part_call call = {plan, X, Y, x_block, x_lanes,
-                x_column_low, x_first, x_behind};
-            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                         max_pool2d_Y_int32_int8_part, &call);
-        } else {
-            const max_pool2d_Y_int32_int8_part_2_call call_2 = {plan, X, Y, x_block, x_lanes,
-                x_columns, x_column_low, x_column_high};
-            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                         max_pool2d_Y_int32_int8_part_2, &call_2);
-        }
-    }
-}
-
-typedef struct max_pool2d_Y_int32_int32_part_call {
-    const max_pool2d_plan *plan;
-    const int32_t *X;
-    int32_t *Y;
-    int64_t x_block;
-    int64_t x_lanes;
-    int64_t x_column_low;
-    int64_t x_first;
-    int64_t x_behind;
-} max_pool2d_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX512
-static void max_pool2d_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const max_pool2d_Y_int32_int32_part_call *const call = context;
-    const max_pool2d_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    const int64_t x_block = call->x_block;
-    const int64_t x_lanes = call->x_lanes;
-    const int64_t x_column_low = call->x_column_low;
-    const int64_t x_first = call->x_first;
-    const int64_t x_behind = call->x_behind;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    const int64_t y_bands = cvmgen_ceildiv(YH, 8);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
-        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-            for (int64_t x_edge = 0; x_edge < x_lanes - x_behind + x_first; ++x_edge) {
-                const int64_t x_beside = x_edge < x_first ? x_edge : x_edge + (x_behind - x_first);
-                int32_t largest = INT32_MIN;
-                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_beside - SW * x_block);
-                const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_beside - SW * x_block + W);
-                for (int64_t i = i_low; i < i_high; ++i) {
-                    const int64_t place = (y_band + y_line) * SH - PH + i;
-                    for (int64_t j = j_low; j < j_high; ++j)
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + place) * W
-                            + ((x_block + x_beside) * SW - PW + j)]);
-                }
-                Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_beside)] = largest;
-            }
-            if (PSW == 3) {
-                const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_2 - i_low_2 == 3) {
-                    const int64_t X_base = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
-                    const int64_t X_base_2 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
-                    const int64_t X_base_3 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_block * SW - PW;
-                    const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, X[X_base + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_2 + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_3 + x_column_2 + x_side_few]);
-                            largest_beside[x_side_few] = largest;
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_2 + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_3 + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base + x_at + x_side_2] = largest;
-                        }
-                    }
-                } else if (i_high_2 - i_low_2 == 2) {
-                    const int64_t X_base_4 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
-                    const int64_t X_base_5 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
-                    const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_4 + x_column_2 + x_side_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_5 + x_column_2 + x_side_few]);
-                            largest_beside[x_side_few] = largest;
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_4 + x_column_2 - 1]);
-                            largest_ahead = cvmgen_max_i32(largest_ahead,
-                                X[X_base_5 + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base_2 + x_at + x_side_2] = largest;
-                        }
-                    }
-                } else {
-                    const int64_t X_base_6 = x_block * SW - PW;
-                    const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run = x_first; x_run < x_behind; x_run += 32) {
-                        const int64_t x_at = cvmgen_min_i64(x_run, x_behind - 32);
-                        const int64_t x_column_2 = x_at * 2 + 1;
-                        int32_t largest_beside[64];
-                        for (int64_t x_side = 0; x_side < 64; ++x_side)
-                            largest_beside[x_side] = INT32_MIN;
-                        for (int64_t i = i_low_2; i < i_high_2; ++i) {
-                            for (int64_t x_side = 0; x_side < 64; ++x_side)
-                                largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
-                                    X[X_base_6
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_2 + x_side]);
-                        }
-                        int32_t largest_first[32];
-                        int32_t largest_second[32];
-                        for (int64_t pair = 0; pair < 32; ++pair) {
-                            largest_first[pair] = largest_beside[pair * 2];
-                            largest_second[pair] = largest_beside[pair * 2 + 1];
-                        }
-                        int32_t largest_ahead = INT32_MIN;
-                        if (x_column_low < x_column_2) {
-                            for (int64_t i = i_low_2; i < i_high_2; ++i)
-                                largest_ahead = cvmgen_max_i32(largest_ahead,
-                                    X[X_base_6
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_2 - 1]);
-                        }
-                        int32_t largest_before[32];
-                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
-                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
-                            int32_t largest =
-                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
-                                largest_first[x_side_2]), largest_second[x_side_2]);
-                            Y[Y_base_3 + x_at + x_side_2] = largest;
-                        }
-                    }
-                }
-            } else {
-                const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_4 - i_low_4 == 3) {
-                    const int64_t X_base_7 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
-                    const int64_t X_base_8 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
-                    const int64_t X_base_9 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 2))) * W + x_block * SW - PW;
-                    const int64_t Y_base_4 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
-                        x_run_2_short += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_7 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_8 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_9 + x_column_3 + x_side_3_few]);
-                            largest_beside_2[x_side_3_few] = largest;
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_4 + x_at_2 + x_side_4] = largest;
-                        }
-                    }
-                } else if (i_high_4 - i_low_4 == 2) {
-                    const int64_t X_base_10 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
-                    const int64_t X_base_11 = ((n * C + c) * H
-                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
-                    const int64_t Y_base_5 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
-                        x_run_2_short += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_10 + x_column_3 + x_side_3_few]);
-                            largest = cvmgen_max_i32(largest,
-                                X[X_base_11 + x_column_3 + x_side_3_few]);
-                            largest_beside_2[x_side_3_few] = largest;
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_5 + x_at_2 + x_side_4] = largest;
-                        }
-                    }
-                } else {
-                    const int64_t X_base_12 = x_block * SW - PW;
-                    const int64_t Y_base_6 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
-                    for (int64_t x_run_2 = x_first; x_run_2 < x_behind; x_run_2 += 32) {
-                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_behind - 32);
-                        const int64_t x_column_3 = x_at_2 * 2;
-                        int32_t largest_beside_2[64];
-                        for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
-                            largest_beside_2[x_side_3] = INT32_MIN;
-                        for (int64_t i = i_low_4; i < i_high_4; ++i) {
-                            for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
-                                largest_beside_2[x_side_3] =
-                                    cvmgen_max_i32(largest_beside_2[x_side_3],
-                                    X[X_base_12
-                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                    + x_column_3 + x_side_3]);
-                        }
-                        int32_t largest_first_2[32];
-                        int32_t largest_second_2[32];
-                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
-                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
-                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
-                        }
-                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
-                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
-                                largest_second_2[x_side_4]);
-                            Y[Y_base_6 + x_at_2 + x_side_4] = largest;
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-typedef struct max_pool2d_Y_int32_int32_part_2_call {
-    const max_pool2d_plan *plan;
-    const int32_t *X;
-    int32_t *Y;
-    int64_t x_block;
-    int64_t x_lanes;
-    int64_t x_columns;
-    int64_t x_column_low;
-    int64_t x_column_high;
-} max_pool2d_Y_int32_int32_part_2_call;
-CVMGEN_FOR_AVX2
-static void max_pool2d_Y_int32_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const max_pool2d_Y_int32_int32_part_2_call *const call = context;
-    const max_pool2d_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    const int64_t x_block = call->x_block;
-    const int64_t x_lanes = call->x_lanes;
-    const int64_t x_columns = call->x_columns;
-    const int64_t x_column_low = call->x_column_low;
-    const int64_t x_column_high = call->x_column_high;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
-    const int64_t YW = plan->YW;
-    const int64_t y_bands_2 = cvmgen_ceildiv(YH, 8);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
-        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
-        if (x_columns <= 4096) {
-            _Alignas(64) int32_t x_column_largest[4096];
-            for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
-                x_column_largest[x_column] = INT32_MIN;
-            for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
-                x_column_largest[x_column] = INT32_MIN;
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                const int64_t i_low_5 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                const int64_t i_high_5 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
-                if (i_high_5 - i_low_5 == 3) {
-                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
-                        ++x_column_tall) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 2))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        x_column_largest[x_column_tall] = largest;
-                    }
-                } else if (i_high_5 - i_low_5 == 2) {
-                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
-                        ++x_column_tall) {
-                        int32_t largest = INT32_MIN;
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        largest = cvmgen_max_i32(largest,
-                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
-                            + (x_column_tall + (x_block * SW - PW))]);
-                        x_column_largest[x_column_tall] = largest;
-                    }
-                } else {
-                    for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
-                        x_column_largest[x_column] = INT32_MIN;
-                    const int64_t i_whole = i_low_5 + (i_high_5 - i_low_5) / 3 * 3;
-                    for (int64_t i = i_low_5; i < i_whole; i += 3) {
-                        for (int64_t x_column = x_column_low; x_column < x_column_high;
-                            ++x_column) {
-                            int32_t x_column_largest_so_far = x_column_largest[x_column];
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 1))) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 2))) * W
-                                + (x_column + (x_block * SW - PW))]);
-                            x_column_largest[x_column] = x_column_largest_so_far;
-                        }
-                    }
-                    for (int64_t i = i_whole; i < i_high_5; ++i) {
-                        for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
-                            x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
-                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
-                                + (x_column + (x_block * SW - PW))]);
-                    }
-                }
-                if (PSW == 3) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 2]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    }
-                } else if (PSW == 2) {
-                    if (SW == 1) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    } else if (SW == 2) {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * 2 + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    } else {
-                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
-                            int32_t largest = INT32_MIN;
-                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
-                            largest = cvmgen_max_i32(largest,
-                                x_column_largest[x_near_wide * SW + 1]);
-                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
-                                + (x_block + x_near_wide)] = largest;
-                        }
-                    }
-                } else if (SW == 1) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            largest[x_near];
-                } else if (SW == 2) {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * 2 + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            largest[x_near];
-                } else {
-                    _Alignas(64) int32_t largest[1024];
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        largest[x_near] = INT32_MIN;
-                    for (int64_t j = 0; j < PSW; ++j) {
-                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                            largest[x_near] = cvmgen_max_i32(largest[x_near],
-                                x_column_largest[x_near * SW + j]);
-                    }
-                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
-                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
-                            largest[x_near];
-                }
-            }
-        } else {
-            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
-                    int32_t largest = INT32_MIN;
-                    const int64_t i_low_6 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
-                    const int64_t i_high_6 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
-                        * y_line);
-                    const int64_t j_low_2 = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
-                    const int64_t j_high_2 = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane
-                        + W);
-                    for (int64_t i = i_low_6; i < i_high_6; ++i) {
-                        const int64_t place = (y_band + y_line) * SH - PH + i;
-                        for (int64_t j = j_low_2; j < j_high_2; ++j)
-                            largest = cvmgen_max_i32(largest,
-                                X[((n * C + c) * H + place) * W
-                                + ((x_block + x_lane) * SW - PW + j)]);
-                    }
-                    Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_lane)] = largest;
-                }
-            }
-        }
-    }
-}
-
-static void max_pool2d_Y_int32_int32(const max_pool2d_plan *plan, const int32_t *restrict X,
-                                     int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
-    const int64_t PW = plan->PW, SW = plan->SW, YH = plan->YH, YW = plan->YW;
-    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
-       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
-    for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
-        const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
-        const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
-        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
-            x_columns);
-        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
-            + W), x_column_low);
-        const int64_t x_first = cvmgen_max_i64(0, x_column_low + 3 - PSW) / 2;
-        const int64_t x_behind = cvmgen_min_i64(x_lanes, (x_column_high + 2 - PSW) / 2);
-        if (SW == 2 && 2 <= PSW && PSH <= 3 && PSW <= 3 && x_behind - x_first >= 32) {
-            const max_pool2d_Y_int32_int32_part_call call = {plan, X, Y, x_block, x_lanes,
-                x_column_low, x_first, x_behind};
-            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                         max_pool2d_Y_int32_int32_part, &call);
-        } else {
-            const max_pool2d_Y_int32_int32_part_2_call call_2 = {plan, X, Y, x_block, x_lanes,
-                x_columns, x_column_low, x_column_high};
-            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
-                         max_pool2d_Y_int32_int32_part_2, &call_2);
-        }
-    }
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "max_pool2d.c"
 
 int cvm_max_pool2d_infer(const cvm_max_pool2d_args *args, cvmgen_error *error) {
     max_pool2d_plan plan;
@@ -2294,3 +216,538 @@ int cvm_max_pool2d_bind(const cvm_max_pool2d_args *args, uint64_t constants,
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(max_pool2d_Y_part_call) {
+    const max_pool2d_plan *plan;
+    const element_t *X;
+    result_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_column_low;
+    int64_t x_first;
+    int64_t x_behind;
+} TYPED(max_pool2d_Y_part_call);
+CVMGEN_FOR_AVX512
+static void TYPED(max_pool2d_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(max_pool2d_Y_part_call) *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_first = call->x_first;
+    const int64_t x_behind = call->x_behind;
+    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    const int64_t y_bands = cvmgen_ceildiv(YH, 8);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / y_bands / C, c = at / y_bands % C, y_band = at % y_bands * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+            for (int64_t x_edge = 0; x_edge < x_lanes - x_behind + x_first; ++x_edge) {
+                const int64_t x_beside = x_edge < x_first ? x_edge : x_edge + (x_behind - x_first);
+                int32_t largest = INT32_MIN;
+                const int64_t i_low = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                const int64_t j_low = cvmgen_max_i64(0, PW - SW * x_beside - SW * x_block);
+                const int64_t j_high = cvmgen_min_i64(PSW, PW - SW * x_beside - SW * x_block + W);
+                for (int64_t i = i_low; i < i_high; ++i) {
+                    const int64_t place = (y_band + y_line) * SH - PH + i;
+                    for (int64_t j = j_low; j < j_high; ++j)
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + place) * W
+                            + ((x_block + x_beside) * SW - PW + j)]);
+                }
+                Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_beside)] =
+                    (result_t)largest;
+            }
+            if (PSW == 3) {
+                const int64_t i_low_2 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_2 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_2 - i_low_2 == 3) {
+                    const int64_t X_base = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_2 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_3 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, X[X_base + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_2 + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_3 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_2 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_3 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base + x_at + x_side_2] = (result_t)largest;
+                        }
+                    }
+                } else if (i_high_2 - i_low_2 == 2) {
+                    const int64_t X_base_4 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_2)) * W + x_block * SW - PW;
+                    const int64_t X_base_5 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_2 + 1))) * W + x_block * SW - PW;
+                    const int64_t Y_base_2 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_short = x_first; x_run_short < x_behind; x_run_short += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run_short, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side_few = 0; x_side_few < 64; ++x_side_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_4 + x_column_2 + x_side_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_5 + x_column_2 + x_side_few]);
+                            largest_beside[x_side_few] = largest;
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_4 + x_column_2 - 1]);
+                            largest_ahead = cvmgen_max_i32(largest_ahead,
+                                X[X_base_5 + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_2 + x_at + x_side_2] = (result_t)largest;
+                        }
+                    }
+                } else {
+                    const int64_t X_base_6 = x_block * SW - PW;
+                    const int64_t Y_base_3 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run = x_first; x_run < x_behind; x_run += 32) {
+                        const int64_t x_at = cvmgen_min_i64(x_run, x_behind - 32);
+                        const int64_t x_column_2 = x_at * 2 + 1;
+                        int32_t largest_beside[64];
+                        for (int64_t x_side = 0; x_side < 64; ++x_side)
+                            largest_beside[x_side] = INT32_MIN;
+                        for (int64_t i = i_low_2; i < i_high_2; ++i) {
+                            for (int64_t x_side = 0; x_side < 64; ++x_side)
+                                largest_beside[x_side] = cvmgen_max_i32(largest_beside[x_side],
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 + x_side]);
+                        }
+                        int32_t largest_first[32];
+                        int32_t largest_second[32];
+                        for (int64_t pair = 0; pair < 32; ++pair) {
+                            largest_first[pair] = largest_beside[pair * 2];
+                            largest_second[pair] = largest_beside[pair * 2 + 1];
+                        }
+                        int32_t largest_ahead = INT32_MIN;
+                        if (x_column_low < x_column_2) {
+                            for (int64_t i = i_low_2; i < i_high_2; ++i)
+                                largest_ahead = cvmgen_max_i32(largest_ahead,
+                                    X[X_base_6
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_2 - 1]);
+                        }
+                        int32_t largest_before[32];
+                        cvmgen_slide_i32(largest_before, largest_second, largest_ahead, 32);
+                        for (int64_t x_side_2 = 0; x_side_2 < 32; ++x_side_2) {
+                            int32_t largest =
+                                cvmgen_max_i32(cvmgen_max_i32(largest_before[x_side_2],
+                                largest_first[x_side_2]), largest_second[x_side_2]);
+                            Y[Y_base_3 + x_at + x_side_2] = (result_t)largest;
+                        }
+                    }
+                }
+            } else {
+                const int64_t i_low_4 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_4 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_4 - i_low_4 == 3) {
+                    const int64_t X_base_7 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_8 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t X_base_9 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 2))) * W + x_block * SW - PW;
+                    const int64_t Y_base_4 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_7 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_8 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_9 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_4 + x_at_2 + x_side_4] = (result_t)largest;
+                        }
+                    }
+                } else if (i_high_4 - i_low_4 == 2) {
+                    const int64_t X_base_10 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + i_low_4)) * W + x_block * SW - PW;
+                    const int64_t X_base_11 = ((n * C + c) * H
+                        + ((y_band + y_line) * SH - PH + (i_low_4 + 1))) * W + x_block * SW - PW;
+                    const int64_t Y_base_5 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2_short = x_first; x_run_2_short < x_behind;
+                        x_run_2_short += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2_short, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3_few = 0; x_side_3_few < 64; ++x_side_3_few) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_10 + x_column_3 + x_side_3_few]);
+                            largest = cvmgen_max_i32(largest,
+                                X[X_base_11 + x_column_3 + x_side_3_few]);
+                            largest_beside_2[x_side_3_few] = largest;
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_5 + x_at_2 + x_side_4] = (result_t)largest;
+                        }
+                    }
+                } else {
+                    const int64_t X_base_12 = x_block * SW - PW;
+                    const int64_t Y_base_6 = ((n * C + c) * YH + (y_band + y_line)) * YW + x_block;
+                    for (int64_t x_run_2 = x_first; x_run_2 < x_behind; x_run_2 += 32) {
+                        const int64_t x_at_2 = cvmgen_min_i64(x_run_2, x_behind - 32);
+                        const int64_t x_column_3 = x_at_2 * 2;
+                        int32_t largest_beside_2[64];
+                        for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                            largest_beside_2[x_side_3] = INT32_MIN;
+                        for (int64_t i = i_low_4; i < i_high_4; ++i) {
+                            for (int64_t x_side_3 = 0; x_side_3 < 64; ++x_side_3)
+                                largest_beside_2[x_side_3] =
+                                    cvmgen_max_i32(largest_beside_2[x_side_3],
+                                    X[X_base_12
+                                    + ((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                    + x_column_3 + x_side_3]);
+                        }
+                        int32_t largest_first_2[32];
+                        int32_t largest_second_2[32];
+                        for (int64_t pair_2 = 0; pair_2 < 32; ++pair_2) {
+                            largest_first_2[pair_2] = largest_beside_2[pair_2 * 2];
+                            largest_second_2[pair_2] = largest_beside_2[pair_2 * 2 + 1];
+                        }
+                        for (int64_t x_side_4 = 0; x_side_4 < 32; ++x_side_4) {
+                            int32_t largest = cvmgen_max_i32(largest_first_2[x_side_4],
+                                largest_second_2[x_side_4]);
+                            Y[Y_base_6 + x_at_2 + x_side_4] = (result_t)largest;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+typedef struct TYPED(max_pool2d_Y_part_2_call) {
+    const max_pool2d_plan *plan;
+    const element_t *X;
+    result_t *Y;
+    int64_t x_block;
+    int64_t x_lanes;
+    int64_t x_columns;
+    int64_t x_column_low;
+    int64_t x_column_high;
+} TYPED(max_pool2d_Y_part_2_call);
+CVMGEN_FOR_AVX2
+static void TYPED(max_pool2d_Y_part_2)(const void *context, int64_t low, int64_t high) {
+    const TYPED(max_pool2d_Y_part_2_call) *const call = context;
+    const max_pool2d_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    const int64_t x_block = call->x_block;
+    const int64_t x_lanes = call->x_lanes;
+    const int64_t x_columns = call->x_columns;
+    const int64_t x_column_low = call->x_column_low;
+    const int64_t x_column_high = call->x_column_high;
+    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    const int64_t C = plan->C, H = plan->H, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PH = plan->PH, PW = plan->PW, SH = plan->SH, SW = plan->SW, YH = plan->YH;
+    const int64_t YW = plan->YW;
+    const int64_t y_bands_2 = cvmgen_ceildiv(YH, 8);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / y_bands_2 / C, c = at / y_bands_2 % C, y_band = at % y_bands_2 * 8;
+        const int64_t y_lines = cvmgen_min_i64(8, YH - y_band);
+        if (x_columns <= 4096) {
+            _Alignas(64) int32_t x_column_largest[4096];
+            for (int64_t x_column = 0; x_column < x_column_low; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t x_column = x_column_high; x_column < x_columns; ++x_column)
+                x_column_largest[x_column] = INT32_MIN;
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                const int64_t i_low_5 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                const int64_t i_high_5 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH * y_line);
+                if (i_high_5 - i_low_5 == 3) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 2))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else if (i_high_5 - i_low_5 == 2) {
+                    for (int64_t x_column_tall = x_column_low; x_column_tall < x_column_high;
+                        ++x_column_tall) {
+                        int32_t largest = INT32_MIN;
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i_low_5)) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        largest = cvmgen_max_i32(largest,
+                            X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i_low_5 + 1))) * W
+                            + (x_column_tall + (x_block * SW - PW))]);
+                        x_column_largest[x_column_tall] = largest;
+                    }
+                } else {
+                    for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                        x_column_largest[x_column] = INT32_MIN;
+                    const int64_t i_whole = i_low_5 + (i_high_5 - i_low_5) / 3 * 3;
+                    for (int64_t i = i_low_5; i < i_whole; i += 3) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high;
+                            ++x_column) {
+                            int32_t x_column_largest_so_far = x_column_largest[x_column];
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 1))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest_so_far = cvmgen_max_i32(x_column_largest_so_far,
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + (i + 2))) * W
+                                + (x_column + (x_block * SW - PW))]);
+                            x_column_largest[x_column] = x_column_largest_so_far;
+                        }
+                    }
+                    for (int64_t i = i_whole; i < i_high_5; ++i) {
+                        for (int64_t x_column = x_column_low; x_column < x_column_high; ++x_column)
+                            x_column_largest[x_column] = cvmgen_max_i32(x_column_largest[x_column],
+                                X[((n * C + c) * H + ((y_band + y_line) * SH - PH + i)) * W
+                                + (x_column + (x_block * SW - PW))]);
+                    }
+                }
+                if (PSW == 3) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 2]);
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (result_t)largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 2]);
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (result_t)largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 2]);
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (result_t)largest;
+                        }
+                    }
+                } else if (PSW == 2) {
+                    if (SW == 1) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide]);
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide + 1]);
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (result_t)largest;
+                        }
+                    } else if (SW == 2) {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * 2]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * 2 + 1]);
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (result_t)largest;
+                        }
+                    } else {
+                        for (int64_t x_near_wide = 0; x_near_wide < x_lanes; ++x_near_wide) {
+                            int32_t largest = INT32_MIN;
+                            largest = cvmgen_max_i32(largest, x_column_largest[x_near_wide * SW]);
+                            largest = cvmgen_max_i32(largest,
+                                x_column_largest[x_near_wide * SW + 1]);
+                            Y[((n * C + c) * YH + (y_band + y_line)) * YW
+                                + (x_block + x_near_wide)] = (result_t)largest;
+                        }
+                    }
+                } else if (SW == 1) {
+                    _Alignas(64) int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            (result_t)largest[x_near];
+                } else if (SW == 2) {
+                    _Alignas(64) int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * 2 + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            (result_t)largest[x_near];
+                } else {
+                    _Alignas(64) int32_t largest[1024];
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        largest[x_near] = INT32_MIN;
+                    for (int64_t j = 0; j < PSW; ++j) {
+                        for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                            largest[x_near] = cvmgen_max_i32(largest[x_near],
+                                x_column_largest[x_near * SW + j]);
+                    }
+                    for (int64_t x_near = 0; x_near < x_lanes; ++x_near)
+                        Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_near)] =
+                            (result_t)largest[x_near];
+                }
+            }
+        } else {
+            for (int64_t y_line = 0; y_line < y_lines; ++y_line) {
+                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane) {
+                    int32_t largest = INT32_MIN;
+                    const int64_t i_low_6 = cvmgen_max_i64(0, PH - SH * y_band - SH * y_line);
+                    const int64_t i_high_6 = cvmgen_min_i64(PSH, H + PH - SH * y_band - SH
+                        * y_line);
+                    const int64_t j_low_2 = cvmgen_max_i64(0, PW - SW * x_block - SW * x_lane);
+                    const int64_t j_high_2 = cvmgen_min_i64(PSW, PW - SW * x_block - SW * x_lane
+                        + W);
+                    for (int64_t i = i_low_6; i < i_high_6; ++i) {
+                        const int64_t place = (y_band + y_line) * SH - PH + i;
+                        for (int64_t j = j_low_2; j < j_high_2; ++j)
+                            largest = cvmgen_max_i32(largest,
+                                X[((n * C + c) * H + place) * W
+                                + ((x_block + x_lane) * SW - PW + j)]);
+                    }
+                    Y[((n * C + c) * YH + (y_band + y_line)) * YW + (x_block + x_lane)] =
+                        (result_t)largest;
+                }
+            }
+        }
+    }
+}
+
+static void TYPED(max_pool2d_Y)(const max_pool2d_plan *plan, const element_t *restrict X,
+                                result_t *restrict Y) {
+    const int64_t N = plan->N, C = plan->C, W = plan->W, PSH = plan->PSH, PSW = plan->PSW;
+    const int64_t PW = plan->PW, SW = plan->SW, YH = plan->YH, YW = plan->YW;
+    /* max_pool2d line 17: Y[n, c, y, x] = max[i < PSH, j < PSW if 0 <= y*SH - PH + i < H and 0 <=
+       x*SW - PW + j < W]( X[n, c, y*SH - PH + i, x*SW - PW + j]) */
+    for (int64_t x_block = 0; x_block < YW; x_block += 1024) {
+        const int64_t x_lanes = cvmgen_min_i64(1024, YW - x_block);
+        const int64_t x_columns = (x_lanes - 1) * SW + (PSW - 1) + 1;
+        const int64_t x_column_low = cvmgen_min_i64(cvmgen_max_i64(0, PW - SW * x_block),
+            x_columns);
+        const int64_t x_column_high = cvmgen_max_i64(cvmgen_min_i64(x_columns, PW - SW * x_block
+            + W), x_column_low);
+        const int64_t x_first = cvmgen_max_i64(0, x_column_low + 3 - PSW) / 2;
+        const int64_t x_behind = cvmgen_min_i64(x_lanes, (x_column_high + 2 - PSW) / 2);
+        if (SW == 2 && 2 <= PSW && PSH <= 3 && PSW <= 3 && x_behind - x_first >= 32) {
+            const TYPED(max_pool2d_Y_part_call) call = {plan, X, Y, x_block, x_lanes, x_column_low,
+                x_first, x_behind};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         TYPED(max_pool2d_Y_part), &call);
+        } else {
+            const TYPED(max_pool2d_Y_part_2_call) call_2 = {plan, X, Y, x_block, x_lanes, x_columns,
+                x_column_low, x_column_high};
+            cvmgen_share(N * C * cvmgen_ceildiv(YH, 8), N * C * YH * YW >= 4096,
+                         TYPED(max_pool2d_Y_part_2), &call_2);
+        }
+    }
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

@@ -8,6 +8,7 @@
      Y[d...] = -X[d...]
      example negative([-3, 0, 3]) == [3, 0, -3]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -47,93 +48,30 @@ static int negative_prepare(const cvm_negative_args *args, negative_plan *plan,
     return CVMGEN_OK;
 }
 
-typedef struct negative_Y_int8_int8_part_call {
-    const int8_t *X;
-    int8_t *Y;
-} negative_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void negative_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const negative_Y_int8_int8_part_call *const call = context;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* negative line 5: Y[d...] = -X[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)-X[d];
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#define wide_t int32_t
+#include "negative.c"
 
-static void negative_Y_int8_int8(const negative_plan *plan, const int8_t *restrict X,
-                                 int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const negative_Y_int8_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, negative_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#define wide_t int32_t
+#include "negative.c"
 
-typedef struct negative_Y_int8_int32_part_call {
-    const int8_t *X;
-    int32_t *Y;
-} negative_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void negative_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const negative_Y_int8_int32_part_call *const call = context;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* negative line 5: Y[d...] = -X[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = -X[d];
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#define wide_t uint32_t
+#include "negative.c"
 
-static void negative_Y_int8_int32(const negative_plan *plan, const int8_t *restrict X,
-                                  int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const negative_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, negative_Y_int8_int32_part, &call);
-}
-
-typedef struct negative_Y_int32_int8_part_call {
-    const int32_t *X;
-    int8_t *Y;
-} negative_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void negative_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const negative_Y_int32_int8_part_call *const call = context;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* negative line 5: Y[d...] = -X[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)(0u - (uint32_t)X[d]);
-}
-
-static void negative_Y_int32_int8(const negative_plan *plan, const int32_t *restrict X,
-                                  int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const negative_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, negative_Y_int32_int8_part, &call);
-}
-
-typedef struct negative_Y_int32_int32_part_call {
-    const int32_t *X;
-    int32_t *Y;
-} negative_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void negative_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const negative_Y_int32_int32_part_call *const call = context;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* negative line 5: Y[d...] = -X[d...] */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int32_t)(0u - (uint32_t)X[d]);
-}
-
-static void negative_Y_int32_int32(const negative_plan *plan, const int32_t *restrict X,
-                                   int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const negative_Y_int32_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, negative_Y_int32_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#define wide_t uint32_t
+#include "negative.c"
 
 int cvm_negative_infer(const cvm_negative_args *args, cvmgen_error *error) {
     negative_plan plan;
@@ -207,3 +145,36 @@ int cvm_negative_bind(const cvm_negative_args *args, uint64_t constants, cvmgen_
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or uint32_t where
+   that could overflow. */
+
+typedef struct TYPED(negative_Y_part_call) {
+    const element_t *X;
+    result_t *Y;
+} TYPED(negative_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(negative_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(negative_Y_part_call) *const call = context;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* negative line 5: Y[d...] = -X[d...] */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = (result_t)((wide_t)0 - (wide_t)X[d]);
+}
+
+static void TYPED(negative_Y)(const negative_plan *plan, const element_t *restrict X,
+                              result_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const TYPED(negative_Y_part_call) call = {X, Y};
+    cvmgen_share(n_size, n_size >= 131072, TYPED(negative_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#undef wide_t
+#endif

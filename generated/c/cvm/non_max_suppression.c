@@ -128,7 +128,7 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     return CVMGEN_OK;
 }
 
-typedef struct non_max_suppression_I_int8_part_call {
+typedef struct non_max_suppression_I_part_call_int8 {
     const non_max_suppression_plan *plan;
     const int8_t *X;
     const int32_t *valid_count;
@@ -136,9 +136,9 @@ typedef struct non_max_suppression_I_int8_part_call {
     int64_t *I_length;
     int64_t *I_keys;
     int64_t *I_spare;
-} non_max_suppression_I_int8_part_call;
-static void non_max_suppression_I_int8_part(const void *context, int64_t low, int64_t high) {
-    const non_max_suppression_I_int8_part_call *const call = context;
+} non_max_suppression_I_part_call_int8;
+static void non_max_suppression_I_part_int8(const void *context, int64_t low, int64_t high) {
+    const non_max_suppression_I_part_call_int8 *const call = context;
     const non_max_suppression_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     const int32_t *restrict valid_count = call->valid_count;
@@ -165,12 +165,12 @@ static void non_max_suppression_I_int8(const non_max_suppression_plan *plan,
                                        int64_t *restrict I_length, int64_t *restrict I_keys,
                                        int64_t *restrict I_spare) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_I_int8_part_call call = {plan, X, valid_count, I, I_length, I_keys,
+    const non_max_suppression_I_part_call_int8 call = {plan, X, valid_count, I, I_length, I_keys,
         I_spare};
-    cvmgen_share(B, B * N >= 4096, non_max_suppression_I_int8_part, &call);
+    cvmgen_share(B, B * N >= 4096, non_max_suppression_I_part_int8, &call);
 }
 
-typedef struct non_max_suppression_I_int32_part_call {
+typedef struct non_max_suppression_I_part_call_int32 {
     const non_max_suppression_plan *plan;
     const int32_t *X;
     const int32_t *valid_count;
@@ -178,9 +178,9 @@ typedef struct non_max_suppression_I_int32_part_call {
     int64_t *I_length;
     int64_t *I_keys;
     int64_t *I_spare;
-} non_max_suppression_I_int32_part_call;
-static void non_max_suppression_I_int32_part(const void *context, int64_t low, int64_t high) {
-    const non_max_suppression_I_int32_part_call *const call = context;
+} non_max_suppression_I_part_call_int32;
+static void non_max_suppression_I_part_int32(const void *context, int64_t low, int64_t high) {
+    const non_max_suppression_I_part_call_int32 *const call = context;
     const non_max_suppression_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     const int32_t *restrict valid_count = call->valid_count;
@@ -207,12 +207,12 @@ static void non_max_suppression_I_int32(const non_max_suppression_plan *plan,
                                         int64_t *restrict I, int64_t *restrict I_length,
                                         int64_t *restrict I_keys, int64_t *restrict I_spare) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_I_int32_part_call call = {plan, X, valid_count, I, I_length, I_keys,
+    const non_max_suppression_I_part_call_int32 call = {plan, X, valid_count, I, I_length, I_keys,
         I_spare};
-    cvmgen_share(B, B * N >= 4096, non_max_suppression_I_int32_part, &call);
+    cvmgen_share(B, B * N >= 4096, non_max_suppression_I_part_int32, &call);
 }
 
-typedef struct non_max_suppression_U_int8_part_call {
+typedef struct non_max_suppression_U_part_call_int8 {
     const non_max_suppression_plan *plan;
     const int8_t *X;
     const int32_t *valid_count;
@@ -225,10 +225,10 @@ typedef struct non_max_suppression_U_int8_part_call {
     int32_t *U_top;
     int32_t *U_bottom;
     int32_t *U_near;
-} non_max_suppression_U_int8_part_call;
+} non_max_suppression_U_part_call_int8;
 CVMGEN_FOR_AVX2
-static void non_max_suppression_U_int8_part(const void *context, int64_t low, int64_t high) {
-    const non_max_suppression_U_int8_part_call *const call = context;
+static void non_max_suppression_U_part_int8(const void *context, int64_t low, int64_t high) {
+    const non_max_suppression_U_part_call_int8 *const call = context;
     const non_max_suppression_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     const int32_t *restrict valid_count = call->valid_count;
@@ -333,12 +333,12 @@ static void non_max_suppression_U_int8(const non_max_suppression_plan *plan,
                                        int32_t *restrict U_top, int32_t *restrict U_bottom,
                                        int32_t *restrict U_near) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_U_int8_part_call call = {plan, X, valid_count, I, U, U_length, U_X,
+    const non_max_suppression_U_part_call_int8 call = {plan, X, valid_count, I, U, U_length, U_X,
         U_left, U_right, U_top, U_bottom, U_near};
-    cvmgen_share(B, B * N >= 4096, non_max_suppression_U_int8_part, &call);
+    cvmgen_share(B, B * N >= 4096, non_max_suppression_U_part_int8, &call);
 }
 
-typedef struct non_max_suppression_U_int32_part_call {
+typedef struct non_max_suppression_U_part_call_int32 {
     const non_max_suppression_plan *plan;
     const int32_t *X;
     const int32_t *valid_count;
@@ -351,10 +351,10 @@ typedef struct non_max_suppression_U_int32_part_call {
     int32_t *U_top;
     int32_t *U_bottom;
     int32_t *U_near;
-} non_max_suppression_U_int32_part_call;
+} non_max_suppression_U_part_call_int32;
 CVMGEN_FOR_AVX2
-static void non_max_suppression_U_int32_part(const void *context, int64_t low, int64_t high) {
-    const non_max_suppression_U_int32_part_call *const call = context;
+static void non_max_suppression_U_part_int32(const void *context, int64_t low, int64_t high) {
+    const non_max_suppression_U_part_call_int32 *const call = context;
     const non_max_suppression_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     const int32_t *restrict valid_count = call->valid_count;
@@ -463,22 +463,22 @@ static void non_max_suppression_U_int32(const non_max_suppression_plan *plan,
                                         int32_t *restrict U_top, int32_t *restrict U_bottom,
                                         int32_t *restrict U_near) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_U_int32_part_call call = {plan, X, valid_count, I, U, U_length, U_X,
+    const non_max_suppression_U_part_call_int32 call = {plan, X, valid_count, I, U, U_length, U_X,
         U_left, U_right, U_top, U_bottom, U_near};
-    cvmgen_share(B, B * N >= 4096, non_max_suppression_U_int32_part, &call);
+    cvmgen_share(B, B * N >= 4096, non_max_suppression_U_part_int32, &call);
 }
 
-typedef struct non_max_suppression_Y_int8_int8_part_call {
+typedef struct non_max_suppression_Y_part_call_int8_int8 {
     const non_max_suppression_plan *plan;
     const int8_t *X;
     const int64_t *I;
     const int64_t *U;
     const int64_t *U_length;
     int8_t *Y;
-} non_max_suppression_Y_int8_int8_part_call;
-static void non_max_suppression_Y_int8_int8_part(const void *context, int64_t low,
+} non_max_suppression_Y_part_call_int8_int8;
+static void non_max_suppression_Y_part_int8_int8(const void *context, int64_t low,
                                                  int64_t high) {
-    const non_max_suppression_Y_int8_int8_part_call *const call = context;
+    const non_max_suppression_Y_part_call_int8_int8 *const call = context;
     const non_max_suppression_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     const int64_t *restrict I = call->I;
@@ -506,21 +506,21 @@ static void non_max_suppression_Y_int8_int8(const non_max_suppression_plan *plan
                                             const int64_t *restrict U_length,
                                             int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_Y_int8_int8_part_call call = {plan, X, I, U, U_length, Y};
-    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_int8_int8_part, &call);
+    const non_max_suppression_Y_part_call_int8_int8 call = {plan, X, I, U, U_length, Y};
+    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_part_int8_int8, &call);
 }
 
-typedef struct non_max_suppression_Y_int8_int32_part_call {
+typedef struct non_max_suppression_Y_part_call_int8_int32 {
     const non_max_suppression_plan *plan;
     const int8_t *X;
     const int64_t *I;
     const int64_t *U;
     const int64_t *U_length;
     int32_t *Y;
-} non_max_suppression_Y_int8_int32_part_call;
-static void non_max_suppression_Y_int8_int32_part(const void *context, int64_t low,
+} non_max_suppression_Y_part_call_int8_int32;
+static void non_max_suppression_Y_part_int8_int32(const void *context, int64_t low,
                                                   int64_t high) {
-    const non_max_suppression_Y_int8_int32_part_call *const call = context;
+    const non_max_suppression_Y_part_call_int8_int32 *const call = context;
     const non_max_suppression_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     const int64_t *restrict I = call->I;
@@ -548,21 +548,21 @@ static void non_max_suppression_Y_int8_int32(const non_max_suppression_plan *pla
                                              const int64_t *restrict U_length,
                                              int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_Y_int8_int32_part_call call = {plan, X, I, U, U_length, Y};
-    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_int8_int32_part, &call);
+    const non_max_suppression_Y_part_call_int8_int32 call = {plan, X, I, U, U_length, Y};
+    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_part_int8_int32, &call);
 }
 
-typedef struct non_max_suppression_Y_int32_int8_part_call {
+typedef struct non_max_suppression_Y_part_call_int32_int8 {
     const non_max_suppression_plan *plan;
     const int32_t *X;
     const int64_t *I;
     const int64_t *U;
     const int64_t *U_length;
     int8_t *Y;
-} non_max_suppression_Y_int32_int8_part_call;
-static void non_max_suppression_Y_int32_int8_part(const void *context, int64_t low,
+} non_max_suppression_Y_part_call_int32_int8;
+static void non_max_suppression_Y_part_int32_int8(const void *context, int64_t low,
                                                   int64_t high) {
-    const non_max_suppression_Y_int32_int8_part_call *const call = context;
+    const non_max_suppression_Y_part_call_int32_int8 *const call = context;
     const non_max_suppression_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     const int64_t *restrict I = call->I;
@@ -590,21 +590,21 @@ static void non_max_suppression_Y_int32_int8(const non_max_suppression_plan *pla
                                              const int64_t *restrict U_length,
                                              int8_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_Y_int32_int8_part_call call = {plan, X, I, U, U_length, Y};
-    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_int32_int8_part, &call);
+    const non_max_suppression_Y_part_call_int32_int8 call = {plan, X, I, U, U_length, Y};
+    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_part_int32_int8, &call);
 }
 
-typedef struct non_max_suppression_Y_int32_int32_part_call {
+typedef struct non_max_suppression_Y_part_call_int32_int32 {
     const non_max_suppression_plan *plan;
     const int32_t *X;
     const int64_t *I;
     const int64_t *U;
     const int64_t *U_length;
     int32_t *Y;
-} non_max_suppression_Y_int32_int32_part_call;
-static void non_max_suppression_Y_int32_int32_part(const void *context, int64_t low,
+} non_max_suppression_Y_part_call_int32_int32;
+static void non_max_suppression_Y_part_int32_int32(const void *context, int64_t low,
                                                    int64_t high) {
-    const non_max_suppression_Y_int32_int32_part_call *const call = context;
+    const non_max_suppression_Y_part_call_int32_int32 *const call = context;
     const non_max_suppression_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     const int64_t *restrict I = call->I;
@@ -633,8 +633,8 @@ static void non_max_suppression_Y_int32_int32(const non_max_suppression_plan *pl
                                               const int64_t *restrict U_length,
                                               int32_t *restrict Y) {
     const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_Y_int32_int32_part_call call = {plan, X, I, U, U_length, Y};
-    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_int32_int32_part, &call);
+    const non_max_suppression_Y_part_call_int32_int32 call = {plan, X, I, U, U_length, Y};
+    cvmgen_share(B, B * N * 6 >= 65536, non_max_suppression_Y_part_int32_int32, &call);
 }
 
 int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args,

@@ -8,6 +8,7 @@
      Y[d...] = max(0, X[d...])
      example relu([-1, 2]) == [0, 2]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -46,93 +47,26 @@ static int relu_prepare(const cvm_relu_args *args, relu_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
-typedef struct relu_Y_int8_int8_part_call {
-    const int8_t *X;
-    int8_t *Y;
-} relu_Y_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void relu_Y_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const relu_Y_int8_int8_part_call *const call = context;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* relu line 5: Y[d...] = max(0, X[d...]) */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)cvmgen_max_i32(0, X[d]);
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "relu.c"
 
-static void relu_Y_int8_int8(const relu_plan *plan, const int8_t *restrict X,
-                             int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const relu_Y_int8_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, relu_Y_int8_int8_part, &call);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "relu.c"
 
-typedef struct relu_Y_int8_int32_part_call {
-    const int8_t *X;
-    int32_t *Y;
-} relu_Y_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void relu_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const relu_Y_int8_int32_part_call *const call = context;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* relu line 5: Y[d...] = max(0, X[d...]) */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = cvmgen_max_i32(0, X[d]);
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "relu.c"
 
-static void relu_Y_int8_int32(const relu_plan *plan, const int8_t *restrict X,
-                              int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const relu_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, relu_Y_int8_int32_part, &call);
-}
-
-typedef struct relu_Y_int32_int8_part_call {
-    const int32_t *X;
-    int8_t *Y;
-} relu_Y_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void relu_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const relu_Y_int32_int8_part_call *const call = context;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* relu line 5: Y[d...] = max(0, X[d...]) */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = (int8_t)cvmgen_max_i32(0, X[d]);
-}
-
-static void relu_Y_int32_int8(const relu_plan *plan, const int32_t *restrict X,
-                              int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const relu_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, relu_Y_int32_int8_part, &call);
-}
-
-typedef struct relu_Y_int32_int32_part_call {
-    const int32_t *X;
-    int32_t *Y;
-} relu_Y_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void relu_Y_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const relu_Y_int32_int32_part_call *const call = context;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* relu line 5: Y[d...] = max(0, X[d...]) */
-    CVMGEN_APART
-    for (int64_t d = low; d < high; ++d)
-        Y[d] = cvmgen_max_i32(0, X[d]);
-}
-
-static void relu_Y_int32_int32(const relu_plan *plan, const int32_t *restrict X,
-                               int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const relu_Y_int32_int32_part_call call = {X, Y};
-    cvmgen_share(n_size, n_size >= 131072, relu_Y_int32_int32_part, &call);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "relu.c"
 
 int cvm_relu_infer(const cvm_relu_args *args, cvmgen_error *error) {
     relu_plan plan;
@@ -205,3 +139,34 @@ int cvm_relu_bind(const cvm_relu_args *args, uint64_t constants, cvmgen_bound **
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(relu_Y_part_call) {
+    const element_t *X;
+    result_t *Y;
+} TYPED(relu_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(relu_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(relu_Y_part_call) *const call = context;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* relu line 5: Y[d...] = max(0, X[d...]) */
+    CVMGEN_APART
+    for (int64_t d = low; d < high; ++d)
+        Y[d] = (result_t)cvmgen_max_i32(0, X[d]);
+}
+
+static void TYPED(relu_Y)(const relu_plan *plan, const element_t *restrict X,
+                          result_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const TYPED(relu_Y_part_call) call = {X, Y};
+    cvmgen_share(n_size, n_size >= 131072, TYPED(relu_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

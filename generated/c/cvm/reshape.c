@@ -73,13 +73,13 @@ static void reshape_Y_int8_int8(const reshape_plan *plan, const int8_t *restrict
     cvmgen_copy_i8(Y, X, target_shape_size);
 }
 
-typedef struct reshape_Y_int8_int32_part_call {
+typedef struct reshape_Y_part_call_int8_int32 {
     const int8_t *X;
     int32_t *Y;
-} reshape_Y_int8_int32_part_call;
+} reshape_Y_part_call_int8_int32;
 CVMGEN_FOR_AVX2
-static void reshape_Y_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const reshape_Y_int8_int32_part_call *const call = context;
+static void reshape_Y_part_int8_int32(const void *context, int64_t low, int64_t high) {
+    const reshape_Y_part_call_int8_int32 *const call = context;
     const int8_t *restrict X = call->X;
     int32_t *restrict Y = call->Y;
     /* reshape line 9: Y[d...] = T[flatten_index(d..., target_shape...)] */
@@ -91,18 +91,18 @@ static void reshape_Y_int8_int32_part(const void *context, int64_t low, int64_t 
 static void reshape_Y_int8_int32(const reshape_plan *plan, const int8_t *restrict X,
                                  int32_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
-    const reshape_Y_int8_int32_part_call call = {X, Y};
-    cvmgen_share(target_shape_size, target_shape_size >= 131072, reshape_Y_int8_int32_part,
+    const reshape_Y_part_call_int8_int32 call = {X, Y};
+    cvmgen_share(target_shape_size, target_shape_size >= 131072, reshape_Y_part_int8_int32,
                  &call);
 }
 
-typedef struct reshape_Y_int32_int8_part_call {
+typedef struct reshape_Y_part_call_int32_int8 {
     const int32_t *X;
     int8_t *Y;
-} reshape_Y_int32_int8_part_call;
+} reshape_Y_part_call_int32_int8;
 CVMGEN_FOR_AVX2
-static void reshape_Y_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const reshape_Y_int32_int8_part_call *const call = context;
+static void reshape_Y_part_int32_int8(const void *context, int64_t low, int64_t high) {
+    const reshape_Y_part_call_int32_int8 *const call = context;
     const int32_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
     /* reshape line 9: Y[d...] = T[flatten_index(d..., target_shape...)] */
@@ -114,8 +114,8 @@ static void reshape_Y_int32_int8_part(const void *context, int64_t low, int64_t 
 static void reshape_Y_int32_int8(const reshape_plan *plan, const int32_t *restrict X,
                                  int8_t *restrict Y) {
     const int64_t target_shape_size = plan->target_shape_size;
-    const reshape_Y_int32_int8_part_call call = {X, Y};
-    cvmgen_share(target_shape_size, target_shape_size >= 131072, reshape_Y_int32_int8_part,
+    const reshape_Y_part_call_int32_int8 call = {X, Y};
+    cvmgen_share(target_shape_size, target_shape_size >= 131072, reshape_Y_part_int32_int8,
                  &call);
 }
 

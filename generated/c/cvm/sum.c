@@ -36,6 +36,7 @@
      example sum([[[1, 2], [2, 3], [1, 3]], [[1, 4], [4, 3], [5, 2]], [[7, 1], [7, 2], [7, 3]]], axes=(1, 2))
        == [12, 19, 27]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -274,1577 +275,26 @@ static int sum_prepare(const cvm_sum_args *args, sum_plan *plan, cvmgen_error *e
     return CVMGEN_OK;
 }
 
-typedef struct sum_Y_0_int8_int8_part_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-} sum_Y_0_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int8_int8_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, Y_K_step = plan->Y_K_step;
-    const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
-    const int64_t X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        _Alignas(64) uint32_t total[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            total[d_K_lane] = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-            const int64_t d_R_whole = d_R_run / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    uint32_t total_so_far = total[d_K_lane];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + d_R * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 1) * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 2) * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 3) * X_R_step)];
-                    total[d_K_lane] = total_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    total[d_K_lane] += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + d_R * X_R_step)];
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int8_t)total[d_K_lane];
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "sum.c"
 
-typedef struct sum_Y_0_int8_int8_part_3_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int64_t d_K_group;
-    int64_t X_K_row;
-    int64_t d_K_result;
-    uint32_t *total;
-} sum_Y_0_int8_int8_part_3_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int8_int8_part_3(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int8_int8_part_3_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t X_K_row = call->X_K_row;
-    const int64_t d_K_result = call->d_K_result;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t X_K_step = plan->X_K_step, d_R_run = plan->d_R_run;
-    const int64_t X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    uint32_t total = 0;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box, X_steps_R);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            uint32_t together = (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + d_R_share)) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step)];
-            total += together;
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "sum.c"
 
-typedef struct sum_Y_0_int8_int8_part_2_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-} sum_Y_0_int8_int8_part_2_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int8_int8_part_2(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int8_int8_part_2_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, X_K_step = plan->X_K_step;
-    const int64_t Y_K_step = plan->Y_K_step, d_R_rows = plan->d_R_rows;
-    const int64_t d_R_run = plan->d_R_run, X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            uint32_t total = 0;
-            if (d_R_rows * d_R_run >= 262144) {
-                uint32_t total_in_threads = total;
-                const sum_Y_0_int8_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result, &total_in_threads};
-                cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                    sum_Y_0_int8_int8_part_3, &call_3);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                        total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                            + (X_R_row + d_R * X_R_step)];
-                }
-            }
-            Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int8_t)total;
-        }
-    }
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "sum.c"
 
-static void sum_Y_0_int8_int8(const sum_plan *plan, const int8_t *restrict X,
-                              int8_t *restrict Y) {
-    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
-    const int64_t X_K_step = plan->X_K_step, d_R_rows = plan->d_R_rows;
-    const int64_t d_R_run = plan->d_R_run;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    if (X_K_step == 1 && d_K_run >= 16) {
-        const sum_Y_0_int8_int8_part_call call = {plan, X, Y};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int8_int8_part,
-                     &call);
-    } else {
-        const sum_Y_0_int8_int8_part_2_call call_2 = {plan, X, Y};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int8_int8_part_2,
-                     &call_2);
-    }
-}
-
-typedef struct sum_Y_0_int8_int32_part_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-} sum_Y_0_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int8_int32_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, Y_K_step = plan->Y_K_step;
-    const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
-    const int64_t X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        _Alignas(64) uint32_t total[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            total[d_K_lane] = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-            const int64_t d_R_whole = d_R_run / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    uint32_t total_so_far = total[d_K_lane];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + d_R * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 1) * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 2) * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 3) * X_R_step)];
-                    total[d_K_lane] = total_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    total[d_K_lane] += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + d_R * X_R_step)];
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int32_t)total[d_K_lane];
-    }
-}
-
-typedef struct sum_Y_0_int8_int32_part_3_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int64_t d_K_group;
-    int64_t X_K_row;
-    int64_t d_K_result;
-    uint32_t *total;
-} sum_Y_0_int8_int32_part_3_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int8_int32_part_3(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int8_int32_part_3_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t X_K_row = call->X_K_row;
-    const int64_t d_K_result = call->d_K_result;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t X_K_step = plan->X_K_step, d_R_run = plan->d_R_run;
-    const int64_t X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    uint32_t total = 0;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box, X_steps_R);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            uint32_t together = (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + d_R_share)) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step)];
-            total += together;
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-typedef struct sum_Y_0_int8_int32_part_2_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-} sum_Y_0_int8_int32_part_2_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int8_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int8_int32_part_2_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, X_K_step = plan->X_K_step;
-    const int64_t Y_K_step = plan->Y_K_step, d_R_rows = plan->d_R_rows;
-    const int64_t d_R_run = plan->d_R_run, X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            uint32_t total = 0;
-            if (d_R_rows * d_R_run >= 262144) {
-                uint32_t total_in_threads = total;
-                const sum_Y_0_int8_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result, &total_in_threads};
-                cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                    sum_Y_0_int8_int32_part_3, &call_3);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                        total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                            + (X_R_row + d_R * X_R_step)];
-                }
-            }
-            Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int32_t)total;
-        }
-    }
-}
-
-static void sum_Y_0_int8_int32(const sum_plan *plan, const int8_t *restrict X,
-                               int32_t *restrict Y) {
-    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
-    const int64_t X_K_step = plan->X_K_step, d_R_rows = plan->d_R_rows;
-    const int64_t d_R_run = plan->d_R_run;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    if (X_K_step == 1 && d_K_run >= 16) {
-        const sum_Y_0_int8_int32_part_call call = {plan, X, Y};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int8_int32_part,
-                     &call);
-    } else {
-        const sum_Y_0_int8_int32_part_2_call call_2 = {plan, X, Y};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                     sum_Y_0_int8_int32_part_2, &call_2);
-    }
-}
-
-typedef struct sum_Y_0_int32_int8_part_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-} sum_Y_0_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int32_int8_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, Y_K_step = plan->Y_K_step;
-    const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
-    const int64_t X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        _Alignas(64) uint32_t total[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            total[d_K_lane] = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-            const int64_t d_R_whole = d_R_run / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    uint32_t total_so_far = total[d_K_lane];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + d_R * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 1) * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 2) * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 3) * X_R_step)];
-                    total[d_K_lane] = total_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    total[d_K_lane] += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + d_R * X_R_step)];
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int8_t)total[d_K_lane];
-    }
-}
-
-typedef struct sum_Y_0_int32_int8_part_3_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int64_t d_K_group;
-    int64_t X_K_row;
-    int64_t d_K_result;
-    uint32_t *total;
-} sum_Y_0_int32_int8_part_3_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int32_int8_part_3(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int32_int8_part_3_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t X_K_row = call->X_K_row;
-    const int64_t d_K_result = call->d_K_result;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t X_K_step = plan->X_K_step, d_R_run = plan->d_R_run;
-    const int64_t X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    uint32_t total = 0;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box, X_steps_R);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            uint32_t together = (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + d_R_share)) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step)];
-            total += together;
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-typedef struct sum_Y_0_int32_int8_part_2_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-} sum_Y_0_int32_int8_part_2_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int32_int8_part_2(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int32_int8_part_2_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, X_K_step = plan->X_K_step;
-    const int64_t Y_K_step = plan->Y_K_step, d_R_rows = plan->d_R_rows;
-    const int64_t d_R_run = plan->d_R_run, X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            uint32_t total = 0;
-            if (d_R_rows * d_R_run >= 262144) {
-                uint32_t total_in_threads = total;
-                const sum_Y_0_int32_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result, &total_in_threads};
-                cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                    sum_Y_0_int32_int8_part_3, &call_3);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                        total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                            + (X_R_row + d_R * X_R_step)];
-                }
-            }
-            Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int8_t)total;
-        }
-    }
-}
-
-static void sum_Y_0_int32_int8(const sum_plan *plan, const int32_t *restrict X,
-                               int8_t *restrict Y) {
-    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
-    const int64_t X_K_step = plan->X_K_step, d_R_rows = plan->d_R_rows;
-    const int64_t d_R_run = plan->d_R_run;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    if (X_K_step == 1 && d_K_run >= 16) {
-        const sum_Y_0_int32_int8_part_call call = {plan, X, Y};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int32_int8_part,
-                     &call);
-    } else {
-        const sum_Y_0_int32_int8_part_2_call call_2 = {plan, X, Y};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                     sum_Y_0_int32_int8_part_2, &call_2);
-    }
-}
-
-typedef struct sum_Y_0_int32_int32_part_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int32_t *Y;
-} sum_Y_0_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int32_int32_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, Y_K_step = plan->Y_K_step;
-    const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
-    const int64_t X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        _Alignas(64) uint32_t total[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            total[d_K_lane] = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-            const int64_t d_R_whole = d_R_run / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    uint32_t total_so_far = total[d_K_lane];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + d_R * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 1) * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 2) * X_R_step)];
-                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + (d_R + 3) * X_R_step)];
-                    total[d_K_lane] = total_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    total[d_K_lane] += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
-                        + (X_R_row + d_R * X_R_step)];
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (int32_t)total[d_K_lane];
-    }
-}
-
-typedef struct sum_Y_0_int32_int32_part_3_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int64_t d_K_group;
-    int64_t X_K_row;
-    int64_t d_K_result;
-    uint32_t *total;
-} sum_Y_0_int32_int32_part_3_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int32_int32_part_3(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int32_int32_part_3_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t X_K_row = call->X_K_row;
-    const int64_t d_K_result = call->d_K_result;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t X_K_step = plan->X_K_step, d_R_run = plan->d_R_run;
-    const int64_t X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    uint32_t total = 0;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box, X_steps_R);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            uint32_t together = (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + d_R_share)) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step)];
-            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step)];
-            total += together;
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-typedef struct sum_Y_0_int32_int32_part_2_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int32_t *Y;
-} sum_Y_0_int32_int32_part_2_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_0_int32_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const sum_Y_0_int32_int32_part_2_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, X_K_step = plan->X_K_step;
-    const int64_t Y_K_step = plan->Y_K_step, d_R_rows = plan->d_R_rows;
-    const int64_t d_R_run = plan->d_R_run, X_R_step = plan->X_R_step;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box = &plan->d_R_box;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
-        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            uint32_t total = 0;
-            if (d_R_rows * d_R_run >= 262144) {
-                uint32_t total_in_threads = total;
-                const sum_Y_0_int32_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row,
-                    d_K_result, &total_in_threads};
-                cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                    sum_Y_0_int32_int32_part_3, &call_3);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
-                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
-                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
-                        total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
-                            + (X_R_row + d_R * X_R_step)];
-                }
-            }
-            Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (int32_t)total;
-        }
-    }
-}
-
-static void sum_Y_0_int32_int32(const sum_plan *plan, const int32_t *restrict X,
-                                int32_t *restrict Y) {
-    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
-    const int64_t X_K_step = plan->X_K_step, d_R_rows = plan->d_R_rows;
-    const int64_t d_R_run = plan->d_R_run;
-    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
-       R](X[d...]) forall d[i] < n[i] for i in K */
-    if (X_K_step == 1 && d_K_run >= 16) {
-        const sum_Y_0_int32_int32_part_call call = {plan, X, Y};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, sum_Y_0_int32_int32_part,
-                     &call);
-    } else {
-        const sum_Y_0_int32_int32_part_2_call call_2 = {plan, X, Y};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                     sum_Y_0_int32_int32_part_2, &call_2);
-    }
-}
-
-typedef struct sum_Y_1_int8_int8_part_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-} sum_Y_1_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int8_int8_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t d_K_run_2 = plan->d_K_run_2, d_R_rows_2 = plan->d_R_rows_2;
-    const int64_t d_R_run_2 = plan->d_R_run_2, X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run_2, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
-        _Alignas(64) uint32_t total[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            total[d_K_lane] = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-            const int64_t d_R_whole = d_R_run_2 / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    uint32_t total_so_far = total[d_K_lane];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + d_R * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 1) * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 2) * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 3) * X_R_step_2)];
-                    total[d_K_lane] = total_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    total[d_K_lane] += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + d_R * X_R_step_2)];
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int8_t)total[d_K_lane];
-    }
-}
-
-typedef struct sum_Y_1_int8_int8_part_3_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int64_t d_K_group;
-    int64_t X_K_row_2;
-    int64_t d_K_result;
-    uint32_t *total;
-} sum_Y_1_int8_int8_part_3_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int8_int8_part_3(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int8_int8_part_3_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t X_K_row_2 = call->X_K_row_2;
-    const int64_t d_K_result = call->d_K_result;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_run_2 = plan->d_R_run_2;
-    const int64_t X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    uint32_t total = 0;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run_2, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2, X_steps_R);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2 - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            uint32_t together = (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share)) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step_2)];
-            total += together;
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-typedef struct sum_Y_1_int8_int8_part_2_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-} sum_Y_1_int8_int8_part_2_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int8_int8_part_2(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int8_int8_part_2_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t d_K_run_2 = plan->d_K_run_2, X_K_step_2 = plan->X_K_step_2;
-    const int64_t d_R_rows_2 = plan->d_R_rows_2, d_R_run_2 = plan->d_R_run_2;
-    const int64_t X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run_2, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            uint32_t total = 0;
-            if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                uint32_t total_in_threads = total;
-                const sum_Y_1_int8_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                    d_K_result, &total_in_threads};
-                cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                    sum_Y_1_int8_int8_part_3, &call_3);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                    for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                        total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                            + (X_R_row_2 + d_R * X_R_step_2)];
-                }
-            }
-            Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int8_t)total;
-        }
-    }
-}
-
-static void sum_Y_1_int8_int8(const sum_plan *plan, const int8_t *restrict X,
-                              int8_t *restrict Y) {
-    const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
-    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_rows_2 = plan->d_R_rows_2;
-    const int64_t d_R_run_2 = plan->d_R_run_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
-        const sum_Y_1_int8_int8_part_call call = {plan, X, Y};
-        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
-                     sum_Y_1_int8_int8_part, &call);
-    } else {
-        const sum_Y_1_int8_int8_part_2_call call_2 = {plan, X, Y};
-        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
-                     sum_Y_1_int8_int8_part_2, &call_2);
-    }
-}
-
-typedef struct sum_Y_1_int8_int32_part_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-} sum_Y_1_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int8_int32_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t d_K_run_2 = plan->d_K_run_2, d_R_rows_2 = plan->d_R_rows_2;
-    const int64_t d_R_run_2 = plan->d_R_run_2, X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run_2, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
-        _Alignas(64) uint32_t total[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            total[d_K_lane] = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-            const int64_t d_R_whole = d_R_run_2 / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    uint32_t total_so_far = total[d_K_lane];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + d_R * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 1) * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 2) * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 3) * X_R_step_2)];
-                    total[d_K_lane] = total_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    total[d_K_lane] += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + d_R * X_R_step_2)];
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int32_t)total[d_K_lane];
-    }
-}
-
-typedef struct sum_Y_1_int8_int32_part_3_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int64_t d_K_group;
-    int64_t X_K_row_2;
-    int64_t d_K_result;
-    uint32_t *total;
-} sum_Y_1_int8_int32_part_3_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int8_int32_part_3(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int8_int32_part_3_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t X_K_row_2 = call->X_K_row_2;
-    const int64_t d_K_result = call->d_K_result;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_run_2 = plan->d_R_run_2;
-    const int64_t X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    uint32_t total = 0;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run_2, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2, X_steps_R);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2 - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            uint32_t together = (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share)) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step_2)];
-            total += together;
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-typedef struct sum_Y_1_int8_int32_part_2_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    int32_t *Y;
-} sum_Y_1_int8_int32_part_2_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int8_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int8_int32_part_2_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t d_K_run_2 = plan->d_K_run_2, X_K_step_2 = plan->X_K_step_2;
-    const int64_t d_R_rows_2 = plan->d_R_rows_2, d_R_run_2 = plan->d_R_run_2;
-    const int64_t X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run_2, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            uint32_t total = 0;
-            if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                uint32_t total_in_threads = total;
-                const sum_Y_1_int8_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                    d_K_result, &total_in_threads};
-                cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                    sum_Y_1_int8_int32_part_3, &call_3);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                    for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                        total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                            + (X_R_row_2 + d_R * X_R_step_2)];
-                }
-            }
-            Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int32_t)total;
-        }
-    }
-}
-
-static void sum_Y_1_int8_int32(const sum_plan *plan, const int8_t *restrict X,
-                               int32_t *restrict Y) {
-    const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
-    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_rows_2 = plan->d_R_rows_2;
-    const int64_t d_R_run_2 = plan->d_R_run_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
-        const sum_Y_1_int8_int32_part_call call = {plan, X, Y};
-        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
-                     sum_Y_1_int8_int32_part, &call);
-    } else {
-        const sum_Y_1_int8_int32_part_2_call call_2 = {plan, X, Y};
-        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
-                     sum_Y_1_int8_int32_part_2, &call_2);
-    }
-}
-
-typedef struct sum_Y_1_int32_int8_part_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-} sum_Y_1_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int32_int8_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t d_K_run_2 = plan->d_K_run_2, d_R_rows_2 = plan->d_R_rows_2;
-    const int64_t d_R_run_2 = plan->d_R_run_2, X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run_2, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
-        _Alignas(64) uint32_t total[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            total[d_K_lane] = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-            const int64_t d_R_whole = d_R_run_2 / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    uint32_t total_so_far = total[d_K_lane];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + d_R * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 1) * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 2) * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 3) * X_R_step_2)];
-                    total[d_K_lane] = total_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    total[d_K_lane] += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + d_R * X_R_step_2)];
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int8_t)total[d_K_lane];
-    }
-}
-
-typedef struct sum_Y_1_int32_int8_part_3_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int64_t d_K_group;
-    int64_t X_K_row_2;
-    int64_t d_K_result;
-    uint32_t *total;
-} sum_Y_1_int32_int8_part_3_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int32_int8_part_3(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int32_int8_part_3_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t X_K_row_2 = call->X_K_row_2;
-    const int64_t d_K_result = call->d_K_result;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_run_2 = plan->d_R_run_2;
-    const int64_t X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    uint32_t total = 0;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run_2, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2, X_steps_R);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2 - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            uint32_t together = (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share)) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step_2)];
-            total += together;
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-typedef struct sum_Y_1_int32_int8_part_2_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int8_t *Y;
-} sum_Y_1_int32_int8_part_2_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int32_int8_part_2(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int32_int8_part_2_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t d_K_run_2 = plan->d_K_run_2, X_K_step_2 = plan->X_K_step_2;
-    const int64_t d_R_rows_2 = plan->d_R_rows_2, d_R_run_2 = plan->d_R_run_2;
-    const int64_t X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run_2, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            uint32_t total = 0;
-            if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                uint32_t total_in_threads = total;
-                const sum_Y_1_int32_int8_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                    d_K_result, &total_in_threads};
-                cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                    sum_Y_1_int32_int8_part_3, &call_3);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                    for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                        total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                            + (X_R_row_2 + d_R * X_R_step_2)];
-                }
-            }
-            Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int8_t)total;
-        }
-    }
-}
-
-static void sum_Y_1_int32_int8(const sum_plan *plan, const int32_t *restrict X,
-                               int8_t *restrict Y) {
-    const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
-    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_rows_2 = plan->d_R_rows_2;
-    const int64_t d_R_run_2 = plan->d_R_run_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
-        const sum_Y_1_int32_int8_part_call call = {plan, X, Y};
-        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
-                     sum_Y_1_int32_int8_part, &call);
-    } else {
-        const sum_Y_1_int32_int8_part_2_call call_2 = {plan, X, Y};
-        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
-                     sum_Y_1_int32_int8_part_2, &call_2);
-    }
-}
-
-typedef struct sum_Y_1_int32_int32_part_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int32_t *Y;
-} sum_Y_1_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int32_int32_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t d_K_run_2 = plan->d_K_run_2, d_R_rows_2 = plan->d_R_rows_2;
-    const int64_t d_R_run_2 = plan->d_R_run_2, X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run_2, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
-        _Alignas(64) uint32_t total[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            total[d_K_lane] = 0;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-            const int64_t d_R_whole = d_R_run_2 / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    uint32_t total_so_far = total[d_K_lane];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + d_R * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 1) * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 2) * X_R_step_2)];
-                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + (d_R + 3) * X_R_step_2)];
-                    total[d_K_lane] = total_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    total[d_K_lane] += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
-                        + (X_R_row_2 + d_R * X_R_step_2)];
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (int32_t)total[d_K_lane];
-    }
-}
-
-typedef struct sum_Y_1_int32_int32_part_3_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int64_t d_K_group;
-    int64_t X_K_row_2;
-    int64_t d_K_result;
-    uint32_t *total;
-} sum_Y_1_int32_int32_part_3_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int32_int32_part_3(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int32_int32_part_3_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t X_K_row_2 = call->X_K_row_2;
-    const int64_t d_K_result = call->d_K_result;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_run_2 = plan->d_R_run_2;
-    const int64_t X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    uint32_t total = 0;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run_2, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2, X_steps_R);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2 - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            uint32_t together = (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share)) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step_2)];
-            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step_2)];
-            total += together;
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-typedef struct sum_Y_1_int32_int32_part_2_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    int32_t *Y;
-} sum_Y_1_int32_int32_part_2_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_1_int32_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const sum_Y_1_int32_int32_part_2_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    int32_t *restrict Y = call->Y;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    const int64_t d_K_run_2 = plan->d_K_run_2, X_K_step_2 = plan->X_K_step_2;
-    const int64_t d_R_rows_2 = plan->d_R_rows_2, d_R_run_2 = plan->d_R_run_2;
-    const int64_t X_R_step_2 = plan->X_R_step_2;
-    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
-    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
-    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
-    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run_2, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            uint32_t total = 0;
-            if (d_R_rows_2 * d_R_run_2 >= 262144) {
-                uint32_t total_in_threads = total;
-                const sum_Y_1_int32_int32_part_3_call call_3 = {plan, X, d_K_group, X_K_row_2,
-                    d_K_result, &total_in_threads};
-                cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
-                    sum_Y_1_int32_int32_part_3, &call_3);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
-                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
-                    for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
-                        total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
-                            + (X_R_row_2 + d_R * X_R_step_2)];
-                }
-            }
-            Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (int32_t)total;
-        }
-    }
-}
-
-static void sum_Y_1_int32_int32(const sum_plan *plan, const int32_t *restrict X,
-                                int32_t *restrict Y) {
-    const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
-    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_rows_2 = plan->d_R_rows_2;
-    const int64_t d_R_run_2 = plan->d_R_run_2;
-    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
-    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
-        const sum_Y_1_int32_int32_part_call call = {plan, X, Y};
-        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
-                     sum_Y_1_int32_int32_part, &call);
-    } else {
-        const sum_Y_1_int32_int32_part_2_call call_2 = {plan, X, Y};
-        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
-                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
-                     sum_Y_1_int32_int32_part_2, &call_2);
-    }
-}
-
-typedef struct sum_Y_2_int8_int8_part_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    uint32_t *total;
-} sum_Y_2_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_2_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_2_int8_int8_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    const int64_t n_size = plan->n_size;
-    uint32_t total = 0;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_part = at * 131072;
-        const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
-        const int64_t d_share = d_pieces / 4;
-        for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
-            uint32_t together = (uint32_t)X[d_part + d_stream];
-            together += (uint32_t)X[d_part + (d_stream + d_share)];
-            together += (uint32_t)X[d_part + (d_stream + 2 * d_share)];
-            together += (uint32_t)X[d_part + (d_stream + 3 * d_share)];
-            total += together;
-        }
-        for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
-            total += (uint32_t)X[d_part + d_piece];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-CVMGEN_FOR_AVX2
-static void sum_Y_2_int8_int8(const sum_plan *plan, const int8_t *restrict X,
-                              int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    uint32_t total = 0;
-    if (n_size >= 262144) {
-        uint32_t total_in_threads = total;
-        const sum_Y_2_int8_int8_part_call call = {plan, X, &total_in_threads};
-        cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, sum_Y_2_int8_int8_part, &call);
-        total = total_in_threads;
-    } else {
-        for (int64_t d = 0; d < n_size; ++d)
-            total += (uint32_t)X[d];
-    }
-    Y[0] = (int8_t)total;
-}
-
-typedef struct sum_Y_2_int8_int32_part_call {
-    const sum_plan *plan;
-    const int8_t *X;
-    uint32_t *total;
-} sum_Y_2_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_2_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_2_int8_int32_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    const int64_t n_size = plan->n_size;
-    uint32_t total = 0;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_part = at * 131072;
-        const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
-        const int64_t d_share = d_pieces / 4;
-        for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
-            uint32_t together = (uint32_t)X[d_part + d_stream];
-            together += (uint32_t)X[d_part + (d_stream + d_share)];
-            together += (uint32_t)X[d_part + (d_stream + 2 * d_share)];
-            together += (uint32_t)X[d_part + (d_stream + 3 * d_share)];
-            total += together;
-        }
-        for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
-            total += (uint32_t)X[d_part + d_piece];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-CVMGEN_FOR_AVX2
-static void sum_Y_2_int8_int32(const sum_plan *plan, const int8_t *restrict X,
-                               int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    uint32_t total = 0;
-    if (n_size >= 262144) {
-        uint32_t total_in_threads = total;
-        const sum_Y_2_int8_int32_part_call call = {plan, X, &total_in_threads};
-        cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, sum_Y_2_int8_int32_part, &call);
-        total = total_in_threads;
-    } else {
-        for (int64_t d = 0; d < n_size; ++d)
-            total += (uint32_t)X[d];
-    }
-    Y[0] = (int32_t)total;
-}
-
-typedef struct sum_Y_2_int32_int8_part_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    uint32_t *total;
-} sum_Y_2_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_2_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_2_int32_int8_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    const int64_t n_size = plan->n_size;
-    uint32_t total = 0;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_part = at * 131072;
-        const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
-        const int64_t d_share = d_pieces / 4;
-        for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
-            uint32_t together = (uint32_t)X[d_part + d_stream];
-            together += (uint32_t)X[d_part + (d_stream + d_share)];
-            together += (uint32_t)X[d_part + (d_stream + 2 * d_share)];
-            together += (uint32_t)X[d_part + (d_stream + 3 * d_share)];
-            total += together;
-        }
-        for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
-            total += (uint32_t)X[d_part + d_piece];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-CVMGEN_FOR_AVX2
-static void sum_Y_2_int32_int8(const sum_plan *plan, const int32_t *restrict X,
-                               int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    uint32_t total = 0;
-    if (n_size >= 262144) {
-        uint32_t total_in_threads = total;
-        const sum_Y_2_int32_int8_part_call call = {plan, X, &total_in_threads};
-        cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, sum_Y_2_int32_int8_part, &call);
-        total = total_in_threads;
-    } else {
-        for (int64_t d = 0; d < n_size; ++d)
-            total += (uint32_t)X[d];
-    }
-    Y[0] = (int8_t)total;
-}
-
-typedef struct sum_Y_2_int32_int32_part_call {
-    const sum_plan *plan;
-    const int32_t *X;
-    uint32_t *total;
-} sum_Y_2_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void sum_Y_2_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const sum_Y_2_int32_int32_part_call *const call = context;
-    const sum_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    const int64_t n_size = plan->n_size;
-    uint32_t total = 0;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_part = at * 131072;
-        const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
-        const int64_t d_share = d_pieces / 4;
-        for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
-            uint32_t together = (uint32_t)X[d_part + d_stream];
-            together += (uint32_t)X[d_part + (d_stream + d_share)];
-            together += (uint32_t)X[d_part + (d_stream + 2 * d_share)];
-            together += (uint32_t)X[d_part + (d_stream + 3 * d_share)];
-            total += together;
-        }
-        for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
-            total += (uint32_t)X[d_part + d_piece];
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-CVMGEN_FOR_AVX2
-static void sum_Y_2_int32_int32(const sum_plan *plan, const int32_t *restrict X,
-                                int32_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
-    uint32_t total = 0;
-    if (n_size >= 262144) {
-        uint32_t total_in_threads = total;
-        const sum_Y_2_int32_int32_part_call call = {plan, X, &total_in_threads};
-        cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, sum_Y_2_int32_int32_part, &call);
-        total = total_in_threads;
-    } else {
-        for (int64_t d = 0; d < n_size; ++d)
-            total += (uint32_t)X[d];
-    }
-    Y[0] = (int32_t)total;
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "sum.c"
 
 int cvm_sum_infer(const cvm_sum_args *args, cvmgen_error *error) {
     sum_plan plan;
@@ -1939,3 +389,405 @@ int cvm_sum_bind(const cvm_sum_args *args, uint64_t constants, cvmgen_bound **bo
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(sum_Y_0_part_call) {
+    const sum_plan *plan;
+    const element_t *X;
+    result_t *Y;
+} TYPED(sum_Y_0_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(sum_Y_0_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(sum_Y_0_part_call) *const call = context;
+    const sum_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
+    const int64_t d_K_run = plan->d_K_run, Y_K_step = plan->Y_K_step;
+    const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
+    const int64_t X_R_step = plan->X_R_step;
+    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
+    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
+    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
+    const cvmgen_list *const d_K_box = &plan->d_K_box;
+    const cvmgen_list *const d_R_box = &plan->d_R_box;
+    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 8192);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
+        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+        _Alignas(64) uint32_t total[8192];
+        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+            total[d_K_lane] = 0;
+        for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+            const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+            const int64_t d_R_whole = d_R_run / 4 * 4;
+            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                    uint32_t total_so_far = total[d_K_lane];
+                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                        + (X_R_row + d_R * X_R_step)];
+                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                        + (X_R_row + (d_R + 1) * X_R_step)];
+                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                        + (X_R_row + (d_R + 2) * X_R_step)];
+                    total_so_far += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                        + (X_R_row + (d_R + 3) * X_R_step)];
+                    total[d_K_lane] = total_so_far;
+                }
+            }
+            for (int64_t d_R = d_R_whole; d_R < d_R_run; ++d_R) {
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] += (uint32_t)X[X_K_row + (d_K_block + d_K_lane)
+                        + (X_R_row + d_R * X_R_step)];
+            }
+        }
+        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+            Y[Y_K_row + (d_K_block + d_K_lane) * Y_K_step] = (result_t)total[d_K_lane];
+    }
+}
+
+typedef struct TYPED(sum_Y_0_part_3_call) {
+    const sum_plan *plan;
+    const element_t *X;
+    int64_t d_K_group;
+    int64_t X_K_row;
+    int64_t d_K_result;
+    uint32_t *total;
+} TYPED(sum_Y_0_part_3_call);
+CVMGEN_FOR_AVX2
+static void TYPED(sum_Y_0_part_3)(const void *context, int64_t low, int64_t high) {
+    const TYPED(sum_Y_0_part_3_call) *const call = context;
+    const sum_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const int64_t d_K_group = call->d_K_group;
+    const int64_t X_K_row = call->X_K_row;
+    const int64_t d_K_result = call->d_K_result;
+    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
+    const int64_t X_K_step = plan->X_K_step, d_R_run = plan->d_R_run;
+    const int64_t X_R_step = plan->X_R_step;
+    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
+    const cvmgen_list *const d_R_box = &plan->d_R_box;
+    uint32_t total = 0;
+    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run, 131072);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
+        const int64_t X_R_row = cvmgen_walk_offset(d_R_row_long, d_R_box, X_steps_R);
+        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run - d_R_part);
+        const int64_t d_R_share = d_R_pieces / 4;
+        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+            uint32_t together = (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                + (X_R_row + (d_R_part + d_R_stream) * X_R_step)];
+            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                + (X_R_row + (d_R_part + (d_R_stream + d_R_share)) * X_R_step)];
+            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                + (X_R_row + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step)];
+            together += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                + (X_R_row + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step)];
+            total += together;
+        }
+        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
+            total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                + (X_R_row + (d_R_part + d_R_piece) * X_R_step)];
+    }
+    cvmgen_lock();
+    *call->total += total;
+    cvmgen_unlock();
+}
+
+typedef struct TYPED(sum_Y_0_part_2_call) {
+    const sum_plan *plan;
+    const element_t *X;
+    result_t *Y;
+} TYPED(sum_Y_0_part_2_call);
+CVMGEN_FOR_AVX2
+static void TYPED(sum_Y_0_part_2)(const void *context, int64_t low, int64_t high) {
+    const TYPED(sum_Y_0_part_2_call) *const call = context;
+    const sum_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
+    const int64_t d_K_run = plan->d_K_run, X_K_step = plan->X_K_step;
+    const int64_t Y_K_step = plan->Y_K_step, d_R_rows = plan->d_R_rows;
+    const int64_t d_R_run = plan->d_R_run, X_R_step = plan->X_R_step;
+    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
+    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
+    const cvmgen_list *const Y_steps_K = &plan->Y_steps_K;
+    const cvmgen_list *const d_K_box = &plan->d_K_box;
+    const cvmgen_list *const d_R_box = &plan->d_R_box;
+    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 64);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
+        const int64_t X_K_row = cvmgen_walk_offset(d_K_row, d_K_box, X_steps_K);
+        const int64_t Y_K_row = cvmgen_walk_offset(d_K_row, d_K_box, Y_steps_K);
+        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+            uint32_t total = 0;
+            if (d_R_rows * d_R_run >= 262144) {
+                uint32_t total_in_threads = total;
+                const TYPED(sum_Y_0_part_3_call) call_3 = {plan, X, d_K_group, X_K_row, d_K_result,
+                    &total_in_threads};
+                cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
+                    TYPED(sum_Y_0_part_3), &call_3);
+                total = total_in_threads;
+            } else {
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
+                    const int64_t X_R_row = cvmgen_walk_offset(d_R_row, d_R_box, X_steps_R);
+                    for (int64_t d_R = 0; d_R < d_R_run; ++d_R)
+                        total += (uint32_t)X[X_K_row + (d_K_group + d_K_result) * X_K_step
+                            + (X_R_row + d_R * X_R_step)];
+                }
+            }
+            Y[Y_K_row + (d_K_group + d_K_result) * Y_K_step] = (result_t)total;
+        }
+    }
+}
+
+static void TYPED(sum_Y_0)(const sum_plan *plan, const element_t *restrict X,
+                           result_t *restrict Y) {
+    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
+    const int64_t X_K_step = plan->X_K_step, d_R_rows = plan->d_R_rows;
+    const int64_t d_R_run = plan->d_R_run;
+    /* family reduce line 16: Y[(0 if i in R else d[i] for i < N)...] = sum[d[j] < n[j] for j in
+       R](X[d...]) forall d[i] < n[i] for i in K */
+    if (X_K_step == 1 && d_K_run >= 16) {
+        const TYPED(sum_Y_0_part_call) call = {plan, X, Y};
+        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, TYPED(sum_Y_0_part),
+                     &call);
+    } else {
+        const TYPED(sum_Y_0_part_2_call) call_2 = {plan, X, Y};
+        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
+                     d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536, TYPED(sum_Y_0_part_2),
+                     &call_2);
+    }
+}
+
+typedef struct TYPED(sum_Y_1_part_call) {
+    const sum_plan *plan;
+    const element_t *X;
+    result_t *Y;
+} TYPED(sum_Y_1_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(sum_Y_1_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(sum_Y_1_part_call) *const call = context;
+    const sum_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
+    const int64_t d_K_run_2 = plan->d_K_run_2, d_R_rows_2 = plan->d_R_rows_2;
+    const int64_t d_R_run_2 = plan->d_R_run_2, X_R_step_2 = plan->X_R_step_2;
+    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
+    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
+    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
+    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
+    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run_2, 8192);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
+        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run_2 - d_K_block);
+        _Alignas(64) uint32_t total[8192];
+        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+            total[d_K_lane] = 0;
+        for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+            const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+            const int64_t d_R_whole = d_R_run_2 / 4 * 4;
+            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                    uint32_t total_so_far = total[d_K_lane];
+                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                        + (X_R_row_2 + d_R * X_R_step_2)];
+                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                        + (X_R_row_2 + (d_R + 1) * X_R_step_2)];
+                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                        + (X_R_row_2 + (d_R + 2) * X_R_step_2)];
+                    total_so_far += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                        + (X_R_row_2 + (d_R + 3) * X_R_step_2)];
+                    total[d_K_lane] = total_so_far;
+                }
+            }
+            for (int64_t d_R = d_R_whole; d_R < d_R_run_2; ++d_R) {
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    total[d_K_lane] += (uint32_t)X[X_K_row_2 + (d_K_block + d_K_lane)
+                        + (X_R_row_2 + d_R * X_R_step_2)];
+            }
+        }
+        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+            Y[d_K_row * d_K_run_2 + (d_K_block + d_K_lane)] = (result_t)total[d_K_lane];
+    }
+}
+
+typedef struct TYPED(sum_Y_1_part_3_call) {
+    const sum_plan *plan;
+    const element_t *X;
+    int64_t d_K_group;
+    int64_t X_K_row_2;
+    int64_t d_K_result;
+    uint32_t *total;
+} TYPED(sum_Y_1_part_3_call);
+CVMGEN_FOR_AVX2
+static void TYPED(sum_Y_1_part_3)(const void *context, int64_t low, int64_t high) {
+    const TYPED(sum_Y_1_part_3_call) *const call = context;
+    const sum_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const int64_t d_K_group = call->d_K_group;
+    const int64_t X_K_row_2 = call->X_K_row_2;
+    const int64_t d_K_result = call->d_K_result;
+    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
+    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_run_2 = plan->d_R_run_2;
+    const int64_t X_R_step_2 = plan->X_R_step_2;
+    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
+    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
+    uint32_t total = 0;
+    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run_2, 131072);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
+        const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row_long, d_R_box_2, X_steps_R);
+        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_2 - d_R_part);
+        const int64_t d_R_share = d_R_pieces / 4;
+        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+            uint32_t together = (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                + (X_R_row_2 + (d_R_part + d_R_stream) * X_R_step_2)];
+            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                + (X_R_row_2 + (d_R_part + (d_R_stream + d_R_share)) * X_R_step_2)];
+            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                + (X_R_row_2 + (d_R_part + (d_R_stream + 2 * d_R_share)) * X_R_step_2)];
+            together += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                + (X_R_row_2 + (d_R_part + (d_R_stream + 3 * d_R_share)) * X_R_step_2)];
+            total += together;
+        }
+        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
+            total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                + (X_R_row_2 + (d_R_part + d_R_piece) * X_R_step_2)];
+    }
+    cvmgen_lock();
+    *call->total += total;
+    cvmgen_unlock();
+}
+
+typedef struct TYPED(sum_Y_1_part_2_call) {
+    const sum_plan *plan;
+    const element_t *X;
+    result_t *Y;
+} TYPED(sum_Y_1_part_2_call);
+CVMGEN_FOR_AVX2
+static void TYPED(sum_Y_1_part_2)(const void *context, int64_t low, int64_t high) {
+    const TYPED(sum_Y_1_part_2_call) *const call = context;
+    const sum_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    result_t *restrict Y = call->Y;
+    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
+    const int64_t d_K_run_2 = plan->d_K_run_2, X_K_step_2 = plan->X_K_step_2;
+    const int64_t d_R_rows_2 = plan->d_R_rows_2, d_R_run_2 = plan->d_R_run_2;
+    const int64_t X_R_step_2 = plan->X_R_step_2;
+    const cvmgen_list *const X_steps_K = &plan->X_steps_K;
+    const cvmgen_list *const X_steps_R = &plan->X_steps_R;
+    const cvmgen_list *const d_K_box_2 = &plan->d_K_box_2;
+    const cvmgen_list *const d_R_box_2 = &plan->d_R_box_2;
+    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run_2, 64);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
+        const int64_t X_K_row_2 = cvmgen_walk_offset(d_K_row, d_K_box_2, X_steps_K);
+        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run_2 - d_K_group);
+        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+            uint32_t total = 0;
+            if (d_R_rows_2 * d_R_run_2 >= 262144) {
+                uint32_t total_in_threads = total;
+                const TYPED(sum_Y_1_part_3_call) call_3 = {plan, X, d_K_group, X_K_row_2,
+                    d_K_result, &total_in_threads};
+                cvmgen_share(d_R_rows_2 * cvmgen_ceildiv(d_R_run_2, 131072), true,
+                    TYPED(sum_Y_1_part_3), &call_3);
+                total = total_in_threads;
+            } else {
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_2; ++d_R_row) {
+                    const int64_t X_R_row_2 = cvmgen_walk_offset(d_R_row, d_R_box_2, X_steps_R);
+                    for (int64_t d_R = 0; d_R < d_R_run_2; ++d_R)
+                        total += (uint32_t)X[X_K_row_2 + (d_K_group + d_K_result) * X_K_step_2
+                            + (X_R_row_2 + d_R * X_R_step_2)];
+                }
+            }
+            Y[d_K_row * d_K_run_2 + (d_K_group + d_K_result)] = (result_t)total;
+        }
+    }
+}
+
+static void TYPED(sum_Y_1)(const sum_plan *plan, const element_t *restrict X,
+                           result_t *restrict Y) {
+    const int64_t d_K_rows_2 = plan->d_K_rows_2, d_K_run_2 = plan->d_K_run_2;
+    const int64_t X_K_step_2 = plan->X_K_step_2, d_R_rows_2 = plan->d_R_rows_2;
+    const int64_t d_R_run_2 = plan->d_R_run_2;
+    /* family reduce line 21: Y[(d[i] for i in K)...] = sum[d[j] < n[j] for j in R](X[d...]) */
+    if (X_K_step_2 == 1 && d_K_run_2 >= 16) {
+        const TYPED(sum_Y_1_part_call) call = {plan, X, Y};
+        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 8192),
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
+                     TYPED(sum_Y_1_part), &call);
+    } else {
+        const TYPED(sum_Y_1_part_2_call) call_2 = {plan, X, Y};
+        cvmgen_share(d_K_rows_2 * cvmgen_ceildiv(d_K_run_2, 64),
+                     d_K_rows_2 * d_K_run_2 * d_R_rows_2 * d_R_run_2 >= 65536,
+                     TYPED(sum_Y_1_part_2), &call_2);
+    }
+}
+
+typedef struct TYPED(sum_Y_2_part_call) {
+    const sum_plan *plan;
+    const element_t *X;
+    uint32_t *total;
+} TYPED(sum_Y_2_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(sum_Y_2_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(sum_Y_2_part_call) *const call = context;
+    const sum_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
+    const int64_t n_size = plan->n_size;
+    uint32_t total = 0;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_part = at * 131072;
+        const int64_t d_pieces = cvmgen_min_i64(131072, n_size - d_part);
+        const int64_t d_share = d_pieces / 4;
+        for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+            uint32_t together = (uint32_t)X[d_part + d_stream];
+            together += (uint32_t)X[d_part + (d_stream + d_share)];
+            together += (uint32_t)X[d_part + (d_stream + 2 * d_share)];
+            together += (uint32_t)X[d_part + (d_stream + 3 * d_share)];
+            total += together;
+        }
+        for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
+            total += (uint32_t)X[d_part + d_piece];
+    }
+    cvmgen_lock();
+    *call->total += total;
+    cvmgen_unlock();
+}
+
+CVMGEN_FOR_AVX2
+static void TYPED(sum_Y_2)(const sum_plan *plan, const element_t *restrict X,
+                           result_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    /* family reduce line 25: Y[0] = sum[d... < n...](X[d...]) */
+    uint32_t total = 0;
+    if (n_size >= 262144) {
+        uint32_t total_in_threads = total;
+        const TYPED(sum_Y_2_part_call) call = {plan, X, &total_in_threads};
+        cvmgen_share(cvmgen_ceildiv(n_size, 131072), true, TYPED(sum_Y_2_part), &call);
+        total = total_in_threads;
+    } else {
+        for (int64_t d = 0; d < n_size; ++d)
+            total += (uint32_t)X[d];
+    }
+    Y[0] = (result_t)total;
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

@@ -23,6 +23,7 @@
      example take([[1, 2], [3, 4]], [3, 9, -1]) == [4, 4, 1]
      example take([[1, 2], [3, 4]], [1, 0], axis=1) == [[2, 1], [4, 3]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
@@ -116,162 +117,35 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
     return CVMGEN_OK;
 }
 
-typedef struct take_Y_0_int8_int8_part_call {
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "take.c"
+
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "take.c"
+
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "take.c"
+
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "take.c"
+
+typedef struct take_Y_1_part_call_int8_int8 {
     const take_plan *plan;
     const int8_t *X;
     const int8_t *indices;
     int8_t *Y;
-} take_Y_0_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void take_Y_0_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const take_Y_0_int8_int8_part_call *const call = context;
-    const take_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict indices = call->indices;
-    int8_t *restrict Y = call->Y;
-    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_block = at * 256;
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        _Alignas(64) int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = X[places[d_lane]];
-    }
-}
-
-static void take_Y_0_int8_int8(const take_plan *plan, const int8_t *restrict X,
-                               const int8_t *restrict indices, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size;
-    const take_Y_0_int8_int8_part_call call = {plan, X, indices, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, take_Y_0_int8_int8_part,
-                 &call);
-}
-
-typedef struct take_Y_0_int8_int32_part_call {
-    const take_plan *plan;
-    const int8_t *X;
-    const int8_t *indices;
-    int32_t *Y;
-} take_Y_0_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void take_Y_0_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const take_Y_0_int8_int32_part_call *const call = context;
-    const take_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict indices = call->indices;
-    int32_t *restrict Y = call->Y;
-    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_block = at * 256;
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        _Alignas(64) int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = X[places[d_lane]];
-    }
-}
-
-static void take_Y_0_int8_int32(const take_plan *plan, const int8_t *restrict X,
-                                const int8_t *restrict indices, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size;
-    const take_Y_0_int8_int32_part_call call = {plan, X, indices, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, take_Y_0_int8_int32_part,
-                 &call);
-}
-
-typedef struct take_Y_0_int32_int8_part_call {
-    const take_plan *plan;
-    const int32_t *X;
-    const int32_t *indices;
-    int8_t *Y;
-} take_Y_0_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void take_Y_0_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const take_Y_0_int32_int8_part_call *const call = context;
-    const take_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int32_t *restrict indices = call->indices;
-    int8_t *restrict Y = call->Y;
-    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_block = at * 256;
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        _Alignas(64) int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = (int8_t)X[places[d_lane]];
-    }
-}
-
-static void take_Y_0_int32_int8(const take_plan *plan, const int32_t *restrict X,
-                                const int32_t *restrict indices, int8_t *restrict Y) {
-    const int64_t m_size = plan->m_size;
-    const take_Y_0_int32_int8_part_call call = {plan, X, indices, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, take_Y_0_int32_int8_part,
-                 &call);
-}
-
-typedef struct take_Y_0_int32_int32_part_call {
-    const take_plan *plan;
-    const int32_t *X;
-    const int32_t *indices;
-    int32_t *Y;
-} take_Y_0_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void take_Y_0_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const take_Y_0_int32_int32_part_call *const call = context;
-    const take_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int32_t *restrict indices = call->indices;
-    int32_t *restrict Y = call->Y;
-    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t m_size = plan->m_size, n_size = plan->n_size;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_block = at * 256;
-        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
-        _Alignas(64) int32_t places[256];
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            places[d_lane] = cvmgen_max_i32(0,
-                cvmgen_min_i32(indices[d_block + d_lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
-        CVMGEN_APART
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_block + d_lane] = X[places[d_lane]];
-    }
-}
-
-static void take_Y_0_int32_int32(const take_plan *plan, const int32_t *restrict X,
-                                 const int32_t *restrict indices, int32_t *restrict Y) {
-    const int64_t m_size = plan->m_size;
-    const take_Y_0_int32_int32_part_call call = {plan, X, indices, Y};
-    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, take_Y_0_int32_int32_part,
-                 &call);
-}
-
-typedef struct take_Y_1_int8_int8_part_call {
-    const take_plan *plan;
-    const int8_t *X;
-    const int8_t *indices;
-    int8_t *Y;
-} take_Y_1_int8_int8_part_call;
-static void take_Y_1_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const take_Y_1_int8_int8_part_call *const call = context;
+} take_Y_1_part_call_int8_int8;
+static void take_Y_1_part_int8_int8(const void *context, int64_t low, int64_t high) {
+    const take_Y_1_part_call_int8_int8 *const call = context;
     const take_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     const int8_t *restrict indices = call->indices;
@@ -295,21 +169,21 @@ static void take_Y_1_int8_int8(const take_plan *plan, const int8_t *restrict X,
                                const int8_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size;
-    const take_Y_1_int8_int8_part_call call = {plan, X, indices, Y};
+    const take_Y_1_part_call_int8_int8 call = {plan, X, indices, Y};
     cvmgen_share(i_extents_size * m_size,
                  i_extents_size * m_size * k_extents_size >= 131072,
-                 take_Y_1_int8_int8_part, &call);
+                 take_Y_1_part_int8_int8, &call);
 }
 
-typedef struct take_Y_1_int8_int32_part_call {
+typedef struct take_Y_1_part_call_int8_int32 {
     const take_plan *plan;
     const int8_t *X;
     const int8_t *indices;
     int32_t *Y;
-} take_Y_1_int8_int32_part_call;
+} take_Y_1_part_call_int8_int32;
 CVMGEN_FOR_AVX2
-static void take_Y_1_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const take_Y_1_int8_int32_part_call *const call = context;
+static void take_Y_1_part_int8_int32(const void *context, int64_t low, int64_t high) {
+    const take_Y_1_part_call_int8_int32 *const call = context;
     const take_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     const int8_t *restrict indices = call->indices;
@@ -334,21 +208,21 @@ static void take_Y_1_int8_int32(const take_plan *plan, const int8_t *restrict X,
                                 const int8_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size;
-    const take_Y_1_int8_int32_part_call call = {plan, X, indices, Y};
+    const take_Y_1_part_call_int8_int32 call = {plan, X, indices, Y};
     cvmgen_share(i_extents_size * m_size,
                  i_extents_size * m_size * k_extents_size >= 131072,
-                 take_Y_1_int8_int32_part, &call);
+                 take_Y_1_part_int8_int32, &call);
 }
 
-typedef struct take_Y_1_int32_int8_part_call {
+typedef struct take_Y_1_part_call_int32_int8 {
     const take_plan *plan;
     const int32_t *X;
     const int32_t *indices;
     int8_t *Y;
-} take_Y_1_int32_int8_part_call;
+} take_Y_1_part_call_int32_int8;
 CVMGEN_FOR_AVX2
-static void take_Y_1_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const take_Y_1_int32_int8_part_call *const call = context;
+static void take_Y_1_part_int32_int8(const void *context, int64_t low, int64_t high) {
+    const take_Y_1_part_call_int32_int8 *const call = context;
     const take_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     const int32_t *restrict indices = call->indices;
@@ -373,20 +247,20 @@ static void take_Y_1_int32_int8(const take_plan *plan, const int32_t *restrict X
                                 const int32_t *restrict indices, int8_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size;
-    const take_Y_1_int32_int8_part_call call = {plan, X, indices, Y};
+    const take_Y_1_part_call_int32_int8 call = {plan, X, indices, Y};
     cvmgen_share(i_extents_size * m_size,
                  i_extents_size * m_size * k_extents_size >= 131072,
-                 take_Y_1_int32_int8_part, &call);
+                 take_Y_1_part_int32_int8, &call);
 }
 
-typedef struct take_Y_1_int32_int32_part_call {
+typedef struct take_Y_1_part_call_int32_int32 {
     const take_plan *plan;
     const int32_t *X;
     const int32_t *indices;
     int32_t *Y;
-} take_Y_1_int32_int32_part_call;
-static void take_Y_1_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const take_Y_1_int32_int32_part_call *const call = context;
+} take_Y_1_part_call_int32_int32;
+static void take_Y_1_part_int32_int32(const void *context, int64_t low, int64_t high) {
+    const take_Y_1_part_call_int32_int32 *const call = context;
     const take_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     const int32_t *restrict indices = call->indices;
@@ -410,10 +284,10 @@ static void take_Y_1_int32_int32(const take_plan *plan, const int32_t *restrict 
                                  const int32_t *restrict indices, int32_t *restrict Y) {
     const int64_t m_size = plan->m_size, i_extents_size = plan->i_extents_size;
     const int64_t k_extents_size = plan->k_extents_size;
-    const take_Y_1_int32_int32_part_call call = {plan, X, indices, Y};
+    const take_Y_1_part_call_int32_int32 call = {plan, X, indices, Y};
     cvmgen_share(i_extents_size * m_size,
                  i_extents_size * m_size * k_extents_size >= 131072,
-                 take_Y_1_int32_int32_part, &call);
+                 take_Y_1_part_int32_int32, &call);
 }
 
 int cvm_take_infer(const cvm_take_args *args, cvmgen_error *error) {
@@ -515,3 +389,48 @@ int cvm_take_bind(const cvm_take_args *args, uint64_t constants, cvmgen_bound **
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(take_Y_0_part_call) {
+    const take_plan *plan;
+    const element_t *X;
+    const element_t *indices;
+    result_t *Y;
+} TYPED(take_Y_0_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(take_Y_0_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(take_Y_0_part_call) *const call = context;
+    const take_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const element_t *restrict indices = call->indices;
+    result_t *restrict Y = call->Y;
+    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    const int64_t m_size = plan->m_size, n_size = plan->n_size;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_block = at * 256;
+        const int64_t d_lanes = cvmgen_min_i64(256, m_size - d_block);
+        _Alignas(64) int32_t places[256];
+        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
+            places[d_lane] = cvmgen_max_i32(0,
+                cvmgen_min_i32(indices[d_block + d_lane],
+                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)));
+        CVMGEN_APART
+        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
+            Y[d_block + d_lane] = (result_t)X[places[d_lane]];
+    }
+}
+
+static void TYPED(take_Y_0)(const take_plan *plan, const element_t *restrict X,
+                            const element_t *restrict indices, result_t *restrict Y) {
+    const int64_t m_size = plan->m_size;
+    const TYPED(take_Y_0_part_call) call = {plan, X, indices, Y};
+    cvmgen_share(cvmgen_ceildiv(m_size, 256), m_size >= 65536, TYPED(take_Y_0_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

@@ -9,6 +9,7 @@
      Y[n, c, h, w] = X[n, c, h div scale, w div scale]
      example upsampling([[[[1, 2]]]], scale=2) == [[[[1, 1, 2, 2], [1, 1, 2, 2]]]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_moves.h"
@@ -62,53 +63,26 @@ static int upsampling_prepare(const cvm_upsampling_args *args, upsampling_plan *
     return CVMGEN_OK;
 }
 
-static void upsampling_Y_int8_int8(const upsampling_plan *plan, const int8_t *restrict X,
-                                   int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
-    /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const cvmgen_list box = {6, {N, C, H, scale, W, scale}};
-    const cvmgen_list Y_steps = {6,
-        {C * H * W * (scale * scale), H * W * (scale * scale), W * (scale * scale), W * scale,
-        scale, 1}};
-    const cvmgen_list X_steps = {6, {C * H * W, H * W, W, 0, 1, 0}};
-    cvmgen_move_i8(Y, &Y_steps, X, &X_steps, &box);
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "upsampling.c"
 
-static void upsampling_Y_int8_int32(const upsampling_plan *plan, const int8_t *restrict X,
-                                    int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
-    /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const cvmgen_list box = {6, {N, C, H, scale, W, scale}};
-    const cvmgen_list Y_steps = {6,
-        {C * H * W * (scale * scale), H * W * (scale * scale), W * (scale * scale), W * scale,
-        scale, 1}};
-    const cvmgen_list X_steps = {6, {C * H * W, H * W, W, 0, 1, 0}};
-    cvmgen_move_i32_i8(Y, &Y_steps, X, &X_steps, &box);
-}
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "upsampling.c"
 
-static void upsampling_Y_int32_int8(const upsampling_plan *plan, const int32_t *restrict X,
-                                    int8_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
-    /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const cvmgen_list box = {6, {N, C, H, scale, W, scale}};
-    const cvmgen_list Y_steps = {6,
-        {C * H * W * (scale * scale), H * W * (scale * scale), W * (scale * scale), W * scale,
-        scale, 1}};
-    const cvmgen_list X_steps = {6, {C * H * W, H * W, W, 0, 1, 0}};
-    cvmgen_move_i8_i32(Y, &Y_steps, X, &X_steps, &box);
-}
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "upsampling.c"
 
-static void upsampling_Y_int32_int32(const upsampling_plan *plan, const int32_t *restrict X,
-                                     int32_t *restrict Y) {
-    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
-    /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const cvmgen_list box = {6, {N, C, H, scale, W, scale}};
-    const cvmgen_list Y_steps = {6,
-        {C * H * W * (scale * scale), H * W * (scale * scale), W * (scale * scale), W * scale,
-        scale, 1}};
-    const cvmgen_list X_steps = {6, {C * H * W, H * W, W, 0, 1, 0}};
-    cvmgen_move_i32(Y, &Y_steps, X, &X_steps, &box);
-}
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "upsampling.c"
 
 int cvm_upsampling_infer(const cvm_upsampling_args *args, cvmgen_error *error) {
     upsampling_plan plan;
@@ -182,3 +156,24 @@ int cvm_upsampling_bind(const cvm_upsampling_args *args, uint64_t constants,
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+static void TYPED(upsampling_Y)(const upsampling_plan *plan, const element_t *restrict X,
+                                result_t *restrict Y) {
+    const int64_t N = plan->N, C = plan->C, H = plan->H, W = plan->W, scale = plan->scale;
+    /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
+    const cvmgen_list box = {6, {N, C, H, scale, W, scale}};
+    const cvmgen_list Y_steps = {6,
+        {C * H * W * (scale * scale), H * W * (scale * scale), W * (scale * scale), W * scale,
+        scale, 1}};
+    const cvmgen_list X_steps = {6, {C * H * W, H * W, W, 0, 1, 0}};
+    cvmgen_move(Y, &Y_steps, X, &X_steps, &box, sizeof *Y, sizeof *X);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

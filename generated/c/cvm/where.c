@@ -21,6 +21,7 @@
      example where([1, 0, -1], [1, 2, 3], [7, 8, 9]) == [1, 8, 3]
      example where([0, 1], [[1, 2], [3, 4]], [[5, 6], [7, 8]]) == [[5, 6], [3, 4]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
@@ -123,231 +124,36 @@ static int where_prepare(const cvm_where_args *args, where_plan *plan, cvmgen_er
     return CVMGEN_OK;
 }
 
-typedef struct where_Y_0_int8_int8_part_call {
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define result_t int8_t
+#include "where.c"
+
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define result_t int32_t
+#include "where.c"
+
+#define TYPED(name) name##_int32_int8
+#define element_t int32_t
+#define result_t int8_t
+#include "where.c"
+
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define result_t int32_t
+#include "where.c"
+
+typedef struct where_Y_1_part_call_int8_int8 {
     const where_plan *plan;
     const int8_t *Cond;
     const int8_t *A;
     const int8_t *B;
     int8_t *Y;
-} where_Y_0_int8_int8_part_call;
-CVMGEN_FOR_AVX2
-static void where_Y_0_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const where_Y_0_int8_int8_part_call *const call = context;
-    const where_plan *const plan = call->plan;
-    const int8_t *restrict Cond = call->Cond;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* where line 13: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    const int64_t d_run = plan->d_run, Cond_step = plan->Cond_step;
-    const cvmgen_list *const d_box = &plan->d_box;
-    const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        if (Cond_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d] != 0 ? a : b);
-            }
-        } else if (Cond_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row] != 0 ? a : b);
-            }
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
-            }
-        }
-    }
-}
-
-static void where_Y_0_int8_int8(const where_plan *plan, const int8_t *restrict Cond,
-                                const int8_t *restrict A, const int8_t *restrict B,
-                                int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const where_Y_0_int8_int8_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, where_Y_0_int8_int8_part, &call);
-}
-
-typedef struct where_Y_0_int8_int32_part_call {
-    const where_plan *plan;
-    const int8_t *Cond;
-    const int8_t *A;
-    const int8_t *B;
-    int32_t *Y;
-} where_Y_0_int8_int32_part_call;
-CVMGEN_FOR_AVX2
-static void where_Y_0_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const where_Y_0_int8_int32_part_call *const call = context;
-    const where_plan *const plan = call->plan;
-    const int8_t *restrict Cond = call->Cond;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* where line 13: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    const int64_t d_run = plan->d_run, Cond_step = plan->Cond_step;
-    const cvmgen_list *const d_box = &plan->d_box;
-    const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        if (Cond_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = Cond[Cond_row + d] != 0 ? a : b;
-            }
-        } else if (Cond_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = Cond[Cond_row] != 0 ? a : b;
-            }
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
-            }
-        }
-    }
-}
-
-static void where_Y_0_int8_int32(const where_plan *plan, const int8_t *restrict Cond,
-                                 const int8_t *restrict A, const int8_t *restrict B,
-                                 int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const where_Y_0_int8_int32_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, where_Y_0_int8_int32_part, &call);
-}
-
-typedef struct where_Y_0_int32_int8_part_call {
-    const where_plan *plan;
-    const int32_t *Cond;
-    const int32_t *A;
-    const int32_t *B;
-    int8_t *Y;
-} where_Y_0_int32_int8_part_call;
-CVMGEN_FOR_AVX2
-static void where_Y_0_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const where_Y_0_int32_int8_part_call *const call = context;
-    const where_plan *const plan = call->plan;
-    const int32_t *restrict Cond = call->Cond;
-    const int32_t *restrict A = call->A;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* where line 13: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    const int64_t d_run = plan->d_run, Cond_step = plan->Cond_step;
-    const cvmgen_list *const d_box = &plan->d_box;
-    const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        if (Cond_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d] != 0 ? a : b);
-            }
-        } else if (Cond_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row] != 0 ? a : b);
-            }
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = (int8_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
-            }
-        }
-    }
-}
-
-static void where_Y_0_int32_int8(const where_plan *plan, const int32_t *restrict Cond,
-                                 const int32_t *restrict A, const int32_t *restrict B,
-                                 int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const where_Y_0_int32_int8_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, where_Y_0_int32_int8_part, &call);
-}
-
-typedef struct where_Y_0_int32_int32_part_call {
-    const where_plan *plan;
-    const int32_t *Cond;
-    const int32_t *A;
-    const int32_t *B;
-    int32_t *Y;
-} where_Y_0_int32_int32_part_call;
-CVMGEN_FOR_AVX2
-static void where_Y_0_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const where_Y_0_int32_int32_part_call *const call = context;
-    const where_plan *const plan = call->plan;
-    const int32_t *restrict Cond = call->Cond;
-    const int32_t *restrict A = call->A;
-    const int32_t *restrict B = call->B;
-    int32_t *restrict Y = call->Y;
-    /* where line 13: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
-    const int64_t d_run = plan->d_run, Cond_step = plan->Cond_step;
-    const cvmgen_list *const d_box = &plan->d_box;
-    const cvmgen_list *const Cond_steps = &plan->Cond_steps;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
-        if (Cond_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = Cond[Cond_row + d] != 0 ? a : b;
-            }
-        } else if (Cond_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = Cond[Cond_row] != 0 ? a : b;
-            }
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t a = A[d_row * d_run + d];
-                const int32_t b = B[d_row * d_run + d];
-                Y[d_row * d_run + d] = Cond[Cond_row + d * Cond_step] != 0 ? a : b;
-            }
-        }
-    }
-}
-
-static void where_Y_0_int32_int32(const where_plan *plan, const int32_t *restrict Cond,
-                                  const int32_t *restrict A, const int32_t *restrict B,
-                                  int32_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const where_Y_0_int32_int32_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, where_Y_0_int32_int32_part, &call);
-}
-
-typedef struct where_Y_1_int8_int8_part_call {
-    const where_plan *plan;
-    const int8_t *Cond;
-    const int8_t *A;
-    const int8_t *B;
-    int8_t *Y;
-} where_Y_1_int8_int8_part_call;
-static void where_Y_1_int8_int8_part(const void *context, int64_t low, int64_t high) {
-    const where_Y_1_int8_int8_part_call *const call = context;
+} where_Y_1_part_call_int8_int8;
+static void where_Y_1_part_int8_int8(const void *context, int64_t low, int64_t high) {
+    const where_Y_1_part_call_int8_int8 *const call = context;
     const where_plan *const plan = call->plan;
     const int8_t *restrict Cond = call->Cond;
     const int8_t *restrict A = call->A;
@@ -373,20 +179,20 @@ static void where_Y_1_int8_int8(const where_plan *plan, const int8_t *restrict C
                                 const int8_t *restrict A, const int8_t *restrict B,
                                 int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
-    const where_Y_1_int8_int8_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_int8_int8_part, &call);
+    const where_Y_1_part_call_int8_int8 call = {plan, Cond, A, B, Y};
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_part_int8_int8, &call);
 }
 
-typedef struct where_Y_1_int8_int32_part_call {
+typedef struct where_Y_1_part_call_int8_int32 {
     const where_plan *plan;
     const int8_t *Cond;
     const int8_t *A;
     const int8_t *B;
     int32_t *Y;
-} where_Y_1_int8_int32_part_call;
+} where_Y_1_part_call_int8_int32;
 CVMGEN_FOR_AVX2
-static void where_Y_1_int8_int32_part(const void *context, int64_t low, int64_t high) {
-    const where_Y_1_int8_int32_part_call *const call = context;
+static void where_Y_1_part_int8_int32(const void *context, int64_t low, int64_t high) {
+    const where_Y_1_part_call_int8_int32 *const call = context;
     const where_plan *const plan = call->plan;
     const int8_t *restrict Cond = call->Cond;
     const int8_t *restrict A = call->A;
@@ -407,21 +213,21 @@ static void where_Y_1_int8_int32(const where_plan *plan, const int8_t *restrict 
                                  const int8_t *restrict A, const int8_t *restrict B,
                                  int32_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
-    const where_Y_1_int8_int32_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_int8_int32_part,
+    const where_Y_1_part_call_int8_int32 call = {plan, Cond, A, B, Y};
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_part_int8_int32,
                  &call);
 }
 
-typedef struct where_Y_1_int32_int8_part_call {
+typedef struct where_Y_1_part_call_int32_int8 {
     const where_plan *plan;
     const int32_t *Cond;
     const int32_t *A;
     const int32_t *B;
     int8_t *Y;
-} where_Y_1_int32_int8_part_call;
+} where_Y_1_part_call_int32_int8;
 CVMGEN_FOR_AVX2
-static void where_Y_1_int32_int8_part(const void *context, int64_t low, int64_t high) {
-    const where_Y_1_int32_int8_part_call *const call = context;
+static void where_Y_1_part_int32_int8(const void *context, int64_t low, int64_t high) {
+    const where_Y_1_part_call_int32_int8 *const call = context;
     const where_plan *const plan = call->plan;
     const int32_t *restrict Cond = call->Cond;
     const int32_t *restrict A = call->A;
@@ -442,20 +248,20 @@ static void where_Y_1_int32_int8(const where_plan *plan, const int32_t *restrict
                                  const int32_t *restrict A, const int32_t *restrict B,
                                  int8_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
-    const where_Y_1_int32_int8_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_int32_int8_part,
+    const where_Y_1_part_call_int32_int8 call = {plan, Cond, A, B, Y};
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_part_int32_int8,
                  &call);
 }
 
-typedef struct where_Y_1_int32_int32_part_call {
+typedef struct where_Y_1_part_call_int32_int32 {
     const where_plan *plan;
     const int32_t *Cond;
     const int32_t *A;
     const int32_t *B;
     int32_t *Y;
-} where_Y_1_int32_int32_part_call;
-static void where_Y_1_int32_int32_part(const void *context, int64_t low, int64_t high) {
-    const where_Y_1_int32_int32_part_call *const call = context;
+} where_Y_1_part_call_int32_int32;
+static void where_Y_1_part_int32_int32(const void *context, int64_t low, int64_t high) {
+    const where_Y_1_part_call_int32_int32 *const call = context;
     const where_plan *const plan = call->plan;
     const int32_t *restrict Cond = call->Cond;
     const int32_t *restrict A = call->A;
@@ -481,8 +287,8 @@ static void where_Y_1_int32_int32(const where_plan *plan, const int32_t *restric
                                   const int32_t *restrict A, const int32_t *restrict B,
                                   int32_t *restrict Y) {
     const int64_t n_0 = plan->n_0, d_rest_extents_size = plan->d_rest_extents_size;
-    const where_Y_1_int32_int32_part_call call = {plan, Cond, A, B, Y};
-    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_int32_int32_part,
+    const where_Y_1_part_call_int32_int32 call = {plan, Cond, A, B, Y};
+    cvmgen_share(n_0, n_0 * d_rest_extents_size >= 131072, where_Y_1_part_int32_int32,
                  &call);
 }
 
@@ -599,3 +405,66 @@ int cvm_where_bind(const cvm_where_args *args, uint64_t constants, cvmgen_bound 
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(where_Y_0_part_call) {
+    const where_plan *plan;
+    const element_t *Cond;
+    const element_t *A;
+    const element_t *B;
+    result_t *Y;
+} TYPED(where_Y_0_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(where_Y_0_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(where_Y_0_part_call) *const call = context;
+    const where_plan *const plan = call->plan;
+    const element_t *restrict Cond = call->Cond;
+    const element_t *restrict A = call->A;
+    const element_t *restrict B = call->B;
+    result_t *restrict Y = call->Y;
+    /* where line 13: Y[d...] = A[d...] if Cond[d...] != 0 else B[d...] */
+    const int64_t d_run = plan->d_run, Cond_step = plan->Cond_step;
+    const cvmgen_list *const d_box = &plan->d_box;
+    const cvmgen_list *const Cond_steps = &plan->Cond_steps;
+    for (int64_t d_row = low; d_row < high; ++d_row) {
+        const int64_t Cond_row = cvmgen_walk_offset(d_row, d_box, Cond_steps);
+        if (Cond_step == 1) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (result_t)(Cond[Cond_row + d] != 0 ? a : b);
+            }
+        } else if (Cond_step == 0) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (result_t)(Cond[Cond_row] != 0 ? a : b);
+            }
+        } else {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t a = A[d_row * d_run + d];
+                const int32_t b = B[d_row * d_run + d];
+                Y[d_row * d_run + d] = (result_t)(Cond[Cond_row + d * Cond_step] != 0 ? a : b);
+            }
+        }
+    }
+}
+
+static void TYPED(where_Y_0)(const where_plan *plan, const element_t *restrict Cond,
+                             const element_t *restrict A, const element_t *restrict B,
+                             result_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const TYPED(where_Y_0_part_call) call = {plan, Cond, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, TYPED(where_Y_0_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef result_t
+#endif

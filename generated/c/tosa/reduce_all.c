@@ -213,13 +213,13 @@ static int reduce_all_prepare(const tosa_reduce_all_args *args, reduce_all_plan 
     return CVMGEN_OK;
 }
 
-typedef struct reduce_all_output1_bool_part_call {
+typedef struct reduce_all_output1_part_call_bool {
     const reduce_all_plan *plan;
     const uint8_t *input1;
     uint8_t *output1;
-} reduce_all_output1_bool_part_call;
-static void reduce_all_output1_bool_part(const void *context, int64_t low, int64_t high) {
-    const reduce_all_output1_bool_part_call *const call = context;
+} reduce_all_output1_part_call_bool;
+static void reduce_all_output1_part_bool(const void *context, int64_t low, int64_t high) {
+    const reduce_all_output1_part_call_bool *const call = context;
     const reduce_all_plan *const plan = call->plan;
     const uint8_t *restrict input1 = call->input1;
     uint8_t *restrict output1 = call->output1;
@@ -256,8 +256,8 @@ static void reduce_all_output1_bool_part(const void *context, int64_t low, int64
 static void reduce_all_output1_bool(const reduce_all_plan *plan, const uint8_t *restrict input1,
                                     uint8_t *restrict output1) {
     const int64_t d_K_rows = plan->d_K_rows;
-    const reduce_all_output1_bool_part_call call = {plan, input1, output1};
-    cvmgen_share(d_K_rows, d_K_rows >= 256, reduce_all_output1_bool_part, &call);
+    const reduce_all_output1_part_call_bool call = {plan, input1, output1};
+    cvmgen_share(d_K_rows, d_K_rows >= 256, reduce_all_output1_part_bool, &call);
 }
 
 int tosa_reduce_all_infer(const tosa_reduce_all_args *args, cvmgen_error *error) {

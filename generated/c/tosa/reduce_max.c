@@ -31,6 +31,7 @@
      example reduce_max([[1, 7, 3], [-4, -6, -5]], axis=1) == [[7], [-4]]
      example reduce_max([[1, 7, 3], [-4, -6, -5]], axes=(0,), keep_dims=0) == [1, 7, 3]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -268,603 +269,27 @@ static int reduce_max_prepare(const tosa_reduce_max_args *args, reduce_max_plan 
     return CVMGEN_OK;
 }
 
-typedef struct reduce_max_output1_int8_part_call {
-    const reduce_max_plan *plan;
-    const int8_t *input1;
-    int8_t *output1;
-} reduce_max_output1_int8_part_call;
-CVMGEN_FOR_AVX2
-static void reduce_max_output1_int8_part(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_int8_part_call *const call = context;
-    const reduce_max_plan *const plan = call->plan;
-    const int8_t *restrict input1 = call->input1;
-    int8_t *restrict output1 = call->output1;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, output1_K_step = plan->output1_K_step;
-    const int64_t d_R_rows_4 = plan->d_R_rows_4, d_R_run_4 = plan->d_R_run_4;
-    const int64_t input1_4_step = plan->input1_4_step;
-    const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
-    const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
-    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        _Alignas(64) int32_t largest_2[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            largest_2[d_K_lane] = INT32_MIN;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4, input1_steps_4);
-            const int64_t d_R_whole = d_R_run_4 / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    int32_t largest_2_so_far = largest_2[d_K_lane];
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + d_R * input1_4_step)]);
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + (d_R + 1) * input1_4_step)]);
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + (d_R + 2) * input1_4_step)]);
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + (d_R + 3) * input1_4_step)]);
-                    largest_2[d_K_lane] = largest_2_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run_4; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    largest_2[d_K_lane] = cvmgen_max_i32(largest_2[d_K_lane],
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + d_R * input1_4_step)]);
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            output1[output1_K_row + (d_K_block + d_K_lane) * output1_K_step] =
-                (int8_t)largest_2[d_K_lane];
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#include "reduce_max.c"
 
-typedef struct reduce_max_output1_int8_part_3_call {
-    const reduce_max_plan *plan;
-    const int8_t *input1;
-    int64_t d_K_group;
-    int64_t input1_K_row;
-    int64_t d_K_result;
-    int32_t *largest_2;
-} reduce_max_output1_int8_part_3_call;
-CVMGEN_FOR_AVX2
-static void reduce_max_output1_int8_part_3(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_int8_part_3_call *const call = context;
-    const reduce_max_plan *const plan = call->plan;
-    const int8_t *restrict input1 = call->input1;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t input1_K_row = call->input1_K_row;
-    const int64_t d_K_result = call->d_K_result;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t input1_K_step = plan->input1_K_step, d_R_run_4 = plan->d_R_run_4;
-    const int64_t input1_4_step = plan->input1_4_step;
-    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
-    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
-    int32_t largest_2 = INT32_MIN;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run_4, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4, input1_steps_4);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4 - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            int32_t together = input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)];
-            together = cvmgen_max_i32(together,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + (d_R_stream + d_R_share)) * input1_4_step)]);
-            together = cvmgen_max_i32(together,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share)) * input1_4_step)]);
-            together = cvmgen_max_i32(together,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share)) * input1_4_step)]);
-            largest_2 = cvmgen_max_i32(largest_2, together);
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            largest_2 = cvmgen_max_i32(largest_2,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
-    }
-    cvmgen_lock();
-    *call->largest_2 = cvmgen_max_i32(*call->largest_2, largest_2);
-    cvmgen_unlock();
-}
+#define TYPED(name) name##_int16
+#define element_t int16_t
+#include "reduce_max.c"
 
-typedef struct reduce_max_output1_int8_part_2_call {
-    const reduce_max_plan *plan;
-    const int8_t *input1;
-    int8_t *output1;
-} reduce_max_output1_int8_part_2_call;
-CVMGEN_FOR_AVX2
-static void reduce_max_output1_int8_part_2(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_int8_part_2_call *const call = context;
-    const reduce_max_plan *const plan = call->plan;
-    const int8_t *restrict input1 = call->input1;
-    int8_t *restrict output1 = call->output1;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, input1_K_step = plan->input1_K_step;
-    const int64_t output1_K_step = plan->output1_K_step, d_R_rows_4 = plan->d_R_rows_4;
-    const int64_t d_R_run_4 = plan->d_R_run_4, input1_4_step = plan->input1_4_step;
-    const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
-    const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
-    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            int32_t largest_2 = INT32_MIN;
-            if (d_R_rows_4 * d_R_run_4 >= 262144) {
-                int32_t largest_2_in_threads = largest_2;
-                const reduce_max_output1_int8_part_3_call call_3 = {plan, input1, d_K_group,
-                    input1_K_row, d_K_result, &largest_2_in_threads};
-                cvmgen_share(d_R_rows_4 * cvmgen_ceildiv(d_R_run_4, 131072), true,
-                    reduce_max_output1_int8_part_3, &call_3);
-                largest_2 = largest_2_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                    const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
-                        input1_steps_4);
-                    for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                        largest_2 = cvmgen_max_i32(largest_2,
-                            input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                            + (input1_4_row + d_R * input1_4_step)]);
-                }
-            }
-            output1[output1_K_row + (d_K_group + d_K_result) * output1_K_step] = (int8_t)largest_2;
-        }
-    }
-}
+#define TYPED(name) name##_int32
+#define element_t int32_t
+#include "reduce_max.c"
 
-static void reduce_max_output1_int8(const reduce_max_plan *plan, const int8_t *restrict input1,
-                                    int8_t *restrict output1) {
-    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
-    const int64_t input1_K_step = plan->input1_K_step, d_R_rows_4 = plan->d_R_rows_4;
-    const int64_t d_R_run_4 = plan->d_R_run_4;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    if (input1_K_step == 1 && d_K_run >= 16) {
-        const reduce_max_output1_int8_part_call call = {plan, input1, output1};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
-                     reduce_max_output1_int8_part, &call);
-    } else {
-        const reduce_max_output1_int8_part_2_call call_2 = {plan, input1, output1};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
-                     reduce_max_output1_int8_part_2, &call_2);
-    }
-}
-
-typedef struct reduce_max_output1_int16_part_call {
-    const reduce_max_plan *plan;
-    const int16_t *input1;
-    int16_t *output1;
-} reduce_max_output1_int16_part_call;
-CVMGEN_FOR_AVX2
-static void reduce_max_output1_int16_part(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_int16_part_call *const call = context;
-    const reduce_max_plan *const plan = call->plan;
-    const int16_t *restrict input1 = call->input1;
-    int16_t *restrict output1 = call->output1;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, output1_K_step = plan->output1_K_step;
-    const int64_t d_R_rows_4 = plan->d_R_rows_4, d_R_run_4 = plan->d_R_run_4;
-    const int64_t input1_4_step = plan->input1_4_step;
-    const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
-    const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
-    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        _Alignas(64) int32_t largest_2[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            largest_2[d_K_lane] = INT32_MIN;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4, input1_steps_4);
-            const int64_t d_R_whole = d_R_run_4 / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    int32_t largest_2_so_far = largest_2[d_K_lane];
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + d_R * input1_4_step)]);
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + (d_R + 1) * input1_4_step)]);
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + (d_R + 2) * input1_4_step)]);
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + (d_R + 3) * input1_4_step)]);
-                    largest_2[d_K_lane] = largest_2_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run_4; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    largest_2[d_K_lane] = cvmgen_max_i32(largest_2[d_K_lane],
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + d_R * input1_4_step)]);
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            output1[output1_K_row + (d_K_block + d_K_lane) * output1_K_step] =
-                (int16_t)largest_2[d_K_lane];
-    }
-}
-
-typedef struct reduce_max_output1_int16_part_3_call {
-    const reduce_max_plan *plan;
-    const int16_t *input1;
-    int64_t d_K_group;
-    int64_t input1_K_row;
-    int64_t d_K_result;
-    int32_t *largest_2;
-} reduce_max_output1_int16_part_3_call;
-CVMGEN_FOR_AVX2
-static void reduce_max_output1_int16_part_3(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_int16_part_3_call *const call = context;
-    const reduce_max_plan *const plan = call->plan;
-    const int16_t *restrict input1 = call->input1;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t input1_K_row = call->input1_K_row;
-    const int64_t d_K_result = call->d_K_result;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t input1_K_step = plan->input1_K_step, d_R_run_4 = plan->d_R_run_4;
-    const int64_t input1_4_step = plan->input1_4_step;
-    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
-    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
-    int32_t largest_2 = INT32_MIN;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run_4, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4, input1_steps_4);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4 - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            int32_t together = input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)];
-            together = cvmgen_max_i32(together,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + (d_R_stream + d_R_share)) * input1_4_step)]);
-            together = cvmgen_max_i32(together,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share)) * input1_4_step)]);
-            together = cvmgen_max_i32(together,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share)) * input1_4_step)]);
-            largest_2 = cvmgen_max_i32(largest_2, together);
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            largest_2 = cvmgen_max_i32(largest_2,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
-    }
-    cvmgen_lock();
-    *call->largest_2 = cvmgen_max_i32(*call->largest_2, largest_2);
-    cvmgen_unlock();
-}
-
-typedef struct reduce_max_output1_int16_part_2_call {
-    const reduce_max_plan *plan;
-    const int16_t *input1;
-    int16_t *output1;
-} reduce_max_output1_int16_part_2_call;
-CVMGEN_FOR_AVX2
-static void reduce_max_output1_int16_part_2(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_int16_part_2_call *const call = context;
-    const reduce_max_plan *const plan = call->plan;
-    const int16_t *restrict input1 = call->input1;
-    int16_t *restrict output1 = call->output1;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, input1_K_step = plan->input1_K_step;
-    const int64_t output1_K_step = plan->output1_K_step, d_R_rows_4 = plan->d_R_rows_4;
-    const int64_t d_R_run_4 = plan->d_R_run_4, input1_4_step = plan->input1_4_step;
-    const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
-    const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
-    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            int32_t largest_2 = INT32_MIN;
-            if (d_R_rows_4 * d_R_run_4 >= 262144) {
-                int32_t largest_2_in_threads = largest_2;
-                const reduce_max_output1_int16_part_3_call call_3 = {plan, input1, d_K_group,
-                    input1_K_row, d_K_result, &largest_2_in_threads};
-                cvmgen_share(d_R_rows_4 * cvmgen_ceildiv(d_R_run_4, 131072), true,
-                    reduce_max_output1_int16_part_3, &call_3);
-                largest_2 = largest_2_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                    const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
-                        input1_steps_4);
-                    for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                        largest_2 = cvmgen_max_i32(largest_2,
-                            input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                            + (input1_4_row + d_R * input1_4_step)]);
-                }
-            }
-            output1[output1_K_row + (d_K_group + d_K_result) * output1_K_step] = (int16_t)largest_2;
-        }
-    }
-}
-
-static void reduce_max_output1_int16(const reduce_max_plan *plan,
-                                     const int16_t *restrict input1,
-                                     int16_t *restrict output1) {
-    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
-    const int64_t input1_K_step = plan->input1_K_step, d_R_rows_4 = plan->d_R_rows_4;
-    const int64_t d_R_run_4 = plan->d_R_run_4;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    if (input1_K_step == 1 && d_K_run >= 16) {
-        const reduce_max_output1_int16_part_call call = {plan, input1, output1};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
-                     reduce_max_output1_int16_part, &call);
-    } else {
-        const reduce_max_output1_int16_part_2_call call_2 = {plan, input1, output1};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
-                     reduce_max_output1_int16_part_2, &call_2);
-    }
-}
-
-typedef struct reduce_max_output1_int32_part_call {
-    const reduce_max_plan *plan;
-    const int32_t *input1;
-    int32_t *output1;
-} reduce_max_output1_int32_part_call;
-CVMGEN_FOR_AVX2
-static void reduce_max_output1_int32_part(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_int32_part_call *const call = context;
-    const reduce_max_plan *const plan = call->plan;
-    const int32_t *restrict input1 = call->input1;
-    int32_t *restrict output1 = call->output1;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, output1_K_step = plan->output1_K_step;
-    const int64_t d_R_rows_4 = plan->d_R_rows_4, d_R_run_4 = plan->d_R_run_4;
-    const int64_t input1_4_step = plan->input1_4_step;
-    const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
-    const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
-    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
-    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
-        _Alignas(64) int32_t largest_2[8192];
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            largest_2[d_K_lane] = INT32_MIN;
-        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4, input1_steps_4);
-            const int64_t d_R_whole = d_R_run_4 / 4 * 4;
-            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
-                    int32_t largest_2_so_far = largest_2[d_K_lane];
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + d_R * input1_4_step)]);
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + (d_R + 1) * input1_4_step)]);
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + (d_R + 2) * input1_4_step)]);
-                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + (d_R + 3) * input1_4_step)]);
-                    largest_2[d_K_lane] = largest_2_so_far;
-                }
-            }
-            for (int64_t d_R = d_R_whole; d_R < d_R_run_4; ++d_R) {
-                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-                    largest_2[d_K_lane] = cvmgen_max_i32(largest_2[d_K_lane],
-                        input1[input1_K_row + (d_K_block + d_K_lane)
-                        + (input1_4_row + d_R * input1_4_step)]);
-            }
-        }
-        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
-            output1[output1_K_row + (d_K_block + d_K_lane) * output1_K_step] = largest_2[d_K_lane];
-    }
-}
-
-typedef struct reduce_max_output1_int32_part_3_call {
-    const reduce_max_plan *plan;
-    const int32_t *input1;
-    int64_t d_K_group;
-    int64_t input1_K_row;
-    int64_t d_K_result;
-    int32_t *largest_2;
-} reduce_max_output1_int32_part_3_call;
-CVMGEN_FOR_AVX2
-static void reduce_max_output1_int32_part_3(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_int32_part_3_call *const call = context;
-    const reduce_max_plan *const plan = call->plan;
-    const int32_t *restrict input1 = call->input1;
-    const int64_t d_K_group = call->d_K_group;
-    const int64_t input1_K_row = call->input1_K_row;
-    const int64_t d_K_result = call->d_K_result;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t input1_K_step = plan->input1_K_step, d_R_run_4 = plan->d_R_run_4;
-    const int64_t input1_4_step = plan->input1_4_step;
-    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
-    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
-    int32_t largest_2 = INT32_MIN;
-    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run_4, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
-        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4, input1_steps_4);
-        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4 - d_R_part);
-        const int64_t d_R_share = d_R_pieces / 4;
-        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
-            int32_t together = input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)];
-            together = cvmgen_max_i32(together,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + (d_R_stream + d_R_share)) * input1_4_step)]);
-            together = cvmgen_max_i32(together,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share)) * input1_4_step)]);
-            together = cvmgen_max_i32(together,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share)) * input1_4_step)]);
-            largest_2 = cvmgen_max_i32(largest_2, together);
-        }
-        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
-            largest_2 = cvmgen_max_i32(largest_2,
-                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
-    }
-    cvmgen_lock();
-    *call->largest_2 = cvmgen_max_i32(*call->largest_2, largest_2);
-    cvmgen_unlock();
-}
-
-typedef struct reduce_max_output1_int32_part_2_call {
-    const reduce_max_plan *plan;
-    const int32_t *input1;
-    int32_t *output1;
-} reduce_max_output1_int32_part_2_call;
-CVMGEN_FOR_AVX2
-static void reduce_max_output1_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_int32_part_2_call *const call = context;
-    const reduce_max_plan *const plan = call->plan;
-    const int32_t *restrict input1 = call->input1;
-    int32_t *restrict output1 = call->output1;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    const int64_t d_K_run = plan->d_K_run, input1_K_step = plan->input1_K_step;
-    const int64_t output1_K_step = plan->output1_K_step, d_R_rows_4 = plan->d_R_rows_4;
-    const int64_t d_R_run_4 = plan->d_R_run_4, input1_4_step = plan->input1_4_step;
-    const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
-    const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
-    const cvmgen_list *const d_K_box = &plan->d_K_box;
-    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
-    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
-    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
-        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
-        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
-        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
-            int32_t largest_2 = INT32_MIN;
-            if (d_R_rows_4 * d_R_run_4 >= 262144) {
-                int32_t largest_2_in_threads = largest_2;
-                const reduce_max_output1_int32_part_3_call call_3 = {plan, input1, d_K_group,
-                    input1_K_row, d_K_result, &largest_2_in_threads};
-                cvmgen_share(d_R_rows_4 * cvmgen_ceildiv(d_R_run_4, 131072), true,
-                    reduce_max_output1_int32_part_3, &call_3);
-                largest_2 = largest_2_in_threads;
-            } else {
-                for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
-                    const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
-                        input1_steps_4);
-                    for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
-                        largest_2 = cvmgen_max_i32(largest_2,
-                            input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
-                            + (input1_4_row + d_R * input1_4_step)]);
-                }
-            }
-            output1[output1_K_row + (d_K_group + d_K_result) * output1_K_step] = largest_2;
-        }
-    }
-}
-
-static void reduce_max_output1_int32(const reduce_max_plan *plan,
-                                     const int32_t *restrict input1,
-                                     int32_t *restrict output1) {
-    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
-    const int64_t input1_K_step = plan->input1_K_step, d_R_rows_4 = plan->d_R_rows_4;
-    const int64_t d_R_run_4 = plan->d_R_run_4;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    if (input1_K_step == 1 && d_K_run >= 16) {
-        const reduce_max_output1_int32_part_call call = {plan, input1, output1};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
-                     reduce_max_output1_int32_part, &call);
-    } else {
-        const reduce_max_output1_int32_part_2_call call_2 = {plan, input1, output1};
-        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
-                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
-                     reduce_max_output1_int32_part_2, &call_2);
-    }
-}
-
-typedef struct reduce_max_output1_float32_part_call {
+typedef struct reduce_max_output1_part_call_float32 {
     const reduce_max_plan *plan;
     const float *input1;
     float *output1;
-} reduce_max_output1_float32_part_call;
+} reduce_max_output1_part_call_float32;
 CVMGEN_FOR_AVX2
-static void reduce_max_output1_float32_part(const void *context, int64_t low, int64_t high) {
-    const reduce_max_output1_float32_part_call *const call = context;
+static void reduce_max_output1_part_float32(const void *context, int64_t low, int64_t high) {
+    const reduce_max_output1_part_call_float32 *const call = context;
     const reduce_max_plan *const plan = call->plan;
     const float *restrict input1 = call->input1;
     float *restrict output1 = call->output1;
@@ -986,10 +411,10 @@ static void reduce_max_output1_float32(const reduce_max_plan *plan,
                                        const float *restrict input1, float *restrict output1) {
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
     const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
-    const reduce_max_output1_float32_part_call call = {plan, input1, output1};
+    const reduce_max_output1_part_call_float32 call = {plan, input1, output1};
     cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
                  d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                 reduce_max_output1_float32_part, &call);
+                 reduce_max_output1_part_float32, &call);
 }
 
 int tosa_reduce_max_infer(const tosa_reduce_max_args *args, cvmgen_error *error) {
@@ -1063,3 +488,209 @@ int tosa_reduce_max_bind(const tosa_reduce_max_args *args, uint64_t constants,
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(reduce_max_output1_part_call) {
+    const reduce_max_plan *plan;
+    const element_t *input1;
+    element_t *output1;
+} TYPED(reduce_max_output1_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(reduce_max_output1_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(reduce_max_output1_part_call) *const call = context;
+    const reduce_max_plan *const plan = call->plan;
+    const element_t *restrict input1 = call->input1;
+    element_t *restrict output1 = call->output1;
+    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
+       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
+       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
+       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
+    const int64_t d_K_run = plan->d_K_run, output1_K_step = plan->output1_K_step;
+    const int64_t d_R_rows_4 = plan->d_R_rows_4, d_R_run_4 = plan->d_R_run_4;
+    const int64_t input1_4_step = plan->input1_4_step;
+    const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
+    const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
+    const cvmgen_list *const d_K_box = &plan->d_K_box;
+    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
+    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
+    const int64_t d_K_blocks = cvmgen_ceildiv(d_K_run, 8192);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_K_row = at / d_K_blocks, d_K_block = at % d_K_blocks * 8192;
+        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+        const int64_t d_K_lanes = cvmgen_min_i64(8192, d_K_run - d_K_block);
+        _Alignas(64) int32_t largest_2[8192];
+        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+            largest_2[d_K_lane] = INT32_MIN;
+        for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4, input1_steps_4);
+            const int64_t d_R_whole = d_R_run_4 / 4 * 4;
+            for (int64_t d_R = 0; d_R < d_R_whole; d_R += 4) {
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane) {
+                    int32_t largest_2_so_far = largest_2[d_K_lane];
+                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                        input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_4_row + d_R * input1_4_step)]);
+                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                        input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_4_row + (d_R + 1) * input1_4_step)]);
+                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                        input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_4_row + (d_R + 2) * input1_4_step)]);
+                    largest_2_so_far = cvmgen_max_i32(largest_2_so_far,
+                        input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_4_row + (d_R + 3) * input1_4_step)]);
+                    largest_2[d_K_lane] = largest_2_so_far;
+                }
+            }
+            for (int64_t d_R = d_R_whole; d_R < d_R_run_4; ++d_R) {
+                for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+                    largest_2[d_K_lane] = cvmgen_max_i32(largest_2[d_K_lane],
+                        input1[input1_K_row + (d_K_block + d_K_lane)
+                        + (input1_4_row + d_R * input1_4_step)]);
+            }
+        }
+        for (int64_t d_K_lane = 0; d_K_lane < d_K_lanes; ++d_K_lane)
+            output1[output1_K_row + (d_K_block + d_K_lane) * output1_K_step] =
+                (element_t)largest_2[d_K_lane];
+    }
+}
+
+typedef struct TYPED(reduce_max_output1_part_3_call) {
+    const reduce_max_plan *plan;
+    const element_t *input1;
+    int64_t d_K_group;
+    int64_t input1_K_row;
+    int64_t d_K_result;
+    int32_t *largest_2;
+} TYPED(reduce_max_output1_part_3_call);
+CVMGEN_FOR_AVX2
+static void TYPED(reduce_max_output1_part_3)(const void *context, int64_t low, int64_t high) {
+    const TYPED(reduce_max_output1_part_3_call) *const call = context;
+    const reduce_max_plan *const plan = call->plan;
+    const element_t *restrict input1 = call->input1;
+    const int64_t d_K_group = call->d_K_group;
+    const int64_t input1_K_row = call->input1_K_row;
+    const int64_t d_K_result = call->d_K_result;
+    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
+       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
+       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
+       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
+    const int64_t input1_K_step = plan->input1_K_step, d_R_run_4 = plan->d_R_run_4;
+    const int64_t input1_4_step = plan->input1_4_step;
+    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
+    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
+    int32_t largest_2 = INT32_MIN;
+    const int64_t d_R_parts = cvmgen_ceildiv(d_R_run_4, 131072);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_R_row_long = at / d_R_parts, d_R_part = at % d_R_parts * 131072;
+        const int64_t input1_4_row = cvmgen_walk_offset(d_R_row_long, d_R_box_4, input1_steps_4);
+        const int64_t d_R_pieces = cvmgen_min_i64(131072, d_R_run_4 - d_R_part);
+        const int64_t d_R_share = d_R_pieces / 4;
+        for (int64_t d_R_stream = 0; d_R_stream < d_R_share; ++d_R_stream) {
+            int32_t together = input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
+                + (input1_4_row + (d_R_part + d_R_stream) * input1_4_step)];
+            together = cvmgen_max_i32(together,
+                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
+                + (input1_4_row + (d_R_part + (d_R_stream + d_R_share)) * input1_4_step)]);
+            together = cvmgen_max_i32(together,
+                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
+                + (input1_4_row + (d_R_part + (d_R_stream + 2 * d_R_share)) * input1_4_step)]);
+            together = cvmgen_max_i32(together,
+                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
+                + (input1_4_row + (d_R_part + (d_R_stream + 3 * d_R_share)) * input1_4_step)]);
+            largest_2 = cvmgen_max_i32(largest_2, together);
+        }
+        for (int64_t d_R_piece = 4 * d_R_share; d_R_piece < d_R_pieces; ++d_R_piece)
+            largest_2 = cvmgen_max_i32(largest_2,
+                input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
+                + (input1_4_row + (d_R_part + d_R_piece) * input1_4_step)]);
+    }
+    cvmgen_lock();
+    *call->largest_2 = cvmgen_max_i32(*call->largest_2, largest_2);
+    cvmgen_unlock();
+}
+
+typedef struct TYPED(reduce_max_output1_part_2_call) {
+    const reduce_max_plan *plan;
+    const element_t *input1;
+    element_t *output1;
+} TYPED(reduce_max_output1_part_2_call);
+CVMGEN_FOR_AVX2
+static void TYPED(reduce_max_output1_part_2)(const void *context, int64_t low, int64_t high) {
+    const TYPED(reduce_max_output1_part_2_call) *const call = context;
+    const reduce_max_plan *const plan = call->plan;
+    const element_t *restrict input1 = call->input1;
+    element_t *restrict output1 = call->output1;
+    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
+       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
+       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
+       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
+    const int64_t d_K_run = plan->d_K_run, input1_K_step = plan->input1_K_step;
+    const int64_t output1_K_step = plan->output1_K_step, d_R_rows_4 = plan->d_R_rows_4;
+    const int64_t d_R_run_4 = plan->d_R_run_4, input1_4_step = plan->input1_4_step;
+    const cvmgen_list *const input1_steps_K = &plan->input1_steps_K;
+    const cvmgen_list *const output1_steps_K = &plan->output1_steps_K;
+    const cvmgen_list *const d_K_box = &plan->d_K_box;
+    const cvmgen_list *const d_R_box_4 = &plan->d_R_box_4;
+    const cvmgen_list *const input1_steps_4 = &plan->input1_steps_4;
+    const int64_t d_K_groups = cvmgen_ceildiv(d_K_run, 64);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_K_row = at / d_K_groups, d_K_group = at % d_K_groups * 64;
+        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, input1_steps_K);
+        const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, d_K_box, output1_steps_K);
+        const int64_t d_K_results = cvmgen_min_i64(64, d_K_run - d_K_group);
+        for (int64_t d_K_result = 0; d_K_result < d_K_results; ++d_K_result) {
+            int32_t largest_2 = INT32_MIN;
+            if (d_R_rows_4 * d_R_run_4 >= 262144) {
+                int32_t largest_2_in_threads = largest_2;
+                const TYPED(reduce_max_output1_part_3_call) call_3 = {plan, input1, d_K_group,
+                    input1_K_row, d_K_result, &largest_2_in_threads};
+                cvmgen_share(d_R_rows_4 * cvmgen_ceildiv(d_R_run_4, 131072), true,
+                    TYPED(reduce_max_output1_part_3), &call_3);
+                largest_2 = largest_2_in_threads;
+            } else {
+                for (int64_t d_R_row = 0; d_R_row < d_R_rows_4; ++d_R_row) {
+                    const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, d_R_box_4,
+                        input1_steps_4);
+                    for (int64_t d_R = 0; d_R < d_R_run_4; ++d_R)
+                        largest_2 = cvmgen_max_i32(largest_2,
+                            input1[input1_K_row + (d_K_group + d_K_result) * input1_K_step
+                            + (input1_4_row + d_R * input1_4_step)]);
+                }
+            }
+            output1[output1_K_row + (d_K_group + d_K_result) * output1_K_step] =
+                (element_t)largest_2;
+        }
+    }
+}
+
+static void TYPED(reduce_max_output1)(const reduce_max_plan *plan,
+                                      const element_t *restrict input1,
+                                      element_t *restrict output1) {
+    const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
+    const int64_t input1_K_step = plan->input1_K_step, d_R_rows_4 = plan->d_R_rows_4;
+    const int64_t d_R_run_4 = plan->d_R_run_4;
+    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
+       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
+       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
+       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
+    if (input1_K_step == 1 && d_K_run >= 16) {
+        const TYPED(reduce_max_output1_part_call) call = {plan, input1, output1};
+        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
+                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
+                     TYPED(reduce_max_output1_part), &call);
+    } else {
+        const TYPED(reduce_max_output1_part_2_call) call_2 = {plan, input1, output1};
+        cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
+                     d_K_rows * d_K_run * d_R_rows_4 * d_R_run_4 >= 65536,
+                     TYPED(reduce_max_output1_part_2), &call_2);
+    }
+}
+
+#undef TYPED
+#undef element_t
+#endif

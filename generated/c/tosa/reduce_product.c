@@ -213,15 +213,15 @@ static int reduce_product_prepare(const tosa_reduce_product_args *args,
     return CVMGEN_OK;
 }
 
-typedef struct reduce_product_output1_float32_part_call {
+typedef struct reduce_product_output1_part_call_float32 {
     const reduce_product_plan *plan;
     const float *input1;
     float *output1;
-} reduce_product_output1_float32_part_call;
+} reduce_product_output1_part_call_float32;
 CVMGEN_FOR_AVX512
-static void reduce_product_output1_float32_part(const void *context, int64_t low,
+static void reduce_product_output1_part_float32(const void *context, int64_t low,
                                                 int64_t high) {
-    const reduce_product_output1_float32_part_call *const call = context;
+    const reduce_product_output1_part_call_float32 *const call = context;
     const reduce_product_plan *const plan = call->plan;
     const float *restrict input1 = call->input1;
     float *restrict output1 = call->output1;
@@ -273,15 +273,15 @@ static void reduce_product_output1_float32_part(const void *context, int64_t low
     }
 }
 
-typedef struct reduce_product_output1_float32_part_2_call {
+typedef struct reduce_product_output1_part_2_call_float32 {
     const reduce_product_plan *plan;
     const float *input1;
     float *output1;
-} reduce_product_output1_float32_part_2_call;
+} reduce_product_output1_part_2_call_float32;
 CVMGEN_FOR_AVX512
-static void reduce_product_output1_float32_part_2(const void *context, int64_t low,
+static void reduce_product_output1_part_2_float32(const void *context, int64_t low,
                                                   int64_t high) {
-    const reduce_product_output1_float32_part_2_call *const call = context;
+    const reduce_product_output1_part_2_call_float32 *const call = context;
     const reduce_product_plan *const plan = call->plan;
     const float *restrict input1 = call->input1;
     float *restrict output1 = call->output1;
@@ -365,15 +365,15 @@ static void reduce_product_output1_float32(const reduce_product_plan *plan,
     /* reduce_product line 4: output1[(0 if i in R else d[i] for i in D)...] = prod[d[j] < n[j] for
        j in R](input1[d...]) forall d[i] < n[i] for i in K */
     if (input1_K_step == 1 && d_K_run >= 4) {
-        const reduce_product_output1_float32_part_call call = {plan, input1, output1};
+        const reduce_product_output1_part_call_float32 call = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 1024),
                      d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                     reduce_product_output1_float32_part, &call);
+                     reduce_product_output1_part_float32, &call);
     } else {
-        const reduce_product_output1_float32_part_2_call call_2 = {plan, input1, output1};
+        const reduce_product_output1_part_2_call_float32 call_2 = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 16),
                      d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                     reduce_product_output1_float32_part_2, &call_2);
+                     reduce_product_output1_part_2_float32, &call_2);
     }
 }
 

@@ -216,15 +216,15 @@ static int reduce_sum_prepare(const tosa_reduce_sum_args *args, reduce_sum_plan 
     return CVMGEN_OK;
 }
 
-typedef struct reduce_sum_output1_int32_part_call {
+typedef struct reduce_sum_output1_part_call_int32 {
     const reduce_sum_plan *plan;
     const int32_t *input1;
     int32_t *output1;
     int64_t *overflow;
-} reduce_sum_output1_int32_part_call;
+} reduce_sum_output1_part_call_int32;
 CVMGEN_FOR_AVX2
-static void reduce_sum_output1_int32_part(const void *context, int64_t low, int64_t high) {
-    const reduce_sum_output1_int32_part_call *const call = context;
+static void reduce_sum_output1_part_int32(const void *context, int64_t low, int64_t high) {
+    const reduce_sum_output1_part_call_int32 *const call = context;
     const reduce_sum_plan *const plan = call->plan;
     const int32_t *restrict input1 = call->input1;
     int32_t *restrict output1 = call->output1;
@@ -283,17 +283,17 @@ static void reduce_sum_output1_int32_part(const void *context, int64_t low, int6
     }
 }
 
-typedef struct reduce_sum_output1_int32_part_3_call {
+typedef struct reduce_sum_output1_part_3_call_int32 {
     const reduce_sum_plan *plan;
     const int32_t *input1;
     int64_t d_K_group;
     int64_t input1_K_row;
     int64_t d_K_result;
     uint64_t *total;
-} reduce_sum_output1_int32_part_3_call;
+} reduce_sum_output1_part_3_call_int32;
 CVMGEN_FOR_AVX2
-static void reduce_sum_output1_int32_part_3(const void *context, int64_t low, int64_t high) {
-    const reduce_sum_output1_int32_part_3_call *const call = context;
+static void reduce_sum_output1_part_3_int32(const void *context, int64_t low, int64_t high) {
+    const reduce_sum_output1_part_3_call_int32 *const call = context;
     const reduce_sum_plan *const plan = call->plan;
     const int32_t *restrict input1 = call->input1;
     const int64_t d_K_group = call->d_K_group;
@@ -332,15 +332,15 @@ static void reduce_sum_output1_int32_part_3(const void *context, int64_t low, in
     cvmgen_unlock();
 }
 
-typedef struct reduce_sum_output1_int32_part_2_call {
+typedef struct reduce_sum_output1_part_2_call_int32 {
     const reduce_sum_plan *plan;
     const int32_t *input1;
     int32_t *output1;
     int64_t *overflow;
-} reduce_sum_output1_int32_part_2_call;
+} reduce_sum_output1_part_2_call_int32;
 CVMGEN_FOR_AVX2
-static void reduce_sum_output1_int32_part_2(const void *context, int64_t low, int64_t high) {
-    const reduce_sum_output1_int32_part_2_call *const call = context;
+static void reduce_sum_output1_part_2_int32(const void *context, int64_t low, int64_t high) {
+    const reduce_sum_output1_part_2_call_int32 *const call = context;
     const reduce_sum_plan *const plan = call->plan;
     const int32_t *restrict input1 = call->input1;
     int32_t *restrict output1 = call->output1;
@@ -365,10 +365,10 @@ static void reduce_sum_output1_int32_part_2(const void *context, int64_t low, in
             uint64_t total = 0;
             if (d_R_rows * d_R_run >= 262144) {
                 uint64_t total_in_threads = total;
-                const reduce_sum_output1_int32_part_3_call call_3 = {plan, input1, d_K_group,
+                const reduce_sum_output1_part_3_call_int32 call_3 = {plan, input1, d_K_group,
                     input1_K_row, d_K_result, &total_in_threads};
                 cvmgen_share(d_R_rows * cvmgen_ceildiv(d_R_run, 131072), true,
-                    reduce_sum_output1_int32_part_3, &call_3);
+                    reduce_sum_output1_part_3_int32, &call_3);
                 total = total_in_threads;
             } else {
                 for (int64_t d_R_row = 0; d_R_row < d_R_rows; ++d_R_row) {
@@ -399,26 +399,26 @@ static void reduce_sum_output1_int32(const reduce_sum_plan *plan,
     /* reduce_sum line 4: output1[(0 if i in R else d[i] for i in D)...] = sum[d[j] < n[j] for j in
        R](input1[d...]) forall d[i] < n[i] for i in K */
     if (input1_K_step == 1 && d_K_run >= 16) {
-        const reduce_sum_output1_int32_part_call call = {plan, input1, output1, overflow};
+        const reduce_sum_output1_part_call_int32 call = {plan, input1, output1, overflow};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),
                      d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                     reduce_sum_output1_int32_part, &call);
+                     reduce_sum_output1_part_int32, &call);
     } else {
-        const reduce_sum_output1_int32_part_2_call call_2 = {plan, input1, output1, overflow};
+        const reduce_sum_output1_part_2_call_int32 call_2 = {plan, input1, output1, overflow};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 64),
                      d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                     reduce_sum_output1_int32_part_2, &call_2);
+                     reduce_sum_output1_part_2_int32, &call_2);
     }
 }
 
-typedef struct reduce_sum_output1_float32_part_call {
+typedef struct reduce_sum_output1_part_call_float32 {
     const reduce_sum_plan *plan;
     const float *input1;
     float *output1;
-} reduce_sum_output1_float32_part_call;
+} reduce_sum_output1_part_call_float32;
 CVMGEN_FOR_AVX512
-static void reduce_sum_output1_float32_part(const void *context, int64_t low, int64_t high) {
-    const reduce_sum_output1_float32_part_call *const call = context;
+static void reduce_sum_output1_part_float32(const void *context, int64_t low, int64_t high) {
+    const reduce_sum_output1_part_call_float32 *const call = context;
     const reduce_sum_plan *const plan = call->plan;
     const float *restrict input1 = call->input1;
     float *restrict output1 = call->output1;
@@ -470,14 +470,14 @@ static void reduce_sum_output1_float32_part(const void *context, int64_t low, in
     }
 }
 
-typedef struct reduce_sum_output1_float32_part_2_call {
+typedef struct reduce_sum_output1_part_2_call_float32 {
     const reduce_sum_plan *plan;
     const float *input1;
     float *output1;
-} reduce_sum_output1_float32_part_2_call;
+} reduce_sum_output1_part_2_call_float32;
 CVMGEN_FOR_AVX512
-static void reduce_sum_output1_float32_part_2(const void *context, int64_t low, int64_t high) {
-    const reduce_sum_output1_float32_part_2_call *const call = context;
+static void reduce_sum_output1_part_2_float32(const void *context, int64_t low, int64_t high) {
+    const reduce_sum_output1_part_2_call_float32 *const call = context;
     const reduce_sum_plan *const plan = call->plan;
     const float *restrict input1 = call->input1;
     float *restrict output1 = call->output1;
@@ -560,15 +560,15 @@ static void reduce_sum_output1_float32(const reduce_sum_plan *plan,
     /* reduce_sum line 4: output1[(0 if i in R else d[i] for i in D)...] = sum[d[j] < n[j] for j in
        R](input1[d...]) forall d[i] < n[i] for i in K */
     if (input1_K_step == 1 && d_K_run >= 4) {
-        const reduce_sum_output1_float32_part_call call = {plan, input1, output1};
+        const reduce_sum_output1_part_call_float32 call = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 1024),
                      d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                     reduce_sum_output1_float32_part, &call);
+                     reduce_sum_output1_part_float32, &call);
     } else {
-        const reduce_sum_output1_float32_part_2_call call_2 = {plan, input1, output1};
+        const reduce_sum_output1_part_2_call_float32 call_2 = {plan, input1, output1};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 16),
                      d_K_rows * d_K_run * d_R_rows * d_R_run >= 65536,
-                     reduce_sum_output1_float32_part_2, &call_2);
+                     reduce_sum_output1_part_2_float32, &call_2);
     }
 }
 

@@ -114,7 +114,7 @@ cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
     conv2d_Y_body<int32_t, int32_t>(values, X, W, B, Y);
 }
 
-template <typename element_t, typename result_t>
+template <typename element_t, typename result_t, typename wide_t>
 static __device__ __forceinline__ void
 conv2d_Y_direct_body(const conv2d_Y_values &values, const element_t *__restrict__ X,
                      const element_t *__restrict__ W, const int32_t *__restrict__ B,
@@ -169,8 +169,9 @@ conv2d_Y_direct_body(const conv2d_Y_values &values, const element_t *__restrict_
                         for (int32_t kj = 0; kj < (int32_t)KW; ++kj) {
                             const int32_t w = x_start + kj * (int32_t)DW;
                             if (0 <= w && w < x_box.length)
-                                total += (uint32_t)X_box[(ic * y_box.length + h) * x_box.length
-                                    + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                                total += (uint32_t)((wide_t)X_box[(ic * y_box.length + h)
+                                    * x_box.length + w]
+                                    * (wide_t)W[((oc * IC + ic) * KH + ki) * KW + kj]);
                         }
                     }
                 }
@@ -187,7 +188,7 @@ cvm_conv2d_Y_int8_int8_direct(const __grid_constant__ conv2d_Y_values values,
                               const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                               const int32_t *__restrict__ B, int8_t *__restrict__ Y,
                               const __grid_constant__ cvmgen_tiling tiling) {
-    conv2d_Y_direct_body<int8_t, int8_t>(values, X, W, B, Y, tiling);
+    conv2d_Y_direct_body<int8_t, int8_t, int32_t>(values, X, W, B, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -195,7 +196,7 @@ cvm_conv2d_Y_int8_int32_direct(const __grid_constant__ conv2d_Y_values values,
                                const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                                const int32_t *__restrict__ B, int32_t *__restrict__ Y,
                                const __grid_constant__ cvmgen_tiling tiling) {
-    conv2d_Y_direct_body<int8_t, int32_t>(values, X, W, B, Y, tiling);
+    conv2d_Y_direct_body<int8_t, int32_t, int32_t>(values, X, W, B, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -203,7 +204,7 @@ cvm_conv2d_Y_int32_int8_direct(const __grid_constant__ conv2d_Y_values values,
                                const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                                const int32_t *__restrict__ B, int8_t *__restrict__ Y,
                                const __grid_constant__ cvmgen_tiling tiling) {
-    conv2d_Y_direct_body<int32_t, int8_t>(values, X, W, B, Y, tiling);
+    conv2d_Y_direct_body<int32_t, int8_t, uint32_t>(values, X, W, B, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -211,10 +212,10 @@ cvm_conv2d_Y_int32_int32_direct(const __grid_constant__ conv2d_Y_values values,
                                 const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                                 const int32_t *__restrict__ B, int32_t *__restrict__ Y,
                                 const __grid_constant__ cvmgen_tiling tiling) {
-    conv2d_Y_direct_body<int32_t, int32_t>(values, X, W, B, Y, tiling);
+    conv2d_Y_direct_body<int32_t, int32_t, uint32_t>(values, X, W, B, Y, tiling);
 }
 
-template <typename element_t, typename result_t>
+template <typename element_t, typename result_t, typename wide_t>
 static __device__ __forceinline__ void
 conv2d_Y_direct_plain_body(const conv2d_Y_values &values, const element_t *__restrict__ X,
                            const element_t *__restrict__ W, const int32_t *__restrict__ B,
@@ -244,8 +245,8 @@ conv2d_Y_direct_plain_body(const conv2d_Y_values &values, const element_t *__res
                     for (int64_t kj = 0; kj < KW; ++kj) {
                         const int64_t w = x * SW - PW + kj * DW;
                         if (0 <= w && w < XW)
-                            total += (uint32_t)X[((n * C + (oc / OPG * IC + ic)) * XH + h) * XW
-                                + w] * (uint32_t)W[((oc * IC + ic) * KH + ki) * KW + kj];
+                            total += (uint32_t)((wide_t)X[((n * C + (oc / OPG * IC + ic)) * XH + h)
+                                * XW + w] * (wide_t)W[((oc * IC + ic) * KH + ki) * KW + kj]);
                     }
                 }
             }
@@ -259,14 +260,14 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_conv2d_Y_int8_int8_direct_plain(const __grid_constant__ conv2d_Y_values values,
                                     const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                                     const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    conv2d_Y_direct_plain_body<int8_t, int8_t>(values, X, W, B, Y);
+    conv2d_Y_direct_plain_body<int8_t, int8_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_conv2d_Y_int8_int32_direct_plain(const __grid_constant__ conv2d_Y_values values,
                                      const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                                      const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    conv2d_Y_direct_plain_body<int8_t, int32_t>(values, X, W, B, Y);
+    conv2d_Y_direct_plain_body<int8_t, int32_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -274,7 +275,7 @@ cvm_conv2d_Y_int32_int8_direct_plain(const __grid_constant__ conv2d_Y_values val
                                      const int32_t *__restrict__ X,
                                      const int32_t *__restrict__ W,
                                      const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    conv2d_Y_direct_plain_body<int32_t, int8_t>(values, X, W, B, Y);
+    conv2d_Y_direct_plain_body<int32_t, int8_t, uint32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -282,7 +283,7 @@ cvm_conv2d_Y_int32_int32_direct_plain(const __grid_constant__ conv2d_Y_values va
                                       const int32_t *__restrict__ X,
                                       const int32_t *__restrict__ W,
                                       const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    conv2d_Y_direct_plain_body<int32_t, int32_t>(values, X, W, B, Y);
+    conv2d_Y_direct_plain_body<int32_t, int32_t, uint32_t>(values, X, W, B, Y);
 }
 
 #ifndef __CUDACC_RTC__

@@ -72,7 +72,7 @@ cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
     dense_Y_body<int32_t, int32_t>(values, X, W, B, Y);
 }
 
-template <typename element_t, typename result_t>
+template <typename element_t, typename result_t, typename wide_t>
 static __device__ __forceinline__ void
 dense_Y_direct_body(const dense_Y_values &values, const element_t *__restrict__ X,
                     const element_t *__restrict__ W, const int32_t *__restrict__ B,
@@ -85,7 +85,7 @@ dense_Y_direct_body(const dense_Y_values &values, const element_t *__restrict__ 
         const int64_t j = at % N;
         uint32_t total = 0;
         for (int64_t k = 0; k < K; ++k)
-            total += (uint32_t)X[i * K + k] * (uint32_t)W[j * K + k];
+            total += (uint32_t)((wide_t)X[i * K + k] * (wide_t)W[j * K + k]);
         Y[i * N + j] = (result_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
     }
 }
@@ -94,28 +94,28 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_dense_Y_int8_int8_direct(const __grid_constant__ dense_Y_values values,
                              const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                              const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    dense_Y_direct_body<int8_t, int8_t>(values, X, W, B, Y);
+    dense_Y_direct_body<int8_t, int8_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_dense_Y_int8_int32_direct(const __grid_constant__ dense_Y_values values,
                               const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                               const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    dense_Y_direct_body<int8_t, int32_t>(values, X, W, B, Y);
+    dense_Y_direct_body<int8_t, int32_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_dense_Y_int32_int8_direct(const __grid_constant__ dense_Y_values values,
                               const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                               const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    dense_Y_direct_body<int32_t, int8_t>(values, X, W, B, Y);
+    dense_Y_direct_body<int32_t, int8_t, uint32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_dense_Y_int32_int32_direct(const __grid_constant__ dense_Y_values values,
                                const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                                const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
-    dense_Y_direct_body<int32_t, int32_t>(values, X, W, B, Y);
+    dense_Y_direct_body<int32_t, int32_t, uint32_t>(values, X, W, B, Y);
 }
 
 #ifndef __CUDACC_RTC__

@@ -1,0 +1,206 @@
+"""Generic kernels: one body for the kernels of a nest that differ in element types alone.
+
+Bodies are walked side by side. Where they agree they stay; where they name machine types that
+differ as those of the elements of a tensor do, a type parameter stands for these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from typing import Any, TypeVar
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import read_tensors, stored_tensors
+from cvmgen.ir.visit import rebuild, walk
+from cvmgen.schedule.kernels import Family, Kernel, Kernels
+from cvmgen.source import Span
+from cvmgen.typing.agreement import Agreement, DisagreementError, promoted
+
+Body = TypeVar("Body")
+Types = Mapping[str, tuple[str, ...]]
+"""Type parameters, with the machine types that they stand for in each of some kernels."""
+
+SOURCES, RESULT = ("element_t", "second_t", "third_t"), "result_t"
+WIDE = "wide_t"  # in which kernels calculate: int32, or uint32 where that could overflow
+TYPE_PARAMETERS = (*SOURCES, WIDE, RESULT)
+WORTHWHILE = 8
+
+
+class DifferentError(Exception):
+    """Bodies differ in more than types."""
+
+
+def generic(kernels: Sequence[Kernel], bodies: Sequence[Body]) -> tuple[Body, Types] | None:
+    """The body that those of some kernels of a nest are for their types; None where they differ
+    in more than types."""
+    types = parameters_of(kernels)
+    if len(kernels) < 2 or not types:
+        return None
+    plain = [normal(body, kernel) for body, kernel in zip(bodies, kernels, strict=True)]
+    sides = SideBySide(types, [*map(type_of_values, kernels, plain)])
+    try:
+        return sides.unified(plain), sides.types
+    except (DifferentError, DisagreementError):
+        return None
+
+
+def parameters_of(kernels: Sequence[Kernel]) -> Types:
+    """The type parameters that tell kernels apart: one for all tensors whose elements are of the
+    same types in each."""
+    first = kernels[0]
+    used = read_tensors(first.typed) | stored_tensors(first.typed)
+    columns = {
+        name: tuple(each.subject.dtypes[name].machine for each in kernels)
+        for name in first.subject.dtypes
+        if name in used
+    }
+    result = columns.pop(first.nest.tensor, ())
+    sources = dict.fromkeys(each for each in columns.values() if len(set(each)) > 1)
+    found = dict(zip(SOURCES, sources, strict=False))
+    return found if len(set(result)) < 2 or result in sources else {**found, RESULT: result}
+
+
+def normal(body: Body, kernel: Kernel) -> Body:
+    """A body that converts what it stores to the type of its element, as a store does anyway."""
+    stored = kernel.nest.tensor
+    kind = kernel.subject.dtypes[stored].machine if stored in kernel.subject.dtypes else ""
+
+    def change(node: Any) -> Any:
+        match node:
+            case i.Store(target=i.Load(tensor=tensor), value=value) if kind and tensor == stored:
+                return replace(node, value=converted(kind, value))
+            case _:
+                return node
+
+    changed: Body = rebuild(body, change)
+    return changed
+
+
+def converted(kind: str, value: i.Expr) -> i.Convert:
+    match value:
+        case i.Convert(type=type_name) if type_name == kind:
+            return value
+        case _:
+            return i.Convert(kind, value)
+
+
+def type_of_values(kernel: Kernel, body: object) -> Callable[[i.Expr], str]:
+    """What tells the type in which a kernel calculates with a value, which may be a small one."""
+    nodes = tuple(walk(body))
+    arrays = {each.name: each.type for each in nodes if isinstance(each, i.Array)}
+    locals_ = {each.name: each.type for each in nodes if isinstance(each, i.Let)}
+    found = Agreement({**kernel.subject.elements, **arrays}, locals_)
+
+    def type_of(value: i.Expr) -> str:
+        match value:
+            case i.Const(value=number) if -(1 << 31) <= number < 1 << 31:
+                return "i32"
+            case _:
+                return promoted(found.type_of(value))
+
+    return type_of
+
+
+# ---------------------------------------------------------------- side by side
+
+
+@dataclass(slots=True)
+class SideBySide:
+    """Walks bodies together; `kinds` give the types in which each calculates with a value.
+
+    Where some convert a value and others have it in the type they need, these convert it to that,
+    which changes nothing. So kernels that calculate in int32, since no value leaves it, are like
+    those that do so modulo 2^32: one more parameter stands for both.
+    """
+
+    types: Types
+    kinds: Sequence[Callable[[i.Expr], str]]
+
+    def unified(self, several: Sequence[Any]) -> Any:
+        """What nodes have in common, with parameters for types that differ as these do."""
+        first = several[0]
+        if any(each.__class__ is not first.__class__ for each in several):
+            return self.unified(self.all_converted(several))
+        if isinstance(first, tuple | list) and all(len(each) == len(first) for each in several):
+            return tuple(self.unified(each) for each in zip(*several, strict=True))
+        if names := compared(first.__class__):
+            parts = {n: self.unified([getattr(each, n) for each in several]) for n in names}
+            return replace(first, **parts)
+        if all(each == first for each in several):
+            return first
+        if isinstance(first, str):
+            return self.parameter(tuple(several))
+        raise DifferentError
+
+    def all_converted(self, several: Sequence[Any]) -> list[i.Convert]:
+        """Values of which some are converted, with the others converted to what they are."""
+        if not any(isinstance(each, i.Convert) for each in several):
+            raise DifferentError
+        return [
+            each if isinstance(each, i.Convert) else i.Convert(kind(each), each)
+            for each, kind in zip(several, self.kinds, strict=True)
+        ]
+
+    def parameter(self, names: tuple[str, ...]) -> str:
+        """The type parameter that stands for some names."""
+        if {*names} == {"i32", "u32"}:
+            self.types = {**self.types, WIDE: self.types.get(WIDE, names)}
+        for name, each in self.types.items():
+            if each == names:
+                return name
+        raise DifferentError
+
+
+@cache
+def compared(kind: type) -> tuple[str, ...]:
+    """The fields in which nodes of a class may differ; none of what is no node."""
+    if not is_dataclass(kind) or issubclass(kind, Span):
+        return ()
+    return tuple(each.name for each in fields(kind) if each.compare)
+
+
+# ---------------------------------------------------------------- the kernels of a nest
+
+
+def families(kernels: Kernels) -> Kernels:
+    """Kernels that differ in element types alone are one family, with one body."""
+    numbers = dict.fromkeys(each.number for each in kernels.kernels)
+    found = [family for number in numbers for family in families_of(kernels.of(number))]
+    found.sort(key=lambda each: kernels.kernels.index(each.kernels[0]))
+    return replace(kernels, families=tuple(found))
+
+
+def families_of(kernels: Iterable[Kernel]) -> Iterator[Family]:
+    """The families of the kernels of a nest: each joins the first one that it is like."""
+    found: list[Family] = []
+    for kernel in kernels:
+        joined = (family((*each.kernels, kernel)) for each in found)
+        at, made = next(
+            ((at, made) for at, made in enumerate(joined) if made is not None), (len(found), None)
+        )
+        found[at : at + 1] = [made or alone(kernel)]
+    for each in found:
+        yield from [each] if is_worthwhile(each) else map(alone, each.kernels)
+
+
+def is_worthwhile(family: Family) -> bool:
+    """Whether enough statements need not be said again."""
+    nodes = walk((family.outlined, tuple(each.body for each in family.parts)))
+    count = sum(isinstance(each, i.Stmt) for each in nodes)
+    return (len(family.kernels) - 1) * count >= WORTHWHILE
+
+
+def alone(kernel: Kernel) -> Family:
+    """A kernel by itself."""
+    return Family((kernel,), {}, kernel.outlined, kernel.parts, kernel.subject.kept)
+
+
+def family(kernels: tuple[Kernel, ...]) -> Family | None:
+    """The family that kernels are, if they are one."""
+    made = generic(kernels, [(each.outlined, each.parts, each.subject.kept) for each in kernels])
+    if made is None:
+        return None
+    (outlined, parts, kept), types = made
+    return Family(kernels, types, outlined, parts, kept)
