@@ -72,7 +72,7 @@ STATEMENTS: Passes = (
     ("lift", partial(lift_host, proof=CallProof)),
     ("unfold", unfold_nests),
     ("guards", place_guards),
-    ("ahead", reductions_ahead),
+    ("invariants", reductions_ahead),
 )
 SHELTER: Passes = (("shelter", shelter),)
 # For numpy: reductions and multi-indices as they are, until all is known of the host's part.
@@ -95,7 +95,7 @@ C_LIKE: Passes = (
     ("peel", peel_dimensions),
     ("split", split_indices),
     OFFSETS[0],
-    ("eager", eager_loads),
+    ("speculation", eager_loads),
     *OFFSETS[1:],
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
@@ -103,7 +103,10 @@ C_LIKE: Passes = (
 C: Passes = (*C_LIKE, ("compaction", compact), ("decisions", decide_early))
 # The outermost loops are for threads.
 CUDA: Passes = (
-    *((name, reductions_ahead_in_threads if name == "ahead" else each) for name, each in C_LIKE),
+    *(
+        (name, reductions_ahead_in_threads if name == "invariants" else each)
+        for name, each in C_LIKE
+    ),
     ("order", order_walks),
 )
 

@@ -10,15 +10,15 @@ for all targets:
   the nests
 - unfold (`unfold.py`): reductions become loops with an accumulator, bindings locals
 - guards (`guards.py`): conditions and locals move out to where they belong
-- ahead (`invariant_reductions.py`): reductions that do not depend on a loop stand in front of it;
-  in CUDA the outermost loops keep theirs
+- invariants (`invariant_reductions.py`): reductions that do not depend on a loop stand in front of
+  it; in CUDA the outermost loops keep theirs
 - peel (`peel.py`): C, CUDA: leading dimensions that are indexed one by one become loops of their
   own
 - split (`split.py`): C, CUDA: loops whose index is divided become two, where it is proved that
   they may
 - offsets (`offsets.py`): multi-indices become offsets, with strides that the host computes
-- eager (`speculation.py`): C, CUDA: elements at the place of the loop are loaded before a choice
-  between them
+- speculation (`speculation.py`): C, CUDA: elements at the place of the loop are loaded before a
+  choice between them
 - flatten (`flatten.py`): a box that every access walks whole is one flat loop
 - host_values (`host_values.py`): what nests need of lists is computed once a call
 - walks (`walks.py`): C, CUDA: a box of open rank becomes rows and a strided run
@@ -27,8 +27,6 @@ for all targets:
   kept: one nest moves each row as it is found
 - decisions (`decisions.py`): C: tests that look for a deciding element become cheap comparisons,
   cheapest first
-- types (`types.py`, `typed_statements.py`): C, CUDA: machine types, once for each storage type,
-  while emitting; `settled.py` takes out what they decide
 - arrays (`array_nests.py`): numpy: nests become operations on whole arrays (`ir/arrays.py`), or
   loops over Python's numbers where these do not express them. Indices become axes, element
   accesses views (`array_values.py`), reductions operations along axes, contractions, or terms one
