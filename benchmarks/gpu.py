@@ -30,7 +30,7 @@ from benchmarks import gpu_peers
 from cvmgen.api.cuda_backend import CudaBackend
 from cvmgen.api.device import Device, open_device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.library import compiled, on_device
+from cvmgen.api.library import compiled_operators, load_on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_cuda
 from cvmgen.errors import CvmgenError
@@ -191,7 +191,7 @@ def rows(backend: CudaBackend, scale: int = 1) -> Iterator[Row]:
     device, random = backend.device, np.random.default_rng(7)
     manifest = read_manifest(backend.folder)
     known = {info.full_name: info for info in manifest.operators}
-    operators, timer = on_device(manifest, backend), Timer(device)
+    operators, timer = load_on_device(manifest, backend), Timer(device)
     copied, most = copy_speed(device, timer, COPIED // scale), peak(device)
     for each in workloads(scale):
         info = known[each.operator]
@@ -244,7 +244,7 @@ def measure(ordinal: int, out: Path) -> int:
         print(f"nothing was measured: {error}", file=sys.stderr)
         return 1
     folder = generated_folder()
-    backend = CudaBackend(compiled(folder, "cuda"), read_manifest(folder), folder, device)
+    backend = CudaBackend(compiled_operators(folder, "cuda"), read_manifest(folder), folder, device)
     print(f"{device.name}, {device.architecture}")
     print(HEADER)
     found = []

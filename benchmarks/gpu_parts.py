@@ -30,7 +30,7 @@ from cvmgen.api.cuda_backend import CudaBackend
 from cvmgen.api.device import Device, open_device
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.driver import LIBRARY
-from cvmgen.api.library import cuda_backend, on_device
+from cvmgen.api.library import cuda_backend, load_on_device
 from cvmgen.api.manifest import OperatorInfo, read_manifest
 from cvmgen.build import c_compiler, compile_for_device, cpp_compiler, cuda_compiler
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
@@ -113,13 +113,13 @@ def backend() -> CudaBackend:
 @functools.cache
 def there() -> Operators:
     """On arrays of the device."""
-    return on_device(read_manifest(generated_folder()), backend())
+    return load_on_device(read_manifest(generated_folder()), backend())
 
 
 @functools.cache
 def copying() -> Operators:
     """On arrays of the host."""
-    return on_device(read_manifest(generated_folder()), backend(), transfer=True)
+    return load_on_device(read_manifest(generated_folder()), backend(), transfer=True)
 
 
 @functools.cache
@@ -481,7 +481,7 @@ def captured_call(name: str, arrays: list[Array], more: Any, prepared: bool) -> 
     device().synchronize(stream.cuda_stream)
     declared = declared_of(name, arrays)
     # A library of its own, whose kernels nothing has loaded.
-    operators = there() if prepared else on_device(read_manifest(generated_folder()), fresh())
+    operators = there() if prepared else load_on_device(read_manifest(generated_folder()), fresh())
     call = {**declared, **more, "stream": stream}
     if prepared:
         bound = operators[name].bind(*inputs, **call)

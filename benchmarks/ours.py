@@ -20,7 +20,7 @@ import cvmgen
 import cvmgen.graph
 from benchmarks.cases import Array, Call, Problem
 from benchmarks.machine import own_copy
-from cvmgen.api.library import compiled
+from cvmgen.api.library import compiled_operators
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder
 
@@ -48,7 +48,7 @@ class Missing(Exception):
 def library(target: str = "c") -> Any:
     if target != "c":
         return cvmgen.load(target)
-    with own_copy(compiled(generated_folder())) as own:
+    with own_copy(compiled_operators(generated_folder())) as own:
         return cvmgen.load(target, library=own)
 
 

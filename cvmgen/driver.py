@@ -24,24 +24,24 @@ from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
-from cvmgen.lower.host_part import of_objects
+from cvmgen.lower.host_part import lower_for_python
 from cvmgen.lower.host_values import host_values
-from cvmgen.lower.invariant_reductions import reductions_ahead, reductions_ahead_in_threads
+from cvmgen.lower.invariant_reductions import hoist_reductions, hoist_reductions_in_threads
 from cvmgen.lower.known_parts import name_parts
 from cvmgen.lower.lift import lift_host
 from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
-from cvmgen.lower.speculation import eager_loads
+from cvmgen.lower.speculation import speculate_loads
 from cvmgen.lower.split import split_indices
 from cvmgen.lower.store_order import order_walks
-from cvmgen.lower.translate import translate
+from cvmgen.lower.translate import operator_program
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
 from cvmgen.schedule.effects import Effects, effects
 from cvmgen.schedule.generic import families
-from cvmgen.schedule.gpu.choice import mapped, unsound_on_gpu
-from cvmgen.schedule.gpu.mapped import described
+from cvmgen.schedule.gpu.choice import unsound_on_gpu, with_mappings
+from cvmgen.schedule.gpu.mapped import mapping_lines
 from cvmgen.schedule.kernels import (
     Kernels,
     host_lowered,
@@ -66,13 +66,13 @@ Before = TypeVar("Before")
 After = TypeVar("After")
 
 STATEMENTS: Passes = (
-    ("translate", lambda operator: without_known(translate(operator))),
+    ("translate", lambda operator: without_known(operator_program(operator))),
     ("inside", stay_inside),
     ("parts", name_parts),
     ("lift", partial(lift_host, proof=CallProof)),
     ("unfold", unfold_nests),
     ("guards", place_guards),
-    ("invariants", reductions_ahead),
+    ("invariants", hoist_reductions),
 )
 SHELTER: Passes = (("shelter", shelter),)
 # For numpy: reductions and multi-indices as they are, until all is known of the host's part.
@@ -95,7 +95,7 @@ C_LIKE: Passes = (
     ("peel", peel_dimensions),
     ("split", split_indices),
     OFFSETS[0],
-    ("speculation", eager_loads),
+    ("speculation", speculate_loads),
     *OFFSETS[1:],
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
@@ -104,7 +104,7 @@ C: Passes = (*C_LIKE, ("compaction", compact), ("decisions", decide_early))
 # The outermost loops are for threads.
 CUDA: Passes = (
     *(
-        (name, reductions_ahead_in_threads if name == "invariants" else each)
+        (name, hoist_reductions_in_threads if name == "invariants" else each)
         for name, each in C_LIKE
     ),
     ("order", order_walks),
@@ -120,7 +120,7 @@ C_KERNELS: KernelPasses = (
     ("families", lambda kernels, schedules: families(kernels)),
 )
 CUDA_KERNELS: KernelPasses = (
-    ("schedule", mapped),
+    ("schedule", with_mappings),
     ("host", partial(host_lowered, "declared_precision")),
 )
 PARTS = ("outline", "host")  # stages of kernels that are shown as a program
@@ -148,7 +148,7 @@ class Target:
 
 TARGETS: Mapping[str, Target] = {
     "python": Target(
-        (*COMMON, ("host", of_objects)),
+        (*COMMON, ("host", lower_for_python)),
         lambda program, schedules: python.emit_operator(program),
         python.emit_header,
         lambda _: python.emit_support(),
@@ -157,7 +157,7 @@ TARGETS: Mapping[str, Target] = {
         support_file="{opset}/{name}",
     ),
     "numpy": Target(
-        (*WHOLE_ARRAYS, ("host", of_objects)),
+        (*WHOLE_ARRAYS, ("host", lower_for_python)),
         lambda program, schedules: numpy.emit_operator(program),
         numpy.emit_header,
         lambda _: numpy.emit_support(),
@@ -217,7 +217,7 @@ def lowered(operator: Operator, passes: Passes) -> Iterator[tuple[str, i.Program
     for count, (name, run) in enumerate(passes, 1):
         done = passes[:count]
         if done not in made:
-            made[done] = attempt(name, operator, run, program)
+            made[done] = run_stage(name, operator, run, program)
             verify(made[done], [stage for stage, _ in done])
         program = made[done]
         yield name, program
@@ -226,12 +226,12 @@ def lowered(operator: Operator, passes: Passes) -> Iterator[tuple[str, i.Program
 @remembered
 def typed_kernels(program: i.Program) -> Kernels:
     """The kernels of a lowered program, with machine types, verified."""
-    kernels = attempt(TYPES, program.operator, typed, program)
+    kernels = run_stage(TYPES, program.operator, typed, program)
     verify_kernels(kernels, TYPES)
     return kernels
 
 
-def finished(
+def kernels_or_program(
     program: i.Program, target: str, schedules: Schedules, last: str = ""
 ) -> i.Program | Kernels:
     """What a target is emitted from: the lowered program, or its kernels after all their passes,
@@ -250,7 +250,7 @@ def finished(
 def after(stage: tuple[str, KernelPass], kernels: Kernels, schedules: Schedules) -> Kernels:
     """The kernels after one of their passes, verified."""
     name, run = stage
-    kernels = attempt(name, kernels.operator, partial(run, schedules=schedules), kernels)
+    kernels = run_stage(name, kernels.operator, partial(run, schedules=schedules), kernels)
     verify_kernels(kernels, name)
     return kernels
 
@@ -269,7 +269,9 @@ def verify_kernels(kernels: Kernels, stage: str) -> None:
             raise InternalError(message)
 
 
-def attempt(stage: str, operator: Operator, run: Callable[[Before], After], value: Before) -> After:
+def run_stage(
+    stage: str, operator: Operator, run: Callable[[Before], After], value: Before
+) -> After:
     """`run(value)`; what is no error for users becomes an InternalError that names the stage."""
     try:
         return run(value)
@@ -306,7 +308,7 @@ def programs(operator: Operator, target: str) -> Iterator[tuple[str, i.Program]]
 
 def kernels_text(operator: Operator, target: str, stage: str, schedules: Schedules) -> str:
     """What a target is printed from: of each nest the widest kernel, behind its parts."""
-    kernels = finished(lower(operator, TARGETS[target].passes), target, schedules, stage)
+    kernels = kernels_or_program(lower(operator, TARGETS[target].passes), target, schedules, stage)
     assert isinstance(kernels, Kernels)
     return program_text(kernels.shown())
 
@@ -326,12 +328,12 @@ def schedule_text(operator: Operator, schedules: Schedules) -> str:
 def schedule_effects(operator: Operator, schedules: Schedules) -> Effects:
     """What becomes of the operator's nests by the schedules for C."""
     run = partial(effects, schedules=schedules)
-    return attempt("schedule", operator, run, typed_kernels(lower(operator, C)))
+    return run_stage("schedule", operator, run, typed_kernels(lower(operator, C)))
 
 
 def warnings_of(operator: Operator) -> list[SpecWarning]:
     """The places of a formula that are not proved to stay inside of what they read."""
-    found = attempt("inside", operator, open_places, translate(operator))
+    found = run_stage("inside", operator, open_places, operator_program(operator))
     return [SpecWarning(each.span, str(each), HINT) for each in found]
 
 
@@ -343,7 +345,7 @@ def mapping_text(operator: Operator, schedules: Schedules) -> str:
     for number, nest in enumerate(kernels.program.nests):
         found = kernels.widest(number).mapped
         lines += [f"nest {nest.tensor} for cuda:"]
-        lines += [f"  {line}" for line in (() if found is None else described(found))]
+        lines += [f"  {line}" for line in (() if found is None else mapping_lines(found))]
     return "\n".join(lines) + "\n"
 
 
@@ -380,9 +382,9 @@ def operator_texts(
 def texts_for(name: str, program: i.Program, schedules: Schedules) -> Mapping[str, str]:
     """The files of a lowered operator for a target, its own one first."""
     operator, target = program.operator, TARGETS[name]
-    made = finished(program, name, schedules)
+    made = kernels_or_program(program, name, schedules)
     emit = partial(target.emit_operator, schedules=schedules)
-    files = {operator_file(operator, name): attempt(f"emit {name}", operator, emit, made)}
+    files = {operator_file(operator, name): run_stage(f"emit {name}", operator, emit, made)}
     if target.emit_interface:
         files[interface_file(operator, name)] = target.emit_interface(made)
     return files
@@ -485,15 +487,19 @@ def emitted(
     return texts[operator_file(operator, name)]
 
 
-def kernel_classes(operator: Operator, schedules: Schedules | None = None) -> dict[str, str]:
+def operator_kernel_classes(
+    operator: Operator, schedules: Schedules | None = None
+) -> dict[str, str]:
     """The class of each kernel in the operator's file for CUDA."""
-    return attempt("emit cuda", operator, cuda.kernel_classes, mapped_kernels(operator, schedules))
+    return run_stage(
+        "emit cuda", operator, cuda.kernel_classes, mapped_kernels(operator, schedules)
+    )
 
 
 def mapped_kernels(operator: Operator, schedules: Schedules | None = None) -> Kernels:
     """The kernels for CUDA, mapped to threads."""
     chosen = packaged() if schedules is None else schedules
-    found = finished(lower(operator, CUDA), "cuda", chosen)
+    found = kernels_or_program(lower(operator, CUDA), "cuda", chosen)
     assert isinstance(found, Kernels)
     return found
 

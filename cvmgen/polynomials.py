@@ -110,7 +110,7 @@ def split(poly: Poly, number: int) -> tuple[int, Poly] | None:
     return coefficient, rest
 
 
-def put(poly: Poly, number: int, value: Poly) -> Poly:
+def with_atom_value(poly: Poly, number: int, value: Poly) -> Poly:
     """The polynomial with a value for an atom."""
     result: Poly = {}
     for monomial, coefficient in poly.items():

@@ -98,7 +98,7 @@ class SpecError(CvmgenError):
         self.span = span
         self.message = message
         self.hint = hint
-        super().__init__(render(span, message, hint))
+        super().__init__(render_fault(span, message, hint))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class SpecWarning:
     hint: str = ""
 
     def __str__(self) -> str:
-        return render(self.span, self.message, self.hint, "warning")
+        return render_fault(self.span, self.message, self.hint, "warning")
 
 
 class SpecErrors(CvmgenError):
@@ -152,7 +152,7 @@ def check_visible(source: Source) -> None:
             raise SpecError(Span(source, at, at + 1), message, "delete it")
 
 
-def render(span: Span, message: str, hint: str, kind: str = "error") -> str:
+def render_fault(span: Span, message: str, hint: str, kind: str = "error") -> str:
     """The message with its place, the source line, carets below the span, and the hint."""
     text = span.source.line_text(span.line).rstrip("\r").replace("\t", " ")
     before, shown = printable(text[: span.column - 1]), printable(text)

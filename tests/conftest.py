@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from cvmgen import driver
 from cvmgen.api import Operators
-from cvmgen.api.library import compiled
+from cvmgen.api.library import compiled_operators
 from cvmgen.build import write_changed
 from cvmgen.cli.texts import remembered_texts
 from cvmgen.ir import remember
@@ -84,7 +84,7 @@ def extra_generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def libraries(generated: Path, extra_generated: Path) -> dict[str, Operators]:
     """All operators on each target: `libraries["c"].cvm.conv2d`."""
     if "c" in TARGETS:
-        compiled(generated)  # all of them at once: tests call them all
+        compiled_operators(generated)  # all of them at once: tests call them all
     folders = (generated, extra_generated)
     return Libraries(
         (target, load_all(target, *folders, libraries=[None, quickly(extra_generated, target)]))

@@ -11,7 +11,7 @@ from cvmgen.api.cuda_backend import CudaBackend
 from cvmgen.api.cuda_cpu_backend import PRELUDE
 from cvmgen.api.device import Device
 from cvmgen.api.driver import Driver
-from cvmgen.api.library import library_sources, on_device
+from cvmgen.api.library import library_sources, load_on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_library, cuda_compiler
 from cvmgen.errors import BuildError
@@ -104,7 +104,7 @@ def fake_backend(folder: Path) -> CudaBackend:
 def fake_operators(folder: Path, transfer: bool = True) -> Operators:
     """The operators of a generated folder on the fake device."""
     backend: Any = fake_backend(folder)
-    return on_device(read_manifest(folder), backend, transfer)
+    return load_on_device(read_manifest(folder), backend, transfer)
 
 
 def has_nvrtc() -> bool:

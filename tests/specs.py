@@ -1,7 +1,7 @@
 """Small specs for tests of the lowering."""
 
 from cvmgen.ir import nodes as i
-from cvmgen.lower.translate import translate
+from cvmgen.lower.translate import operator_program
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
@@ -17,4 +17,4 @@ def operator(items: str, name: str = "f") -> Operator:
 
 
 def program(items: str) -> i.Program:
-    return translate(operator(items))
+    return operator_program(operator(items))

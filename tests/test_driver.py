@@ -13,7 +13,7 @@ from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.schedule.gpu import choice
-from cvmgen.schedule.gpu.mapped import Mapped, Otherwise, Task
+from cvmgen.schedule.gpu.mapped import Mapped, MappingTask, NextMapping
 from cvmgen.schedule.gpu.threads import threads
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
@@ -92,13 +92,13 @@ def test_a_pass_that_breaks_the_program_is_named(operators: tuple[Operator, ...]
 
 def test_passes_that_targets_share_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
-    attempt = driver.attempt
+    attempt = driver.run_stage
 
     def told(stage: str, *rest: Any) -> Any:
         ran.append(stage)
         return attempt(stage, *rest)
 
-    monkeypatch.setattr(driver, "attempt", told)
+    monkeypatch.setattr(driver, "run_stage", told)
     (operator, _) = check_files([SpecFile(Source("spec/toy/a.cvm", OPERATORS), "toy")])
     made = driver.operator_texts(operator, tuple(driver.TARGETS))
     driver.stage_text(operator, "outline")
@@ -112,7 +112,7 @@ def test_passes_that_targets_share_run_once(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_mapping_that_breaks_a_kernel_is_named(
     operators: tuple[Operator, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def divergent(task: Task, otherwise: Otherwise) -> Mapped:
+    def divergent(task: MappingTask, otherwise: NextMapping) -> Mapped:
         found = threads(task)
         (function,) = found.functions
         (loop,) = function.body

@@ -18,10 +18,10 @@ import tempfile
 from pathlib import Path
 
 from cvmgen.api.library import deployed, library_sources
-from cvmgen.api.packaged import ABOUT, NAME, SONAME, about
+from cvmgen.api.packaged import ABOUT, NAME, SONAME, package_notes
 from cvmgen.build import c_compiler, compile_library
 from cvmgen.build.library import Linker
-from cvmgen.build.process import run
+from cvmgen.build.process import run_command
 from cvmgen.paths import generated_folder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,7 +58,7 @@ def of_this_machine(zig: tuple[str, ...]) -> Linker | None:
     gcc = c_compiler()
     if "gcc" not in gcc.version.lower() and "free software foundation" not in gcc.version.lower():
         return None
-    status, text = run((*gcc.command, "-print-libgcc-file-name"))
+    status, text = run_command((*gcc.command, "-print-libgcc-file-name"))
     return Linker((*zig, "-pthread"), (text.strip(),)) if status == 0 else None
 
 
@@ -81,7 +81,7 @@ def wheel(folder: Path, machine: str | None) -> None:
         if machine is not None:
             print(f"compiling all operators for {machine}", flush=True)
             Path(place, NAME).write_bytes(compiled(machine).read_bytes())
-            said = about(library_sources(generated_folder()), machine)
+            said = package_notes(library_sources(generated_folder()), machine)
             Path(place, ABOUT).write_text(json.dumps(said))
             Path(place, "tag").write_text(tag(machine))
             environment["CVMGEN_WHEEL_LIBRARY"] = place

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from cvmgen import algebra
 from cvmgen.analysis.definedness import always_evaluated
 from cvmgen.analysis.facts import Facts
-from cvmgen.analysis.guards import Bound, bounds
+from cvmgen.analysis.guards import Bound, condition_bounds
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import given_shapes
 from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.rewrite import expanded
-from cvmgen.ir.uses import changed, names_in, read_tensors
+from cvmgen.ir.uses import names_in, read_tensors, reassigned
 from cvmgen.ir.visit import substitute, walk
 
-Test = tuple[i.Expr, str, i.Expr]  # a place, its end (low or high), what bounds it there
+IndexTest = tuple[i.Expr, str, i.Expr]  # a place, its end (low or high), what bounds it there
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Tap:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class BoxSide:
     """One side of the box: the places step * result + start and from there those of the taps.
 
     Without `result` all results read the same places. With `extent` only places in
@@ -63,31 +63,31 @@ class Side:
 
     def place(self, first: i.Expr) -> i.Expr:
         """The place of an element that result and taps choose; `first` is that of the result."""
-        steps = (algebra.product([i.Var(tap.index), narrow(tap.step)]) for tap in self.taps)
+        steps = (algebra.product([i.Var(tap.index), as_i32(tap.step)]) for tap in self.taps)
         return algebra.total([first, *steps])
 
 
 @dataclass(frozen=True, slots=True)
-class Digit:
+class OffsetDigit:
     """A part of an offset: what is the same in a block, places of sides times factors, and the
     digits in front of it times a radix."""
 
     radix: i.Expr
     fixed: tuple[i.Expr, ...]
-    sides: tuple[tuple[Side, i.Expr], ...]
+    sides: tuple[tuple[BoxSide, i.Expr], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BoxRead:
     """An input read in boxes: the element, the digits of its offset, and the conditions on places,
     with the side and the end that each is of."""
 
     load: i.Load
-    digits: tuple[Digit, ...]
-    tests: tuple[tuple[i.Expr, Side, str], ...]
+    digits: tuple[OffsetDigit, ...]
+    tests: tuple[tuple[i.Expr, BoxSide, str], ...]
 
     @property
-    def sides(self) -> tuple[Side, ...]:
+    def sides(self) -> tuple[BoxSide, ...]:
         return tuple(side for each in self.digits for side, _ in each.sides)
 
     @property
@@ -124,11 +124,11 @@ class Site:
     tests: tuple[i.Expr, ...]
 
 
-def find_window(
+def find_box_read(
     program: i.Program, nest: i.Nest, loops: Sequence[i.Loop], body: i.Block
-) -> Window | None:
+) -> BoxRead | None:
     """What the results of parallel loops read in windows: the first such input of their body."""
-    search = Search(program, Facts.of(program, nest), tuple(loops), body)
+    search = BoxSearch(program, Facts.of(program, nest), tuple(loops), body)
     found = (search.window(site) for site in sites(body, (), ()))
     return next((window for window in found if window is not None), None)
 
@@ -143,19 +143,19 @@ def sites(
             case i.If(condition=condition, then=then):
                 yield from sites(then, loops, (*tests, *conjuncts(condition)))
             case i.Let(value=value) | i.Assign(value=value) | i.Accumulate(value=value):
-                yield from (Site(load, loops, tests) for load in always_read(value))
+                yield from (Site(load, loops, tests) for load in loads_always_read(value))
             case i.Store(value=value):
-                yield from (Site(load, loops, tests) for load in always_read(value))
+                yield from (Site(load, loops, tests) for load in loads_always_read(value))
             case _:
                 pass
 
 
-def always_read(expr: i.Expr) -> Iterator[i.Load]:
+def loads_always_read(expr: i.Expr) -> Iterator[i.Load]:
     """The elements that an expression reads whatever it finds."""
     return (each for each in always_evaluated(expr) if isinstance(each, i.Load))
 
 
-class Search:
+class BoxSearch:
     """What is known of the body of a nest while one of its elements is looked at."""
 
     def __init__(
@@ -174,7 +174,7 @@ class Search:
         self.varying = inner | {each.name for each in walk(body) if isinstance(each, i.Let)}
         self.grid = {loop.index: loop for loop in loops}
 
-    def window(self, site: Site) -> Window | None:
+    def window(self, site: Site) -> BoxRead | None:
         """The window that the element is read in; None where it is not read so."""
         load = site.load
         if load.tensor not in self.shapes or load.which is not None or self.again(site):
@@ -193,7 +193,7 @@ class Search:
             return None
         pairs = zip(site.tests, bounded, strict=True)
         ends = tuple((at, reader.matched[place], end) for at, (place, end, _) in pairs)
-        window = Window(load, digits, ends)
+        window = BoxRead(load, digits, ends)
         return window if self.holds(window) else None
 
     def again(self, site: Site) -> bool:
@@ -215,9 +215,9 @@ class Search:
         reads = any(isinstance(each, (i.Load, i.Access, i.Dot)) for each in walk(expr))
         return not reads and not names_in(expr) & (self.varying | self.grid.keys())
 
-    def test(self, condition: i.Expr) -> Test | None:
+    def test(self, condition: i.Expr) -> IndexTest | None:
         """A condition as 0 <= place or place < bound, the bound computed by the host."""
-        match bounds(condition):
+        match condition_bounds(condition):
             case [Bound(place=place, low=i.Const(value=0))]:
                 return self.inlined(place), "low", i.ZERO
             case [Bound(place=place, high=bound)] if bound is not None and self.on_host(bound):
@@ -225,7 +225,7 @@ class Search:
             case _:
                 return None
 
-    def holds(self, window: Window) -> bool:
+    def holds(self, window: BoxRead) -> bool:
         """Whether results are neighbours, each along one side, and all else is theirs alike."""
         tiled = [loop.index for loop in window.results]
         inner = self.varying | set(tiled)
@@ -240,12 +240,12 @@ class Search:
         sides = all(self.overlaps(window, side) for side in window.sides if side.result)
         return self.in_order(window) and simple and starts and distinct and sides
 
-    def in_order(self, window: Window) -> bool:
+    def in_order(self, window: BoxRead) -> bool:
         """Whether neighbours among the results read neighbouring elements."""
         innermost = window.digits[-1].sides[-1:]
         return any(side.result in self.loops[-1:] and factor == i.ONE for side, factor in innermost)
 
-    def overlaps(self, window: Window, side: Side) -> bool:
+    def overlaps(self, window: BoxRead, side: BoxSide) -> bool:
         """Whether a side may be one of windows that overlap.
 
         Steps go forward, and how long the window is does not follow from the shape of the input:
@@ -272,7 +272,7 @@ def plain_locals(body: i.Block) -> dict[str, i.Expr]:
     """The locals of one value each, computed of indices and host values alone."""
     lets = [each for each in walk(body) if isinstance(each, i.Let)]
     names = [each.name for each in lets]
-    again = changed(body) | {name for name in names if names.count(name) > 1}
+    again = reassigned(body) | {name for name in names if names.count(name) > 1}
     return expanded(
         each for each in lets if each.name not in again and not read_tensors(each.value)
     )
@@ -282,7 +282,7 @@ class DigitReader:
     """Takes an offset apart into the places of the sides of a box."""
 
     def __init__(
-        self, search: Search, tensor: str, taps: dict[str, i.Loop], tests: Sequence[Test]
+        self, search: BoxSearch, tensor: str, taps: dict[str, i.Loop], tests: Sequence[IndexTest]
     ) -> None:
         self.search = search
         self.tensor = tensor
@@ -290,9 +290,9 @@ class DigitReader:
         self.bounds: dict[i.Expr, dict[str, i.Expr]] = {}
         for place, end, bound in tests:
             self.bounds.setdefault(place, {})[end] = bound
-        self.matched: dict[i.Expr, Side] = {}  # by the place that is tested
+        self.matched: dict[i.Expr, BoxSide] = {}  # by the place that is tested
 
-    def digits(self, offset: i.Expr) -> tuple[Digit, ...] | None:
+    def digits(self, offset: i.Expr) -> tuple[OffsetDigit, ...] | None:
         """The digits of an offset, of which the outer ones are a sum times a radix."""
         terms = [*algebra.signed(offset)]
         inner = [(each, found) for each in terms if (found := self.times_radix(each)) is not None]
@@ -316,7 +316,7 @@ class DigitReader:
         moving = bool(names_in(inner) & self.taps.keys())
         return (inner, radix) if moving and self.search.on_host(radix) else None
 
-    def digit(self, terms: list[i.Expr], radix: i.Expr | None) -> Digit | None:
+    def digit(self, terms: list[i.Expr], radix: i.Expr | None) -> OffsetDigit | None:
         """The sides that the taps of a digit make, and what else is added."""
         steps = self.steps(algebra.total(terms))
         if steps is None:
@@ -332,7 +332,7 @@ class DigitReader:
             start = [
                 each for each in algebra.signed(place) if not names_in(each) & {*joined, result}
             ]
-            fixed = without(fixed, start)
+            fixed = sum_less(fixed, start)
         sides = [(self.alone(name), steps[name]) for name in taps if name not in joined]
         if joined:
             side = self.side(result, joined, steps, start, place)
@@ -343,7 +343,7 @@ class DigitReader:
                     return None
                 self.matched[place] = side
             sides.append((side, i.ONE))
-        return Digit(radix or i.ONE, tuple(fixed), tuple(sides))
+        return OffsetDigit(radix or i.ONE, tuple(fixed), tuple(sides))
 
     def steps(self, expr: i.Expr) -> dict[str, i.Expr] | None:
         """The host's coefficients of indices; None where a tap has another one, or none."""
@@ -371,20 +371,20 @@ class DigitReader:
         steps: dict[str, i.Expr],
         start: list[i.Expr],
         place: i.Expr | None,
-    ) -> Side:
+    ) -> BoxSide:
         """The side of results and the taps that go along it."""
         own = tuple(Tap(name, steps[name], self.taps[name].high) for name in taps)
         ends = {} if place is None else self.bounds[place]
         extent = ends.get("high") if "low" in ends else None
         if result is None:
-            return Side(None, i.ZERO, own, algebra.total(start), extent)
-        return Side(self.search.grid[result], steps[result], own, algebra.total(start), extent)
+            return BoxSide(None, i.ZERO, own, algebra.total(start), extent)
+        return BoxSide(self.search.grid[result], steps[result], own, algebra.total(start), extent)
 
-    def alone(self, tap: str) -> Side:
+    def alone(self, tap: str) -> BoxSide:
         """A side that a tap walks for all results alike."""
-        return Side(None, i.ZERO, (Tap(tap, i.ONE, self.taps[tap].high),), i.ZERO, None)
+        return BoxSide(None, i.ZERO, (Tap(tap, i.ONE, self.taps[tap].high),), i.ZERO, None)
 
-    def is_place(self, place: i.Expr, side: Side, steps: dict[str, i.Expr]) -> bool:
+    def is_place(self, place: i.Expr, side: BoxSide, steps: dict[str, i.Expr]) -> bool:
         """Whether a tested place moves with the taps and the results as the offset does."""
         found = self.steps(place)
         moving = {tap.index for tap in side.taps} | ({side.name} if side.result else set())
@@ -401,7 +401,7 @@ class DigitReader:
         return extent == self.search.shapes[self.tensor][0]
 
 
-def without(terms: list[i.Expr], taken: list[i.Expr]) -> list[i.Expr]:
+def sum_less(terms: list[i.Expr], taken: list[i.Expr]) -> list[i.Expr]:
     """A sum less another one."""
     left = list(terms)
     for each in taken:
@@ -412,7 +412,7 @@ def without(terms: list[i.Expr], taken: list[i.Expr]) -> list[i.Expr]:
     return left
 
 
-def narrow(expr: i.Expr) -> i.Expr:
+def as_i32(expr: i.Expr) -> i.Expr:
     """A host value that is as small as a box."""
     return expr if isinstance(expr, i.Const) else i.Convert("i32", expr)
 

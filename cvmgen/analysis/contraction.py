@@ -23,7 +23,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import given_shapes
 from cvmgen.ir.loops import product
 from cvmgen.ir.rewrite import expanded
-from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
+from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.typing.machine_types import unconverted
 
@@ -33,7 +33,7 @@ BATCH = "batch"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Factor:
     """One factor: the loops over its lines, and how an element is found.
 
     `steps` are locals, and tests without which the element is 0, in the order in which they hold.
@@ -70,8 +70,8 @@ class Contraction:
     """
 
     batches: tuple[i.Loop, ...]
-    rows: Side
-    columns: Side
+    rows: Factor
+    columns: Factor
     summed: tuple[i.Loop, ...]
     total: i.Let
     before: tuple[i.Let, ...]
@@ -90,7 +90,7 @@ def contraction(
 
     `sizes` are the numbers of elements of the inputs that may be factors.
     """
-    found = pieces(body)
+    found = contraction_parts(body)
     if found is None or any(loop.low != i.ZERO for loop in loops):
         return None
     if not {each.tensor for each in found.factors} <= set(sizes):
@@ -98,7 +98,7 @@ def contraction(
     inner = {loop.index for loop in loops} | assigned(body)
     if names_in(tuple(loop.high for loop in (*loops, *found.summed))) & inner:
         return None
-    return Analysis(tuple(loops), found, facts, sizes).result()
+    return FactorReader(tuple(loops), found, facts, sizes).result()
 
 
 def factor_sizes(program: i.Program, dtypes: Mapping[str, DType]) -> dict[str, i.Expr]:
@@ -117,7 +117,7 @@ def factor_sizes(program: i.Program, dtypes: Mapping[str, DType]) -> dict[str, i
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class SumOfProducts:
     """What a nest consists of inside its parallel loops."""
 
     before: tuple[i.Let, ...]
@@ -128,8 +128,8 @@ class Pieces:
     after: i.Block
 
 
-def pieces(body: i.Block) -> Pieces | None:
-    sums = changed(body)
+def contraction_parts(body: i.Block) -> SumOfProducts | None:
+    sums = reassigned(body)
     before: list[i.Let] = []
     rest = list(body)
     while rest and isinstance(rest[0], i.Let) and rest[0].name not in sums:
@@ -145,7 +145,7 @@ def pieces(body: i.Block) -> Pieces | None:
     if read_tensors(tuple(before)) or any(isinstance(each, i.Loop) for each in walk(tuple(after))):
         return None
     inner, factors = product
-    return Pieces(tuple(before), total, inner.steps, inner.loops, factors, tuple(after))
+    return SumOfProducts(tuple(before), total, inner.steps, inner.loops, factors, tuple(after))
 
 
 def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load]] | None:
@@ -178,13 +178,13 @@ def two_loads(value: i.Expr) -> tuple[i.Load, i.Load] | None:
 # ---------------------------------------------------------------- which index belongs where
 
 
-class Analysis:
+class FactorReader:
     """Divides the indices of a nest among its factors."""
 
     def __init__(
         self,
         loops: tuple[i.Loop, ...],
-        found: Pieces,
+        found: SumOfProducts,
         facts: Facts,
         sizes: Mapping[str, i.Expr],
     ) -> None:
@@ -271,7 +271,7 @@ class Analysis:
 
     # -------------------------------------------------------- one factor
 
-    def side(self, name: str, owners: Mapping[str, str], divided: Divided | None) -> Side | None:
+    def side(self, name: str, owners: Mapping[str, str], divided: Divided | None) -> Factor | None:
         """The factor that owns the lines of this name; None if it cannot stand alone."""
         load = self.found.factors[NAMES.index(name)]
         own = {index for index, owner in owners.items() if owner in (name, BATCH)} | self.summed
@@ -307,7 +307,7 @@ class Analysis:
                 for loop in lines
             )
         tests = any(not isinstance(step, i.Let) for step in kept)
-        return Side(lines, kept, load, None if tests else self.start(load))
+        return Factor(lines, kept, load, None if tests else self.start(load))
 
     def needed(
         self,
@@ -361,14 +361,14 @@ class Analysis:
     # -------------------------------------------------------- magnitudes
 
     def reaches(
-        self, rows: Side, columns: Side, batches: Iterable[i.Loop]
+        self, rows: Factor, columns: Factor, batches: Iterable[i.Loop]
     ) -> tuple[i.Expr, ...] | None:
         """What the indices and offsets of a contraction stay below, each for itself."""
         exprs: list[i.Expr] = []
         for side in (rows, columns):
             exprs.append(self.expanded(side.load.offset))
             tests = (step for step in side.steps if not isinstance(step, i.Let))
-            exprs += [self.expanded(each) for test in tests for each in compared(test)]
+            exprs += [self.expanded(each) for test in tests for each in compared_integers(test)]
             lets = (step for step in side.steps if isinstance(step, i.Let) and step.type != "bool")
             exprs += [self.expanded(step.value) for step in lets]
         places = (each for each in walk(self.found.after) if isinstance(each, i.Load))
@@ -426,14 +426,14 @@ def with_quotient(node: Any, divided: Divided) -> Any:
     return rebuild(node, change)
 
 
-def compared(test: i.Expr) -> list[i.Expr]:
+def compared_integers(test: i.Expr) -> list[i.Expr]:
     """The integers that a test compares."""
     match test:
         case i.Compare(left=left, right=right):
             return [left, right]
         case i.Logic(operands=operands):
-            return [each for operand in operands for each in compared(operand)]
+            return [each for operand in operands for each in compared_integers(operand)]
         case i.Not(operand=operand):
-            return compared(operand)
+            return compared_integers(operand)
         case _:
             return []

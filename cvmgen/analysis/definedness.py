@@ -37,11 +37,11 @@ def may_fail(node: object) -> bool:
             return False
 
 
-def operands(node: object) -> Iterator[i.Expr]:
+def direct_operands(node: object) -> Iterator[i.Expr]:
     """The expressions right below one that binds nothing."""
     for each in () if isinstance(node, SCOPES) else children(node):
         if isinstance(each, tuple):
-            yield from operands(each)
+            yield from direct_operands(each)
         elif isinstance(each, i.Expr):
             yield each
 
@@ -55,7 +55,7 @@ def always_evaluated(expr: i.Expr) -> Iterator[i.Expr]:
         case i.Logic(operands=(first, *_)):
             yield from always_evaluated(first)
         case _:
-            for each in operands(expr):
+            for each in direct_operands(expr):
                 yield from always_evaluated(each)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cvmgen import algebra
 from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import leaves
+from cvmgen.ir.loops import leaves_loop
 from cvmgen.ir.uses import assigned, carried, has, names_in, nodes_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 
@@ -34,7 +34,7 @@ class Locals:
         return cls(types, arrays, exact)
 
 
-def combined(loop: i.Loop | i.If, types: Mapping[str, str]) -> dict[str, str] | None:
+def reduction_operations(loop: i.Loop | i.If, types: Mapping[str, str]) -> dict[str, str] | None:
     """The operation by which a loop changes each local that it carries, where threads can join
     shares of it and every order gives the same bits; None where the order counts."""
     found = accumulations(loop) or {}
@@ -62,7 +62,7 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
     They may share accumulators that come out the same in every order; of the arrays around the
     loop each must have an element of its own. (Results are stored once each, by whatever loops.)
     """
-    if leaves(loop.body):
+    if leaves_loop(loop.body):
         return "may end early"
     arrays = stored_tensors(loop) & locals_.arrays.keys()
     own = {each.name for each in nodes_in(loop, i.Array)}
@@ -71,7 +71,7 @@ def conflict(loop: i.Loop, locals_: Locals) -> str:
             return f"changes the same elements of {array} in every iteration"
     if locals_.exact and accumulations(loop) is not None:
         return ""
-    if combined(loop, locals_.types) is None:
+    if reduction_operations(loop, locals_.types) is None:
         names = " and ".join(sorted(carried(loop)))
         return f"carries {names}, which depends on the order of iterations"
     return ""

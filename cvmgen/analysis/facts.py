@@ -8,7 +8,7 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.logic import conjuncts
-from cvmgen.ir.uses import changed
+from cvmgen.ir.uses import reassigned
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.spec.formula import Input
 
@@ -35,7 +35,7 @@ class Facts:
         facts = cls()
         facts.learn(program.prepare, nest.case)
         facts.learn(nest.prologue, None)
-        for name in changed((*program.prepare, *nest.prologue)):
+        for name in reassigned((*program.prepare, *nest.prologue)):
             facts.lets.pop(name, None)
         facts.name_quotients()
         return facts

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cvmgen.analysis.list_loops import decision, loads_of, selection
+from cvmgen.analysis.list_loops import decision, list_counter, loads_of
 from cvmgen.ir import nodes as i
-from cvmgen.ir.logic import conjunction, conjuncts, joined
-from cvmgen.ir.uses import assigned, carried, changed, names_in
+from cvmgen.ir.logic import conjunction, conjuncts, merged_conditions
+from cvmgen.ir.uses import assigned, carried, names_in, reassigned
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.typing.decided_tests import settled
+from cvmgen.typing.decided_tests import without_known_tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class Greedy:
 
     def against(self, ruled_out: i.Stmt) -> i.Block:
         """What tests a candidate against one entry; the statement runs where that rules it out."""
-        return leading(self.loop.body, self.test, ruled_out)
+        return test_prefix(self.loop.body, self.test, ruled_out)
 
 
-def greedy(body: i.Block, own: frozenset[str]) -> Greedy | None:
+def find_greedy(body: i.Block, own: frozenset[str]) -> Greedy | None:
     """The selection of a nest that fills the memory `own`, if it is greedy."""
     at = next((at for at, each in enumerate(body) if not isinstance(each, i.Let)), 0)
     match body[at:]:
@@ -67,11 +67,14 @@ def only_test(loop: i.Loop, own: frozenset[str]) -> i.Loop | None:
 def taken_apart(locals_: i.Block, loop: i.Loop, test: i.Loop, behind: i.Block) -> Greedy | None:
     """The parts of a loop that appends what passes, unless an entry decides; else None."""
     found = decision(test)
-    alone = settled(replaced(loop.body, test, ()))
-    counter = selection(alone)
+    alone = without_known_tests(with_test(loop.body, test, ()))
+    counter = list_counter(alone)
     if found is None or counter is None or carried(loop) != {counter}:
         return None
-    if any(isinstance(each, i.Store) for each in walk(settled(decided(loop.body, test, found)))):
+    if any(
+        isinstance(each, i.Store)
+        for each in walk(without_known_tests(branch_taken(loop.body, test, found)))
+    ):
         return None  # an entry that decides may let the candidate pass
     match alone:
         case (*before, i.If(condition=condition, then=(i.Store() as store, i.Accumulate()))):
@@ -83,7 +86,7 @@ def taken_apart(locals_: i.Block, loop: i.Loop, test: i.Loop, behind: i.Block) -
             first, condition = [], i.Const(True)
         case _:
             return None
-    against = leading(loop.body, test, i.Break(loop.span))
+    against = test_prefix(loop.body, test, i.Break(loop.span))
     lists = (i.Append, i.SetAt, i.AddAt)
     read = (*first, i.If(condition, against, (), loop.span))
     known = not any(isinstance(each, lists) for each in walk(read))
@@ -95,47 +98,47 @@ def taken_apart(locals_: i.Block, loop: i.Loop, test: i.Loop, behind: i.Block) -
 # ---------------------------------------------------------------- blocks around the test
 
 
-def inside(statement: i.Stmt, test: i.Loop) -> bool:
+def tested_under(statement: i.Stmt, test: i.Loop) -> bool:
     """Whether the test stands in the branch of a condition that holds."""
     then = statement.then if isinstance(statement, i.If) else ()
     return any(each is test for each in walk(then))
 
 
-def replaced(body: i.Block, test: i.Loop, by: i.Block) -> i.Block:
+def with_test(body: i.Block, test: i.Loop, by: i.Block) -> i.Block:
     done: list[i.Stmt] = []
     for each in body:
         if each is test:
             done += by
-        elif isinstance(each, i.If) and inside(each, test):
-            done.append(replace(each, then=replaced(each.then, test, by)))
+        elif isinstance(each, i.If) and tested_under(each, test):
+            done.append(replace(each, then=with_test(each.then, test, by)))
         else:
             done.append(each)
     return tuple(done)
 
 
-def decided(body: i.Block, test: i.Loop, found: i.Assign) -> i.Block:
+def branch_taken(body: i.Block, test: i.Loop, found: i.Assign) -> i.Block:
     """What runs where an entry decides: the conditions on the way to the test hold."""
     done: list[i.Stmt] = []
     for each in body:
         if each is test:
             done.append(found)
-        elif isinstance(each, i.If) and inside(each, test):
-            done += decided(each.then, test, found)
+        elif isinstance(each, i.If) and tested_under(each, test):
+            done += branch_taken(each.then, test, found)
         else:
             done.append(each)
     return tuple(done)
 
 
-def leading(body: i.Block, test: i.Loop, ruled_out: i.Stmt) -> i.Block:
+def test_prefix(body: i.Block, test: i.Loop, ruled_out: i.Stmt) -> i.Block:
     """What leads to the test of one entry, and the test."""
     for at, each in enumerate(body):
         last: i.Block = ()
         if each is test:
             last = deciding(test.body, ruled_out)
-        elif isinstance(each, i.If) and inside(each, test):
-            last = (replace(each, then=leading(each.then, test, ruled_out), otherwise=()),)
+        elif isinstance(each, i.If) and tested_under(each, test):
+            last = (replace(each, then=test_prefix(each.then, test, ruled_out), otherwise=()),)
         if last:
-            return tested_at_once(settled((*relevant(body[:at], last), *last)))
+            return tested_at_once(without_known_tests((*relevant(body[:at], last), *last)))
     return ()
 
 
@@ -165,10 +168,10 @@ def tested_at_once(body: i.Block) -> i.Block:
         case (*before, i.Let(name=name, value=value), i.If() as last) if (
             sum(each == i.Var(name) for each in walk(last)) == 1
             and name in names_in(last.condition)
-            and name not in changed(body)
+            and name not in reassigned(body)
         ):
             tests = conjuncts(substitute(last.condition, {name: value}))
-            merged = joined(replace(last, condition=conjunction(tests)))
+            merged = merged_conditions(replace(last, condition=conjunction(tests)))
             return tested_at_once((*before, merged))
         case _:
             return body

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent
-from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
+from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def grid(body: i.Block, most: int | None = None) -> Grid:
         if len(loops) == most or read_tensors((last.low, last.high)):
             break
         varying = inner | assigned(tuple(locals_)) | {loop.index for loop in loops}
-        if inner & changed(body) or names_in((last.low, last.high)) & varying:
+        if inner & reassigned(body) or names_in((last.low, last.high)) & varying:
             break
         loops.append(last)
         locals_ += before

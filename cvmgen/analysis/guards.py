@@ -20,11 +20,11 @@ class Bound:
     high: i.Expr | None
 
 
-def bounds(condition: i.Expr) -> list[Bound] | None:
+def condition_bounds(condition: i.Expr) -> list[Bound] | None:
     """A condition as bounds that hold together; None for other conditions."""
     match condition:
         case i.Logic(op="and", operands=operands):
-            found = [bounds(each) for each in operands]
+            found = [condition_bounds(each) for each in operands]
             return None if None in found else [each for part in found for each in part or ()]
         case i.Compare(op="<=", left=low, right=place):
             return [Bound(place, low, None)]
@@ -50,15 +50,15 @@ def first_from(low: i.Expr, line: Line) -> i.Expr:
     return distance if line.step == i.ONE else i.Call("ceildiv", (distance, line.step))
 
 
-def largest(values: Iterable[i.Expr]) -> i.Expr:
-    return chosen("max_i64", values)
+def maximum_of(values: Iterable[i.Expr]) -> i.Expr:
+    return extreme_call("max_i64", values)
 
 
 def smallest(values: Iterable[i.Expr]) -> i.Expr:
-    return chosen("min_i64", values)
+    return extreme_call("min_i64", values)
 
 
-def chosen(function: str, values: Iterable[i.Expr]) -> i.Expr:
+def extreme_call(function: str, values: Iterable[i.Expr]) -> i.Expr:
     first, *others = dict.fromkeys(values)
     for each in others:
         first = i.Call(function, (first, each))

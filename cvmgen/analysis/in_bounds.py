@@ -22,7 +22,7 @@ class Inside:
 
     @classmethod
     def of(cls, operator: Operator) -> Inside:
-        known = {item.name: extents(item) for item in operator.inputs}
+        known = {item.name: input_extents(item) for item in operator.inputs}
         return cls({name: found for name, found in known.items() if found is not None})
 
     def within(self, index: str, end: i.Expr) -> Inside:
@@ -73,7 +73,7 @@ def last_index(offset: i.Expr, extent: i.Expr) -> tuple[i.Expr, i.Expr]:
             return i.ZERO, offset
 
 
-def extents(item: Input) -> tuple[i.Expr, ...] | None:
+def input_extents(item: Input) -> tuple[i.Expr, ...] | None:
     """The extents of an input that has one shape, all of them at least 1."""
     if item.empty or item.optional or item.variadic or not item.extents:
         return None

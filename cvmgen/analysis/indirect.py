@@ -16,12 +16,12 @@ def named_place(loop: i.Loop) -> i.Call | None:
         case (i.Store(value=value),):
             offsets = (each.offset for each in walk(value) if isinstance(each, i.Load))
             parts = (part for offset in offsets for part in walk(offset))
-            return next((each for each in parts if is_place(each, loop.index)), None)
+            return next((each for each in parts if is_indirect_place(each, loop.index)), None)
         case _:
             return None
 
 
-def is_place(node: object, index: str) -> bool:
+def is_indirect_place(node: object, index: str) -> bool:
     if not isinstance(node, i.Call) or node.function not in ENDS:
         return False
     return bool(read_tensors(node)) and index in names_in(node)

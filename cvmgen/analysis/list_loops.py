@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import changed, names_in
+from cvmgen.ir.uses import names_in, reassigned
 from cvmgen.ir.visit import walk
 
 
@@ -34,7 +34,7 @@ def decided_by(body: i.Block) -> i.Assign | None:
         case (*before, i.If(then=then, otherwise=())):
             own = {each.name for each in walk(tuple(before)) if isinstance(each, i.Let)}
             stores = any(isinstance(each, i.Store) for each in walk(tuple(before)))
-            if stores or not changed(tuple(before)) <= own:
+            if stores or not reassigned(tuple(before)) <= own:
                 return None
             match then:
                 case (i.Assign() as found, i.Break()):
@@ -45,7 +45,7 @@ def decided_by(body: i.Block) -> i.Assign | None:
             return None
 
 
-def selection(body: i.Block) -> str | None:
+def list_counter(body: i.Block) -> str | None:
     """The local that counts what the body of a loop appends to a list."""
     match body:
         case (*_, i.If(then=(*_, i.Store(), i.Accumulate(name=name)), otherwise=())):

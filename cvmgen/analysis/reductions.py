@@ -14,9 +14,9 @@ from itertools import takewhile
 from cvmgen import algebra
 from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import extent, leaves
-from cvmgen.ir.rewrite import identity, index_values
-from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors
+from cvmgen.ir.loops import extent, leaves_loop
+from cvmgen.ir.rewrite import identity_element, index_values
+from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, reassigned
 from cvmgen.ir.visit import substitute, walk
 
 FEW = 32  # iterations that a thread makes faster alone than together with others
@@ -74,7 +74,7 @@ class Reduction:
         return tuple(dict.fromkeys(combined))
 
 
-def reduction(indices: Sequence[str], body: i.Block) -> Reduction | None:
+def find_reduction(indices: Sequence[str], body: i.Block) -> Reduction | None:
     """The reduction that makes one result, whose indices are given; None for another shape."""
     found = Sweeps(indices, body)
     last = max((at for at, each in enumerate(body) if found.has_sweep(each)), default=None)
@@ -87,7 +87,7 @@ def reduction(indices: Sequence[str], body: i.Block) -> Reduction | None:
         return None
     if found.slides() or found.contracts():
         return None
-    return Reduction(*sunk(head, tail), found.sweeps, found.splits(head))
+    return Reduction(*with_sunk_locals(head, tail), found.sweeps, found.splits(head))
 
 
 class Sweeps:
@@ -116,7 +116,7 @@ class Sweeps:
                     self.block(otherwise, starts)
                 case _:
                     pass
-            for name in changed((each,)):
+            for name in reassigned((each,)):
                 starts.pop(name, None)
 
     def loop(self, loop: i.Loop, starts: Mapping[str, i.Expr]) -> None:
@@ -139,7 +139,7 @@ class Sweeps:
         if not found.loops:
             return None
         *rows, columns = found.loops
-        if leaves(columns.body) and not decides(columns, combined):
+        if leaves_loop(columns.body) and not decides(columns, combined):
             return None
         locals_ = found.body[: len(found.body) - len(columns.body)]
         return Sweep(tuple(rows), locals_, columns, tuple(combined))
@@ -162,7 +162,7 @@ class Sweeps:
         if any(each.op != op for each in terms) or not neutral(op, start):
             return None
         # A count is below what its type holds, and so is every part of it.
-        counts = op == "+" and all(counted(each.value) for each in terms)
+        counts = op == "+" and all(is_counted(each.value) for each in terms)
         return op if counts or type_name in ANY_ORDER[op] else None
 
     def steady(self, loop: i.Loop) -> bool:
@@ -209,7 +209,7 @@ class Sweeps:
                     if read_tensors(condition) or names_in(condition) & self.varying:
                         return False
                 case i.Let(value=value) | i.Assign(value=value):
-                    if names_in(value) & made and not copied(value):
+                    if names_in(value) & made and not is_copy_of_local(value):
                         return False
                 case i.Loop() if each in self.sweeps:
                     own = {name for name, _ in self.sweeps[each].combined}
@@ -223,15 +223,15 @@ class Sweeps:
 # ---------------------------------------------------------------- statements
 
 
-def sunk(head: i.Block, tail: i.Block) -> tuple[i.Block, i.Block]:
+def with_sunk_locals(head: i.Block, tail: i.Block) -> tuple[i.Block, i.Block]:
     """Head and tail, with locals that the tail alone reads moved there."""
     kept: list[i.Stmt] = []
     for each in reversed(head):
         after = (*kept, *tail)
         match each:
-            case i.Let(name=name, value=value) if name not in names_in(tuple(kept)) | changed(
+            case i.Let(name=name, value=value) if name not in names_in(tuple(kept)) | reassigned(
                 tuple(kept)
-            ) and not names_in(value) & changed(after):
+            ) and not names_in(value) & reassigned(after):
                 tail = (each, *tail)
             case _:
                 kept.insert(0, each)
@@ -270,23 +270,29 @@ def dependent(statements: i.Block, names: Collection[str]) -> frozenset[str]:
 
 def neutral(op: str, start: i.Expr) -> bool:
     """Whether shares may each begin with this value: a maximum may with any, taken again."""
-    return op in ("max", "min") or start == identity(op)
+    return op in ("max", "min") or start == identity_element(op)
 
 
-def counted(term: i.Expr) -> bool:
+def is_counted(term: i.Expr) -> bool:
     return isinstance(term, i.Const) and term.value in (0, 1)
 
 
-def copied(value: i.Expr) -> bool:
+def is_copy_of_local(value: i.Expr) -> bool:
     """Whether a value is that of another local, at most in another type."""
     return all(isinstance(each, (i.Var, i.Convert)) for each in walk(value))
 
 
-def steps(reduction: Reduction, body: i.Block, index: str) -> tuple[i.Expr, i.Expr] | None:
+def neighbour_steps(
+    reduction: Reduction, body: i.Block, index: str
+) -> tuple[i.Expr, i.Expr] | None:
     """How far apart the elements are that two neighbouring results read, by their index, and those
     that two neighbouring iterations of the first sweep read; None where neither is known."""
     sweep = next(iter(reduction.sweeps.values()))
-    names, varying, mutable = (index, sweep.columns.index), assigned(body) | {index}, changed(body)
+    names, varying, mutable = (
+        (index, sweep.columns.index),
+        assigned(body) | {index},
+        reassigned(body),
+    )
     lets = (each for each in walk(body) if isinstance(each, i.Let) and each.name not in mutable)
     values = index_values(lets)
     for each in walk((sweep.locals, sweep.body)):

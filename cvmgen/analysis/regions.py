@@ -13,11 +13,11 @@ from cvmgen.ir.visit import substitute
 STORED = ("stored_f32", "stored_f64")
 
 
-def harmless(statement: i.Stmt, inside: Inside) -> bool:
+def only_moves(statement: i.Stmt, inside: Inside) -> bool:
     """Whether a statement does no more than to move elements that are there."""
     match statement:
         case i.Loop(index=index, low=i.Const(value=0), high=high, body=(within,)):
-            return harmless(within, inside.within(index, high))
+            return only_moves(within, inside.within(index, high))
         case i.Store(value=value):
             while isinstance(value, i.Convert) or (
                 isinstance(value, i.Call) and value.function in STORED

@@ -14,7 +14,7 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, opposite
 from cvmgen.ir.loops import extent
-from cvmgen.ir.rewrite import inlined, invariant, is_place, with_offsets
+from cvmgen.ir.rewrite import inlined, invariant, is_name_arithmetic, with_offsets
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import children, rebuild, substitute, walk
 
@@ -22,7 +22,7 @@ NOWHERE = i.Load("", None, i.ZERO)
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class StreamRead:
     """Elements along the run: that of the run's index lies at `place`, the next a step behind.
 
     They may be read where the guard holds, which is the same for the whole run.
@@ -43,7 +43,7 @@ class Stream:
     run: i.Loop
     extents: tuple[i.Expr, ...]  # of the loops that the run is made of
     fixed: i.Block
-    reads: tuple[Read, ...]
+    reads: tuple[StreamRead, ...]
     body: i.Block
     target: i.Load
     step: i.Expr
@@ -68,7 +68,7 @@ def stream(loops: Sequence[i.Loop], body: i.Block, steps: frozenset[str]) -> Str
     """
     if not loops or not all(isinstance(each, (i.Let, i.Store, i.If)) for each in body):
         return None
-    longest = joined(tuple(loops), body)
+    longest = merged_loops(tuple(loops), body)
     *around, run = longest.loops
     fixed, varying = invariant(replace(run, body=longest.body), lambda value: True)
     found = Finder(run.index, longest.body, varying, steps)
@@ -104,7 +104,7 @@ class Finder:
         for each in walk(varying):
             if isinstance(each, i.Let):
                 self.varies.add(each.name)
-                if is_place(each.value) and each.type == "i64":
+                if is_name_arithmetic(each.value) and each.type == "i64":
                     self.values[each.name] = substitute(each.value, self.values)
 
     def target(self) -> i.Load | None:
@@ -113,7 +113,7 @@ class Finder:
         An element whose value does not fit is noted instead.
         """
         targets = {each.target for each in walk(self.varying) if isinstance(each, i.Store)}
-        if len(targets) != 1 or not ends(self.varying):
+        if len(targets) != 1 or not ends_in_store(self.varying):
             return None
         (target,) = targets
         return target if isinstance(target, i.Load) and target.which is None else None
@@ -125,7 +125,11 @@ class Finder:
     def step(self, place: i.Load) -> i.Expr | None:
         """How far apart the elements of two neighboring indices lie."""
         found = algebra.line(self.resolved(place).offset, self.index, self.varies)
-        if found is None or not is_place(found.step) or names_in(found.step) & self.narrow:
+        if (
+            found is None
+            or not is_name_arithmetic(found.step)
+            or names_in(found.step) & self.narrow
+        ):
             return None
         return found.step
 
@@ -135,7 +139,7 @@ class Finder:
 
     # -------------------------------------------------------- reads
 
-    def reads(self, target: str) -> list[Read] | None:
+    def reads(self, target: str) -> list[StreamRead] | None:
         """The elements to be read along the run; None where the result is read."""
         guards: dict[i.Load, i.Expr | None] = {}
         for load, conditions in self.loads(self.varying, ()):
@@ -148,7 +152,7 @@ class Finder:
                 guard = guard if guard == before else joint
             guards[load] = guard
         return [
-            Read(load, self.resolved(load), step, guard, self.near(step))
+            StreamRead(load, self.resolved(load), step, guard, self.near(step))
             for load, guard in guards.items()
             if load.which is None
             and (step := self.step(load)) is not None
@@ -191,14 +195,16 @@ def unless(test: i.Expr) -> i.Expr:
             return i.Not(test)
 
 
-def ends(statements: i.Block) -> bool:
+def ends_in_store(statements: i.Block) -> bool:
     """Whether every way through statements ends with its only store, or a note of overflow."""
     match statements:
         case (*before, i.Store() | i.Overflow()):
             return all(isinstance(each, i.Let) for each in before)
         case (*before, i.If(then=then, otherwise=otherwise)):
             return (
-                all(isinstance(each, i.Let) for each in before) and ends(then) and ends(otherwise)
+                all(isinstance(each, i.Let) for each in before)
+                and ends_in_store(then)
+                and ends_in_store(otherwise)
             )
         case _:
             return False
@@ -216,7 +222,7 @@ class Joined:
     body: i.Block
 
 
-def joined(loops: tuple[i.Loop, ...], body: i.Block) -> Joined:
+def merged_loops(loops: tuple[i.Loop, ...], body: i.Block) -> Joined:
     """The innermost loops as one where the store walks them without a gap.
 
     Either all elements are walked so, or nothing but the store depends on the inner loop: then
@@ -226,7 +232,7 @@ def joined(loops: tuple[i.Loop, ...], body: i.Block) -> Joined:
     extents: tuple[i.Expr, ...] = (extent(loops[-1]),)
     while len(loops) > 1:
         outer, inner = loops[-2:]
-        longer = flat(outer, inner, body) or repeating(outer, inner, body)
+        longer = merged_pair(outer, inner, body) or repeating(outer, inner, body)
         if longer is None:
             break
         index = inner.index.removesuffix("_inner")
@@ -247,7 +253,7 @@ def without_units(loops: tuple[i.Loop, ...], body: i.Block) -> tuple[tuple[i.Loo
     return loops, body
 
 
-def flat(outer: i.Loop, inner: i.Loop, body: i.Block) -> i.Block | None:
+def merged_pair(outer: i.Loop, inner: i.Loop, body: i.Block) -> i.Block | None:
     """The body by the index of one loop for both, if all elements are walked alike."""
     body = inlined(body)
     offsets = {each.offset for each in walk(body) if isinstance(each, (i.Load, i.Overflow))}
@@ -290,10 +296,12 @@ def joint(
         return None
     if not all(gapless(outer, inner, each) for each in offsets):
         return None
-    if names_in(moved(body, dict.fromkeys(offsets, i.ZERO))) & hidden:
+    if names_in(with_moved_offsets(body, dict.fromkeys(offsets, i.ZERO))) & hidden:
         return None
     alone: dict[str, i.Expr] = {outer.index: i.ZERO}
-    return moved(body, {each: algebra.simplify(substitute(each, alone)) for each in offsets})
+    return with_moved_offsets(
+        body, {each: algebra.simplify(substitute(each, alone)) for each in offsets}
+    )
 
 
 def gapless(outer: i.Loop, inner: i.Loop, offset: i.Expr) -> bool:
@@ -306,6 +314,6 @@ def gapless(outer: i.Loop, inner: i.Loop, offset: i.Expr) -> bool:
     return algebra.equal(far, i.Binary("*", near, inner.high))
 
 
-def moved(body: i.Block, offsets: Mapping[i.Expr, i.Expr]) -> i.Block:
+def with_moved_offsets(body: i.Block, offsets: Mapping[i.Expr, i.Expr]) -> i.Block:
     """The body with other offsets in their place."""
     return with_offsets(body, lambda offset: offsets.get(offset, offset))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cvmgen import algebra
-from cvmgen.analysis.contraction import Contraction, Divided, Side, contraction
+from cvmgen.analysis.contraction import Contraction, Divided, Factor, contraction
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
@@ -21,11 +21,11 @@ from cvmgen.ir.text import text
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
 
-Steps = Mapping[str, i.Expr]  # what an index adds to an affine expression, by its name
+AffineSteps = Mapping[str, i.Expr]  # what an index adds to an affine expression, by its name
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RowIndex:
     """An index of rows: places `start + step * index + tap_step * tap` of an axis of x, of which
     those in 0..places-1 exist; from one to the next it is `x_step` elements."""
 
@@ -46,7 +46,7 @@ class Stored:
     tensor: str
     without: tuple[str, ...]
     start: i.Expr
-    steps: Steps
+    steps: AffineSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,18 @@ class Tiling:
     """
 
     found: Contraction
-    x: Side
-    w: Side
+    x: Factor
+    w: Factor
     x_start: i.Expr
     w_start: i.Expr
-    x_steps: Steps
-    w_steps: Steps
-    lines: tuple[Line, ...]
+    x_steps: AffineSteps
+    w_steps: AffineSteps
+    lines: tuple[RowIndex, ...]
     turned: bool
     stored: Stored | None
-    sizes: Steps = field(default_factory=dict)  # the elements of inputs, both tensors among them
+    sizes: AffineSteps = field(
+        default_factory=dict
+    )  # the elements of inputs, both tensors among them
     worth: i.Expr | None = None  # whether there is enough to do
 
 
@@ -91,11 +93,13 @@ def tiling(found: Contraction, facts: Facts) -> Tiling | None:
     return None
 
 
-def tested(side: Side) -> bool:
+def tested(side: Factor) -> bool:
     return any(not isinstance(step, i.Let) for step in side.steps)
 
 
-def sides_tiling(found: Contraction, facts: Facts, x: Side, w: Side, turned: bool) -> Tiling | None:
+def sides_tiling(
+    found: Contraction, facts: Facts, x: Factor, w: Factor, turned: bool
+) -> Tiling | None:
     of_x, of_w = (affine(found, side, side.load.offset) for side in (x, w))
     if of_x is None or of_w is None:
         return None
@@ -103,33 +107,39 @@ def sides_tiling(found: Contraction, facts: Facts, x: Side, w: Side, turned: boo
     lines = image_lines(found, facts, x, x_steps)
     if lines is None:
         return None
-    result = stored(found, x if turned else w)
+    result = totals_store(found, x if turned else w)
     return Tiling(found, x, w, x_start, w_start, x_steps, w_steps, lines, turned, result)
 
 
-def indices(found: Contraction, side: Side) -> list[str]:
+def side_indices(found: Contraction, side: Factor) -> list[str]:
     return [loop.index for loop in (*found.batches, *side.lines, *found.summed)]
 
 
-def affine(found: Contraction, side: Side, expr: i.Expr) -> tuple[Steps, i.Expr] | None:
+def affine(found: Contraction, side: Factor, expr: i.Expr) -> tuple[AffineSteps, i.Expr] | None:
     """The steps of the indices in an expression of a side, and its value where they are 0."""
-    names = indices(found, side)
+    names = side_indices(found, side)
     values: dict[str, i.Expr] = {}
     divided = found.divided
     if divided is not None and divided.index not in names:
         values[divided.index] = divided.whole
     for step in side.steps:
         if isinstance(step, i.Let):
-            values[step.name] = bare(substitute(step.value, values))
+            values[step.name] = index_without_conversions(substitute(step.value, values))
     places = [i.Var(name) for name in names]
-    made = algebra.linear(bare(substitute(expr, values)), places, frozenset(names))
+    made = algebra.linear(
+        index_without_conversions(substitute(expr, values)), places, frozenset(names)
+    )
     if made is None:
         return None
-    steps = {each.name: plain(step) for each, step in made[0].items() if isinstance(each, i.Var)}
-    return steps, plain(made[1])
+    steps = {
+        each.name: with_readable_signs(step)
+        for each, step in made[0].items()
+        if isinstance(each, i.Var)
+    }
+    return steps, with_readable_signs(made[1])
 
 
-def plain(expr: i.Expr) -> i.Expr:
+def with_readable_signs(expr: i.Expr) -> i.Expr:
     """An expression with signs as a person would write them."""
 
     def change(node: i.Expr) -> i.Expr:
@@ -142,7 +152,7 @@ def plain(expr: i.Expr) -> i.Expr:
     return rebuild(expr, change)
 
 
-def bare(expr: i.Expr) -> i.Expr:
+def index_without_conversions(expr: i.Expr) -> i.Expr:
     """An index without its conversions, which never change it."""
 
     def change(node: i.Expr) -> i.Expr:
@@ -151,14 +161,14 @@ def bare(expr: i.Expr) -> i.Expr:
     return rebuild(expr, change)
 
 
-def described(made: Tiling) -> list[str]:
+def tiling_lines(made: Tiling) -> list[str]:
     """What is staged and what is packed, for people."""
     lines = [f"stages {made.x.load.tensor} as bytes, from {text(made.x_start)}"]
     for line in made.lines:
         moves = {line.loop.index: line.step}
         if line.tap is not None:
             moves[line.tap] = line.tap_step
-        place = text(moved(moves, line.start))
+        place = text(readable_sum(moves, line.start))
         lines.append(f"  places 0 <= {place} < {text(line.places)}, {text(line.x_step)} apart")
     taps = {line.tap for line in made.lines}
     within = {
@@ -166,17 +176,17 @@ def described(made: Tiling) -> list[str]:
         for loop in made.found.summed
         if loop.index not in taps
     }
-    lines.append(f"  in each of them {text(moved(within, i.ZERO))}")
-    lines.append(f"packs {made.w.load.tensor} at {text(moved(made.w_steps, made.w_start))}")
+    lines.append(f"  in each of them {text(readable_sum(within, i.ZERO))}")
+    lines.append(f"packs {made.w.load.tensor} at {text(readable_sum(made.w_steps, made.w_start))}")
     if made.stored is not None:
-        place = text(moved(made.stored.steps, made.stored.start))
+        place = text(readable_sum(made.stored.steps, made.stored.start))
         unless = " or ".join(f"{name} is given" for name in made.stored.without)
         where = f"stores totals as they are in {made.stored.tensor} at {place}"
         lines.append(f"{where}, unless {unless}" if unless else where)
     return lines
 
 
-def moved(steps: Steps, start: i.Expr) -> i.Expr:
+def readable_sum(steps: AffineSteps, start: i.Expr) -> i.Expr:
     """An affine expression as a person would write it."""
     parts = [algebra.product([i.Var(name), step]) for name, step in steps.items()]
     match start:
@@ -190,8 +200,8 @@ def moved(steps: Steps, start: i.Expr) -> i.Expr:
 
 
 def image_lines(
-    found: Contraction, facts: Facts, side: Side, steps: Steps
-) -> tuple[Line, ...] | None:
+    found: Contraction, facts: Facts, side: Factor, steps: AffineSteps
+) -> tuple[RowIndex, ...] | None:
     """The lines of the image; None where a test is none of a place that a line leads to."""
     axes = tested_axes(found, facts, side)
     if axes is None:
@@ -201,7 +211,7 @@ def image_lines(
         moved = steps.get(loop.index, i.ZERO)
         axis = axes.pop(loop.index, None)
         if axis is None:
-            lines.append(Line(loop, i.ONE, None, i.ZERO, i.ZERO, loop.high, moved))
+            lines.append(RowIndex(loop, i.ONE, None, i.ZERO, i.ZERO, loop.high, moved))
             continue
         x_step = algebra.quotient(moved, axis.steps[loop.index])
         tap = next((name for name in axis.steps if name != loop.index), None)
@@ -213,25 +223,25 @@ def image_lines(
         ):
             return None
         lines.append(
-            Line(loop, axis.steps[loop.index], tap, tap_step, axis.start, axis.places, x_step)
+            RowIndex(loop, axis.steps[loop.index], tap, tap_step, axis.start, axis.places, x_step)
         )
     taps = [line.tap for line in lines if line.tap is not None]
     return tuple(lines) if not axes and len(taps) == len(set(taps)) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class TestedPlace:
     """A place that is tested for 0 <= place < places: affine in a line and in a summed index."""
 
-    steps: Steps
+    steps: AffineSteps
     start: i.Expr
     places: i.Expr
 
 
-def tested_axes(found: Contraction, facts: Facts, side: Side) -> dict[str, Axis] | None:
+def tested_axes(found: Contraction, facts: Facts, side: Factor) -> dict[str, TestedPlace] | None:
     """The tested places, by the index of the line that each depends on."""
-    lows: list[tuple[Steps, i.Expr]] = []
-    highs: list[tuple[Steps, i.Expr]] = []
+    lows: list[tuple[AffineSteps, i.Expr]] = []
+    highs: list[tuple[AffineSteps, i.Expr]] = []
     for step in side.steps:
         for test in () if isinstance(step, i.Let) else conjuncts(step):
             bound = at_least_zero(test)
@@ -242,22 +252,22 @@ def tested_axes(found: Contraction, facts: Facts, side: Side) -> dict[str, Axis]
                 lows.append(made)
             else:
                 highs.append(made)
-    axes: dict[str, Axis] = {}
+    axes: dict[str, TestedPlace] = {}
     for steps, start in lows:
-        pair = next((each for each in highs if opposite(steps, each[0])), None)
+        pair = next((each for each in highs if opposite_signs(steps, each[0])), None)
         lines = [loop.index for loop in side.lines if loop.index in steps]
         taps = [loop.index for loop in found.summed if loop.index in steps]
         if pair is None or len(lines) != 1 or len(taps) > 1 or len(steps) != 1 + len(taps):
             return None
         highs.remove(pair)
-        places = plain(algebra.normal(algebra.total([start, pair[1], i.ONE])))
+        places = with_readable_signs(algebra.normal(algebra.total([start, pair[1], i.ONE])))
         if lines[0] in axes:
             return None
-        axes[lines[0]] = Axis(steps, start, places)
+        axes[lines[0]] = TestedPlace(steps, start, places)
     return None if highs else axes
 
 
-def opposite(steps: Steps, others: Steps) -> bool:
+def opposite_signs(steps: AffineSteps, others: AffineSteps) -> bool:
     return steps.keys() == others.keys() and all(
         algebra.equal(algebra.total([step, others[name]]), i.ZERO) for name, step in steps.items()
     )
@@ -266,7 +276,7 @@ def opposite(steps: Steps, others: Steps) -> bool:
 # ---------------------------------------------------------------- behind the totals
 
 
-def stored(found: Contraction, inner: Side) -> Stored | None:
+def totals_store(found: Contraction, inner: Factor) -> Stored | None:
     """Where totals are stored as they are, those of neighbouring lines of `inner` side by side;
     None where there is more to do with them."""
     match found.after:
@@ -280,14 +290,20 @@ def stored(found: Contraction, inner: Side) -> Stored | None:
     values = {} if divided is None else {divided.index: divided.whole}
     names = [loop.index for loop in (*found.batches, *found.rows.lines, *found.columns.lines)]
     made = algebra.linear(
-        bare(substitute(target.offset, values)), [*map(i.Var, names)], frozenset(names)
+        index_without_conversions(substitute(target.offset, values)),
+        [*map(i.Var, names)],
+        frozenset(names),
     )
     if made is None:
         return None
-    steps = {each.name: plain(step) for each, step in made[0].items() if isinstance(each, i.Var)}
+    steps = {
+        each.name: with_readable_signs(step)
+        for each, step in made[0].items()
+        if isinstance(each, i.Var)
+    }
     if not inner.lines or not algebra.equal(steps.get(inner.lines[-1].index, i.ZERO), i.ONE):
         return None
-    return Stored(target.tensor, without, plain(made[1]), steps)
+    return Stored(target.tensor, without, with_readable_signs(made[1]), steps)
 
 
 def only_total(value: i.Expr, total: str) -> tuple[str, ...] | None:
@@ -340,7 +356,7 @@ class Flat:
         return self.lines[len(self.lines) - self.count :]
 
 
-def flattened(
+def flat_lines(
     statements: i.Block,
     lines: tuple[i.Loop, ...],
     divided: Divided | None,
@@ -364,7 +380,9 @@ def are_flat(statements: i.Block, lines: Sequence[i.Loop], facts: Facts) -> bool
         return False
     factors = [algebra.product(loop.high for loop in lines[at + 1 :]) for at in range(len(lines))]
     for load in (each for each in walk(statements) if isinstance(each, i.Load)):
-        made = algebra.linear(bare(load.offset), [*map(i.Var, names)], frozenset(names))
+        made = algebra.linear(
+            index_without_conversions(load.offset), [*map(i.Var, names)], frozenset(names)
+        )
         if made is None:
             return False
         last = made[0].get(i.Var(names[-1]), i.ZERO)

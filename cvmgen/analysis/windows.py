@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cvmgen import algebra
 from cvmgen.analysis.facts import Facts
-from cvmgen.analysis.guards import bounds
+from cvmgen.analysis.guards import condition_bounds
 from cvmgen.analysis.paths import path
 from cvmgen.analysis.reductions import ANY_ORDER
 from cvmgen.dtypes import DType
@@ -19,7 +19,7 @@ from cvmgen.ir.visit import substitute, walk
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class WindowDimension:
     """A dimension of windows: a result combines the elements at index * step + tap * apart + start
     for all taps, as far as 0 <= place < extent."""
 
@@ -41,7 +41,7 @@ class Side:
     @property
     def reach(self) -> i.Expr:
         """How far the last tap is from the first."""
-        return times(plus(self.tap.high, i.Const(-1)), self.apart)
+        return simplified_product(simplified_sum(self.tap.high, i.Const(-1)), self.apart)
 
     @property
     def guard(self) -> i.Expr:
@@ -61,8 +61,8 @@ class Windows:
     total: i.Let
     sweep: i.Loop
     after: i.Block  # what becomes of the total
-    columns: Side
-    rows: Side | None  # where the loop around the results is one over windows too
+    columns: WindowDimension
+    rows: WindowDimension | None  # where the loop around the results is one over windows too
     value: i.Expr
     element: i.Expr
     accumulate: i.Accumulate
@@ -118,12 +118,12 @@ def find_windows(
         case _:
             return None
     whole = all(each.step == 1 and each.low == i.ZERO for each in (results, *way.loops))
-    columns = side(way.loops[-1], results.index, facts, varying) if whole else None
+    columns = window_dimension(way.loops[-1], results.index, facts, varying) if whole else None
     if columns is None or names_in(columns.start) & assigned((sweep,)):
         return None
     rows = None
     if around is not None and around.body == (results,) and len(way.loops) > 1:
-        rows = side(way.loops[-2], around.index, facts, varying)
+        rows = window_dimension(way.loops[-2], around.index, facts, varying)
         steady = rows is not None and not names_in(rows.start) & assigned((around,))
         rows = rows if steady and around.low == i.ZERO and around.step == 1 else None
     for each in (rows, None) if rows is not None else (None,):
@@ -135,7 +135,9 @@ def find_windows(
     return None
 
 
-def element_of(sweep: i.Loop, columns: Side, rows: Side | None) -> tuple[i.Expr, i.Expr] | None:
+def element_of(
+    sweep: i.Loop, columns: WindowDimension, rows: WindowDimension | None
+) -> tuple[i.Expr, i.Expr] | None:
     """What windows with these sides accumulate, and the part of it that speaks of places alone;
     None where there is no such part."""
     sides = [each for each in (columns, rows) if each is not None]
@@ -149,7 +151,9 @@ def element_of(sweep: i.Loop, columns: Side, rows: Side | None) -> tuple[i.Expr,
     assert isinstance(inner.last, i.Accumulate)
     value: i.Expr = substitute(inner.last.value, values)
     element = only_by_place(value, moving, places)
-    return None if element is None or not inside(element, sides) else (value, element)
+    return (
+        None if element is None or not reads_whole_dimensions(element, sides) else (value, element)
+    )
 
 
 def kind_of(
@@ -161,7 +165,9 @@ def kind_of(
     return "i32" if narrow and accumulate.op == "+" else total.type
 
 
-def side(tap: i.Loop, index: str, facts: Facts, varying: Set[str]) -> Side | None:
+def window_dimension(
+    tap: i.Loop, index: str, facts: Facts, varying: Set[str]
+) -> WindowDimension | None:
     """The dimension of windows along an index, whose taps are a loop of the sweep."""
     match tap.body:
         case (*locals_, i.If(condition=condition, otherwise=())):
@@ -181,12 +187,12 @@ def side(tap: i.Loop, index: str, facts: Facts, varying: Set[str]) -> Side | Non
         return None
     if not all(map(facts.positive, (step, apart, tap.high))):
         return None
-    return Side(index, tap, place, step, apart, line[1], extent, values[place])
+    return WindowDimension(index, tap, place, step, apart, line[1], extent, values[place])
 
 
 def range_of(condition: i.Expr) -> tuple[str, i.Expr] | None:
     """The local and the extent of a test like 0 <= place < extent."""
-    match bounds(condition):
+    match condition_bounds(condition):
         case [one, other]:
             low, high = (one, other) if one.high is None else (other, one)
         case _:
@@ -212,7 +218,7 @@ def only_by_place(value: i.Expr, moving: set[str], places: set[str]) -> i.Expr |
     return value if places <= names_in(value) else None
 
 
-def inside(element: i.Expr, sides: Sequence[Side]) -> bool:
+def reads_whole_dimensions(element: i.Expr, sides: Sequence[WindowDimension]) -> bool:
     """Whether places that pass the guards are those of rows and columns of tensors: what no
     window reads may be read too."""
     columns, *others = sides
@@ -221,13 +227,13 @@ def inside(element: i.Expr, sides: Sequence[Side]) -> bool:
             continue
         rest: i.Expr | None = each.offset
         for own in (columns, *others):
-            rest = None if rest is None else above(rest, own)
+            rest = None if rest is None else row_offset(rest, own)
         if rest is None:
             return False
     return True
 
 
-def above(offset: i.Expr, own: Side) -> i.Expr | None:
+def row_offset(offset: i.Expr, own: WindowDimension) -> i.Expr | None:
     """The offset without its last dimension, which a side is along."""
     line = algebra.line(offset, own.place)
     if line is None or line.step != i.ONE:
@@ -235,7 +241,7 @@ def above(offset: i.Expr, own: Side) -> i.Expr | None:
     return i.ZERO if line.rest == i.ZERO else algebra.quotient(line.rest, own.extent)
 
 
-def plus(left: i.Expr, right: i.Expr) -> i.Expr:
+def simplified_sum(left: i.Expr, right: i.Expr) -> i.Expr:
     match right:
         case i.Binary(op="-", left=i.Const(value=0), right=less):
             return i.Binary("-", left, less)
@@ -243,9 +249,9 @@ def plus(left: i.Expr, right: i.Expr) -> i.Expr:
             return algebra.simplify(algebra.total((left, right)))
 
 
-def minus(left: i.Expr, right: i.Expr) -> i.Expr:
+def simplified_difference(left: i.Expr, right: i.Expr) -> i.Expr:
     return algebra.simplify(algebra.normal(i.Binary("-", left, right)))
 
 
-def times(left: i.Expr, right: i.Expr) -> i.Expr:
+def simplified_product(left: i.Expr, right: i.Expr) -> i.Expr:
     return algebra.simplify(i.Binary("*", left, right))

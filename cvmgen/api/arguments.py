@@ -7,7 +7,7 @@ from operator import index
 from typing import Any, NoReturn
 
 from cvmgen import rules, support, typed
-from cvmgen.api.calls import Given, Precisions, named
+from cvmgen.api.calls import Given, Precisions, named_inputs
 from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
 from cvmgen.source import did_you_mean
 
@@ -75,7 +75,7 @@ class Arguments:
     def _meant(self, name: str) -> str:
         """What a call may have meant by a name that is none."""
         word = name.lower()
-        alike = [each for each in self._input_names if begins(word, each.lower())]
+        alike = [each for each in self._input_names if shares_start(word, each.lower())]
         if hint := did_you_mean(name, self._attributes) or did_you_mean(name, self._input_names):
             return hint
         if len(alike) == 1:
@@ -112,7 +112,7 @@ class Arguments:
         if not item.variadic:
             return one(item.name, value)
         entries = self._several(item, value, "arrays")
-        return [one(*pair) for pair in named(item.name, list(entries))]
+        return [one(*pair) for pair in named_inputs(item.name, list(entries))]
 
     def _array(self, name: str, value: Any) -> Any:
         """An array that is given, which may have any strides."""
@@ -145,7 +145,7 @@ class Arguments:
         if not item.variadic:
             return self._shape(item, item.name, given)
         shapes = self._several(item, given, "shapes")
-        return [self._shape(item, *pair) for pair in named(item.name, list(shapes))]
+        return [self._shape(item, *pair) for pair in named_inputs(item.name, list(shapes))]
 
     def _shape(self, item: InputInfo, name: str, given: Any) -> tuple[int, ...]:
         try:
@@ -180,7 +180,7 @@ class Arguments:
             many = f"{len(operand)} precisions" if item.variadic else "one precision"
             self._refuse("precisions", f"{item.name}: {declared!r}", f"{many} needed")
         entries = declared if listed else [declared] * (len(operand) if item.variadic else 1)
-        for name, value in named(item.name, entries if item.variadic else declared):
+        for name, value in named_inputs(item.name, entries if item.variadic else declared):
             if value is not None and not 1 <= value <= rules.MAX_PRECISION:
                 self._refuse(name, f"precision {value}", rules.PRECISION_RANGE)
         return entries if item.variadic else declared
@@ -212,6 +212,6 @@ def _is_sequence(inputs: tuple[Any, ...]) -> bool:
     return len(inputs) == 1 and isinstance(inputs[0], (list, tuple))
 
 
-def begins(one: str, other: str) -> bool:
+def shares_start(one: str, other: str) -> bool:
     """Whether one of two words begins with the other."""
     return one.startswith(other) or other.startswith(one)

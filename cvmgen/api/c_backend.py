@@ -69,7 +69,7 @@ class CBackend:
         refused: Refused | None = None,
         functions: Any = None,
     ) -> None:
-        self.library = opened(path) if functions is None else functions
+        self.library = load_library(path) if functions is None else functions
         self.path = path
         self.folder = folder
         self.dtypes = {np.dtype(name): code for name, code in manifest.dtypes.items()}
@@ -240,7 +240,7 @@ class CBackend:
         return args, kept
 
 
-def opened(path: Path) -> ctypes.CDLL:
+def load_library(path: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:

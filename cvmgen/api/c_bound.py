@@ -20,7 +20,7 @@ from cvmgen.memory import new_array
 _from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 
 
-class Kept:
+class KeptCall:
     """A call that the library keeps; `kept` are what its structures point to."""
 
     # Slots are found faster than the members of a dictionary: 2 % of a small call.
@@ -85,16 +85,16 @@ class Kept:
         return True
 
 
-def keep(backend: CBackend, info: OperatorInfo, call: Call, constants: int) -> Kept:
+def keep(backend: CBackend, info: OperatorInfo, call: Call, constants: int) -> KeptCall:
     """A call, its arrays contiguous, as the library keeps it."""
     args, kept = backend.call_arguments(info, call)
-    return Kept(backend, info, args, kept, constants)
+    return KeptCall(backend, info, args, kept, constants)
 
 
-class Ready(NamedTuple):
+class ReadyCall(NamedTuple):
     """An open call for certain element types."""
 
-    call: Kept
+    call: KeptCall
     data: Any  # the addresses of all tensors
     at: tuple[int, ...]  # those of the arrays of a call, then of its results
     shapes: tuple[tuple[int, ...], ...]  # of the results
@@ -109,13 +109,13 @@ class COpenCall(OpenCall):
         operator: Operator,
         operands: Mapping[str, Any],
         keywords: Mapping[str, Any],
-        make: Callable[[Mapping[str, Any]], Ready],
+        make: Callable[[Mapping[str, Any]], ReadyCall],
         whole: Callable[[Sequence[Array]], Any],
     ) -> None:
         super().__init__(operator, operands, keywords)
         self._make = make
         self._whole = whole
-        self._ready: dict[Any, Ready] = {}
+        self._ready: dict[Any, ReadyCall] = {}
 
     def __call__(self, *arrays: Any, out: Any = None, **others: Any) -> Any:
         """As `OpenCall.__call__`."""
@@ -136,12 +136,12 @@ class COpenCall(OpenCall):
             targets: Sequence[Any] = [*map(new_array, ready.shapes, ready.dtypes)]
         else:
             targets = (out,) if len(ready.shapes) == 1 else out
-            if not (fit(targets, ready.shapes, WRITABLE) and alike(targets, ready.dtypes)):
+            if not (fit(targets, ready.shapes, WRITABLE) and same_types(targets, ready.dtypes)):
                 return super().__call__(*arrays, out=out)
         ready.call.run_with(ready.data, (*arrays, *targets), ready.at)
         return self._whole(targets)
 
-    def _learned(self, arrays: Sequence[Any]) -> tuple[list[Array], Ready]:
+    def _learned(self, arrays: Sequence[Any]) -> tuple[list[Array], ReadyCall]:
         """Arrays as the library reads them, and the call for their types; OperatorError where they
         do not fit."""
         found = [np.require(array, requirements=["C", "A"]) for array in arrays]
@@ -178,7 +178,7 @@ def fit(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]], flags: int) ->
     return True
 
 
-def alike(arrays: Sequence[Any], dtypes: Sequence[Any]) -> bool:
+def same_types(arrays: Sequence[Any], dtypes: Sequence[Any]) -> bool:
     if len(dtypes) == 1:
         return bool(arrays[0].dtype == dtypes[0])
     return all(array.dtype == dtype for array, dtype in zip(arrays, dtypes, strict=True))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
-from cvmgen.api.c_bound import COpenCall, Ready, address, keep
+from cvmgen.api.c_bound import COpenCall, ReadyCall, address, keep
 from cvmgen.api.calls import Array, Bound, Call, contiguous
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
@@ -38,7 +38,7 @@ class Structures(NamedTuple):
     error_pointer: Any
 
 
-class Kind:
+class CallKind:
     """Calls with the same shapes, element types, attributes and declared precisions."""
 
     def __init__(self, call: Call) -> None:
@@ -56,7 +56,7 @@ class COperator(Operator):
     def __init__(self, info: OperatorInfo, backend: CBackend) -> None:
         super().__init__(info, backend)
         self._library = backend
-        self._kinds: dict[Any, Kind] = {}
+        self._kinds: dict[Any, CallKind] = {}
         self._variadic = [item.variadic for item in info.inputs]
         self._places = {item.name: at for at, item in enumerate(info.inputs)}
         self._run: Any = None
@@ -107,7 +107,7 @@ class COperator(Operator):
             if name not in names and value is not None
         )
 
-        def make(filled: Mapping[str, Any]) -> Ready:
+        def make(filled: Mapping[str, Any]) -> ReadyCall:
             return self._ready(names, filled, keywords, marked)
 
         return COpenCall(self, given, keywords, make, self._whole)
@@ -118,7 +118,7 @@ class COperator(Operator):
         filled: Mapping[str, Any],
         keywords: Mapping[str, Any],
         constants: int,
-    ) -> Ready:
+    ) -> ReadyCall:
         """The library's call for arrays like these; those of `names` come with each call."""
         rest = dict(keywords)
         precisions, dtype, check = (rest.pop(each) for each in ("precisions", "dtype", "check"))
@@ -130,7 +130,7 @@ class COperator(Operator):
         at = tuple(at for at, name in enumerate(tensors) if at >= len(there) or name in names)
         shapes = tuple(target.shape for target in call.targets)
         dtypes = tuple(target.dtype for target in call.targets)
-        return Ready(kept, (ctypes.c_void_p * len(tensors))(), at, shapes, dtypes)
+        return ReadyCall(kept, (ctypes.c_void_p * len(tensors))(), at, shapes, dtypes)
 
     def _mark(
         self,
@@ -164,7 +164,9 @@ class COperator(Operator):
                     return False
         return True
 
-    def _repeated(self, kind: Kind, arrays: list[Array], outs: list[Array]) -> list[Array] | None:
+    def _repeated(
+        self, kind: CallKind, arrays: list[Array], outs: list[Array]
+    ) -> list[Array] | None:
         """The results of a call of a kind; None where it has to be checked after all."""
         try:
             structures = kind.free.pop()
@@ -200,7 +202,7 @@ class COperator(Operator):
         if kind is None:
             if len(self._kinds) >= MOST_KINDS:
                 self._kinds.clear()
-            kind = self._kinds.setdefault(key, Kind(call))
+            kind = self._kinds.setdefault(key, CallKind(call))
         if len(kind.admitted) >= MOST_PRECISIONS:
             kind.admitted.clear()
         kind.admitted.add(tuple(known for _, declared, known in arrays if known and not declared))

@@ -27,7 +27,7 @@ def unsendable(what: str, instead: str) -> NoReturn:
     raise TypeError(f"{what} holds memory of its process and cannot be copied or sent; {instead}")
 
 
-def sent(what: str, recipe: Any, *name: str) -> tuple[Any, ...]:
+def reduced_to_recipe(what: str, recipe: Any, *name: str) -> tuple[Any, ...]:
     """How another process finds by its name what was loaded: a recipe loads the same there."""
     if recipe is None:
         unsendable(what, "it comes from no `cvmgen.load`")
@@ -83,7 +83,7 @@ class Call(NamedTuple):
 
     @property
     def described(self) -> Described:
-        return Described([*map(shape_of, self.given)], self.precisions, self.attributes)
+        return Described([*map(given_shape, self.given)], self.precisions, self.attributes)
 
     def contiguous(self) -> tuple[Call, Pairs, Pairs]:
         """The call with row-major arrays, what is copied into them before it, and from them behind
@@ -170,7 +170,7 @@ def contiguous(given: Sequence[Given]) -> tuple[list[Any], Pairs]:
     return found, pairs
 
 
-def named(name: str, given: Any) -> list[tuple[str, Any]]:
+def named_inputs(name: str, given: Any) -> list[tuple[str, Any]]:
     """What is given for an input under its name; of several, each under its own."""
     if not isinstance(given, list):
         return [(name, given)]
@@ -184,7 +184,7 @@ def several(given: Given) -> list[Array]:
     return given if isinstance(given, list) else [given]
 
 
-def shape_of(given: Given) -> Any:
+def given_shape(given: Given) -> Any:
     if given is None:
         return None
     return [one.shape for one in given] if isinstance(given, list) else given.shape

@@ -18,7 +18,7 @@ from cvmgen.api.calls import Array, Call, Described, Given, Inferred, several
 from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels
 from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.device_notes import Notes, NotingStruct, Output
+from cvmgen.api.device_notes import NotedResult, Notes, NotingStruct
 from cvmgen.api.driver import ASYNCHRONOUS, FORKED, LATE, DriverError
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.build import DeviceCode, compile_for_device
@@ -135,7 +135,7 @@ class CudaBackend(CBackend):
         noting = notes(self.library, info.function)
         call = self._noting if noting else self._call
         noted = [
-            Output(name, tuple(each.shape), str(each.dtype))
+            NotedResult(name, tuple(each.shape), str(each.dtype))
             for name, each in zip(info.outputs, checked.targets, strict=True)
         ]
 
@@ -212,8 +212,8 @@ class TransferBackend:
         here, prepare = of_kernels(info, call)
         device, outputs = self.inner.device, call.targets
         with refusing(info):
-            there = [on_device(device, each) for each in here.given]
-            results: list[Any] = [on_device(device, each) for each in outputs]
+            there = [device_input(device, each) for each in here.given]
+            results: list[Any] = [device_input(device, each) for each in outputs]
             start = self.inner.bind(info, here._replace(given=there, targets=results))
         loads: list[tuple[Array, Any]] = [
             pair
@@ -242,7 +242,7 @@ def refusing(info: OperatorInfo) -> Iterator[None]:
         raise OperatorError(info.full_name, "", "", str(error)) from None
 
 
-def on_device(device: Device, given: Given) -> Any:
+def device_input(device: Device, given: Given) -> Any:
     """Memory of the device for an input."""
     if given is None:
         return None

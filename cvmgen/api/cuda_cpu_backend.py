@@ -16,7 +16,7 @@ from cvmgen.api.calls import Array, Call, Described, Given, Inferred, Pairs, sev
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.errors import CvmgenError, OperatorError
 
-Order = Literal["forward", "reverse"] | int
+ThreadOrder = Literal["forward", "reverse"] | int
 """The order of blocks, and of threads in each: a number is the seed of a random one."""
 
 PRELUDE = "cpu/cvmgen_cpu.h"
@@ -64,7 +64,7 @@ class CudaCpuBackend(CBackend):
         path: Path,
         manifest: Manifest,
         folder: Path,
-        order: Order = "forward",
+        order: ThreadOrder = "forward",
         refused: Refused | None = None,
     ) -> None:
         super().__init__(path, manifest, folder, refused)
@@ -130,7 +130,7 @@ def measuring(info: OperatorInfo) -> Iterator[None]:
         ) from None
 
 
-def order_code(order: Order) -> tuple[int, int]:
+def order_code(order: ThreadOrder) -> tuple[int, int]:
     """An order and a seed as the library takes them; CvmgenError for another value."""
     match order:
         case "forward":
@@ -150,7 +150,7 @@ def of_kernels(info: OperatorInfo, call: Call) -> tuple[Call, Callable[[], None]
     kernel reads as int32 always.
     """
     pairs: Pairs = []
-    checked = operands(info, call) if call.check_values else []
+    checked = call_operands(info, call) if call.check_values else []
     free = [
         array
         for item, given in zip(info.inputs, call.given, strict=True)
@@ -182,7 +182,7 @@ def of_kernels(info: OperatorInfo, call: Call) -> tuple[Call, Callable[[], None]
     return call._replace(given=found, check_values=False), prepare
 
 
-def operands(info: OperatorInfo, call: Call) -> list[support.Operand]:
+def call_operands(info: OperatorInfo, call: Call) -> list[support.Operand]:
     """Inputs with the precisions that hold them."""
     found = []
     for item, given, known in zip(info.inputs, call.given, call.precisions, strict=True):

@@ -38,7 +38,7 @@ def doc_of(info: OperatorInfo, call: str, keywords: Mapping[str, str]) -> str:
     """What the operator does, how it is called, what it takes, and its formula."""
     lines = [info.doc, "", call, ""]
     lines += [f"{each.name}: {input_text(info, each)}" for each in info.inputs]
-    lines += [f"{each.name}: {attribute_text(each)}" for each in info.attributes]
+    lines += [f"{each.name}: {attribute_words(each)}" for each in info.attributes]
     lines += [f"{name}: {text}" for name, text in keywords.items()]
     raises = "Raises cvmgen.OperatorError for a call that the formula does not admit."
     return "\n".join([*lines, raises, "", f"The formula, {info.place}:", "", info.formula])
@@ -51,11 +51,11 @@ def input_text(info: OperatorInfo, item: InputInfo) -> str:
     return f"{what} of {' or '.join(types)}{', may be left out' * item.optional}"
 
 
-def attribute_text(item: AttributeInfo) -> str:
-    return ", or ".join(values(item)) + ", may be left out" * item.optional
+def attribute_words(item: AttributeInfo) -> str:
+    return ", or ".join(allowed_values(item)) + ", may be left out" * item.optional
 
 
-def values(item: AttributeInfo) -> Iterator[str]:
+def allowed_values(item: AttributeInfo) -> Iterator[str]:
     """What an attribute can be given."""
     if item.kind == "bool":
         yield "truth value" if item.length is None and not item.is_list else "truth values"

@@ -132,7 +132,7 @@ class DeviceArray:
             taken = LEGACY_STREAM if stream is None else int(stream)
             self.device.order(taken, stream_handle(self.stream))
             self.used_by(taken)
-        return dlpack.make(
+        return dlpack.capsule_of(
             self.data, self.shape, self.dtype, self.device.ordinal, self, max_version
         )
 
@@ -190,7 +190,7 @@ def _of_dlpack(operator: str, name: str, value: Any, device: Device, stream: Any
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         rule = f"it does not share its memory: {error}"
         raise OperatorError(operator, name, type(value).__name__, rule) from None
-    view = dlpack.read(capsule)
+    view = dlpack.view_of(capsule)
     dtype = _dtype(operator, name, view.dtype)
     _check_strides(operator, name, view.shape, view.strides)
     owner = (value, capsule)

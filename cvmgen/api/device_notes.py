@@ -43,7 +43,7 @@ class NotingStruct(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class NotedResult:
     """A result as a refusal names it."""
 
     name: str
@@ -56,7 +56,7 @@ class Noted:
     """The words of a call, one for each output, and what is known of kernels that write them."""
 
     operator: str
-    outputs: Sequence[Output]
+    outputs: Sequence[NotedResult]
     words: Words
     address: int
     """Of the words, on the device."""
@@ -121,7 +121,7 @@ class Refusals:
 
     # -------------------------------------------------------- words
 
-    def notes(self, operator: str, outputs: Sequence[Output]) -> Notes:
+    def notes(self, operator: str, outputs: Sequence[NotedResult]) -> Notes:
         """Words for a call, which are clear."""
         self._collect()
         words, address = self._row(len(outputs))
@@ -145,7 +145,7 @@ class Refusals:
                     noted.streams.append(stream)
 
     def _captured(self, noted: Noted, number: int, graph: int) -> None:
-        noted.graphs = there(noted.graphs)
+        noted.graphs = live_graphs(noted.graphs)
         if number not in noted.graphs:
             end = GraphEnd()
             with self._device.relaxed():
@@ -255,7 +255,7 @@ class Refusals:
     def _is_over(self, noted: Noted) -> bool:
         """Whether all kernels of a dropped call are done."""
         device = self._device
-        noted.graphs = there(noted.graphs)
+        noted.graphs = live_graphs(noted.graphs)
         if noted.graphs:
             return False
         if noted.events is None:
@@ -267,7 +267,7 @@ class Refusals:
         return not noted.events
 
 
-def there(graphs: dict[int, GraphEnd]) -> dict[int, GraphEnd]:
+def live_graphs(graphs: dict[int, GraphEnd]) -> dict[int, GraphEnd]:
     """Those that have not ended."""
     return {number: end for number, end in graphs.items() if not end}
 

@@ -13,7 +13,7 @@ from cvmgen.api.open_call import OpenCall
 from cvmgen.api.operator import Operator
 
 
-class Ready:
+class ReadyDeviceCall:
     """An open call for arrays of certain libraries and element types."""
 
     def __init__(
@@ -63,12 +63,12 @@ class DeviceOpenCall(OpenCall):
         operator: Operator,
         operands: Mapping[str, Any],
         keywords: Mapping[str, Any],
-        ready: Callable[[Mapping[str, Any], Mapping[str, Any]], Ready | None],
+        ready: Callable[[Mapping[str, Any], Mapping[str, Any]], ReadyDeviceCall | None],
         whole: Callable[[Sequence[Any]], Any],
     ) -> None:
         super().__init__(operator, operands, keywords)
         self._make, self._whole = ready, whole
-        self._ready: dict[Any, Ready | None] = {}
+        self._ready: dict[Any, ReadyDeviceCall | None] = {}
 
     def __call__(self, *arrays: Any, out: Any = None, **others: Any) -> Any:
         """As `OpenCall.__call__`."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from cvmgen import rules, support, typed
-from cvmgen.api.calls import Bound, Call, Described, Inferred, named, shape_of
+from cvmgen.api.calls import Bound, Call, Described, Inferred, given_shape, named_inputs
 from cvmgen.api.cuda_backend import CudaBackend, refusing
 from cvmgen.api.description import KEYWORDS
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.device_call import DeviceCall
-from cvmgen.api.device_open import DeviceOpenCall, Ready
+from cvmgen.api.device_open import DeviceOpenCall, ReadyDeviceCall
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
 from cvmgen.api.operator import Operator
@@ -80,7 +80,9 @@ class DeviceOperator(Operator):
     def _opened(self, given: dict[str, Any], keywords: dict[str, Any]) -> OpenCall:
         return DeviceOpenCall(self, given, keywords, self.ready, self._whole)
 
-    def ready(self, filled: Mapping[str, Any], keywords: Mapping[str, Any]) -> Ready | None:
+    def ready(
+        self, filled: Mapping[str, Any], keywords: Mapping[str, Any]
+    ) -> ReadyDeviceCall | None:
         """The call with these operands, to be repeated with others like them; None for one that
         consists of more than its kernels."""
         call, checked, _ = self._checked_there((), **filled, **keywords)
@@ -91,7 +93,7 @@ class DeviceOperator(Operator):
         tensors = {name: getattr(prepared.args, name).contents for name in (*given, *self.outputs)}
         shapes = [each.shape for each in checked.targets]
         dtypes = [each.dtype for each in checked.targets]
-        return Ready(call, tensors, prepared, shapes, dtypes)
+        return ReadyDeviceCall(call, tensors, prepared, shapes, dtypes)
 
     def _bind(self, inputs: tuple[Any, ...], **keywords: Any) -> Bound:
         call, checked, result = self._checked_there(inputs, **keywords)
@@ -116,7 +118,7 @@ class DeviceOperator(Operator):
         with refusing(self._info):
             given = self._each(partial(self._arrays, one=partial(self._there, call)), operands)
             types = self._row(given)
-            shapes = self._each(self._shapes, map(shape_of, given))
+            shapes = self._each(self._shapes, map(given_shape, given))
             known = self._declared(precisions, given)
             inferred = self._backend.infer(self._info, Described(shapes, known, values))
             result, outputs = self._results(inferred, dtype, out, given, types, call)
@@ -149,7 +151,7 @@ class DeviceOperator(Operator):
             pair
             for item, each in zip(self._info.inputs, given, strict=True)
             if not self._info.has_precision(item.name)
-            for pair in named(item.name, each)
+            for pair in named_inputs(item.name, each)
         ]
         names, arrays = [name for name, _ in pairs], [array for _, array in pairs]
         return typed.chosen_row(self.name, self._info.types, names, arrays)

@@ -65,7 +65,7 @@ class View:
     read_only: bool
 
 
-def read(capsule: Any) -> View:
+def view_of(capsule: Any) -> View:
     """The tensor of a capsule; its memory is the caller's to use as long as the capsule lives.
 
     The capsule is not taken over: it gives its tensor back itself when it goes.
@@ -107,7 +107,7 @@ class _Memory:
         }
 
 
-def make(
+def capsule_of(
     data: int,
     shape: Sequence[int],
     dtype: np.dtype[Any],

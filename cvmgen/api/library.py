@@ -23,7 +23,7 @@ from cvmgen.paths import MANIFEST, generated_folder
 
 if TYPE_CHECKING:  # of the targets only the one that is asked for is imported
     from cvmgen.api.cuda_backend import CudaBackend
-    from cvmgen.api.cuda_cpu_backend import Order
+    from cvmgen.api.cuda_cpu_backend import ThreadOrder
     from cvmgen.api.device import Device
 
 LANGUAGES = {
@@ -45,7 +45,7 @@ def load(
     *,
     folder: str | Path | None = None,
     library: str | Path | None = None,
-    order: Order = "forward",
+    order: ThreadOrder = "forward",
     device: int = 0,
     transfer: bool = False,
     wait: bool = False,
@@ -101,14 +101,14 @@ def load(
         if variant is not None:
             raise CvmgenError(f"variant={variant!r}: the target 'cuda' has no variants")
         on_gpu = cuda_backend(manifest, place, library, there, wait)
-        return remember(on_device(manifest, on_gpu, transfer), recipe)
+        return remember(load_on_device(manifest, on_gpu, transfer), recipe)
     backend = make_backend(target, manifest, place, library, order)
     if target == "c" and isinstance(backend, CBackend):
-        made = assembled(target, manifest, partial(COperator, backend=backend))
+        made = operators_of_manifest(target, manifest, partial(COperator, backend=backend))
         made.set_threads = backend.set_threads
         made.processor = backend
     else:
-        made = assembled(target, manifest, partial(Operator, backend=backend))
+        made = operators_of_manifest(target, manifest, partial(Operator, backend=backend))
     if threads:
         made.threads = threads
     if variant is not None:
@@ -178,7 +178,7 @@ def files_of(target: str) -> tuple[str, Sequence[str]]:
 
 
 def make_backend(
-    target: str, manifest: Manifest, folder: Path, library: str | Path | None, order: Order
+    target: str, manifest: Manifest, folder: Path, library: str | Path | None, order: ThreadOrder
 ) -> Backend:
     """What runs a target on the CPU."""
     if target in INTERPRETED:
@@ -188,7 +188,7 @@ def make_backend(
     if target == "c":
         return c_backend(manifest, folder, library)
     refused: dict[str, BuildError] = {}
-    path = Path(library) if library is not None else compiled(folder, target, refused)
+    path = Path(library) if library is not None else compiled_operators(folder, target, refused)
     from cvmgen.api.cuda_cpu_backend import CudaCpuBackend
 
     return CudaCpuBackend(path, manifest, folder, order, refused)
@@ -202,7 +202,7 @@ def c_backend(manifest: Manifest, folder: Path, library: str | Path | None) -> C
     at_once = packaged_library(folder, sources) or has_library(sources, name="cvmgen")
     if at_once or not on_demand():
         refused: dict[str, BuildError] = {}
-        return CBackend(compiled(folder, "c", refused), manifest, folder, refused)
+        return CBackend(compiled_operators(folder, "c", refused), manifest, folder, refused)
     return CBackend(folder, manifest, folder, functions=OperatorLibraries(sources, manifest))
 
 
@@ -230,23 +230,23 @@ def host_library(folder: Path, refused: dict[str, BuildError] | None = None) -> 
             "load('cuda', library=PATH) takes what cvmgen.api.library.host_library() gives on "
             "another machine of this kind"
         ) from None
-    return compiled(folder, "cuda", refused)
+    return compiled_operators(folder, "cuda", refused)
 
 
-def on_device(manifest: Manifest, backend: CudaBackend, transfer: bool = False) -> Operators:
+def load_on_device(manifest: Manifest, backend: CudaBackend, transfer: bool = False) -> Operators:
     """The operators of a library on a GPU."""
     if transfer:
         from cvmgen.api.cuda_backend import TransferBackend
 
         whole = partial(Operator, backend=TransferBackend(backend))
-        return assembled("cuda", manifest, whole)
+        return operators_of_manifest("cuda", manifest, whole)
     from cvmgen.api.device_operator import DeviceOperator
 
     made = partial(DeviceOperator, backend=backend)
-    return assembled("cuda", manifest, made, backend.device)
+    return operators_of_manifest("cuda", manifest, made, backend.device)
 
 
-def assembled(
+def operators_of_manifest(
     target: str,
     manifest: Manifest,
     made: Callable[[OperatorInfo], Operator],
@@ -262,7 +262,9 @@ def assembled(
     return Operators(target, named, device)
 
 
-def compiled(folder: Path, target: str = "c", refused: dict[str, BuildError] | None = None) -> Path:
+def compiled_operators(
+    folder: Path, target: str = "c", refused: dict[str, BuildError] | None = None
+) -> Path:
     """The shared library of all operators in a generated folder. With `refused`, operators that
     the compiler refuses are left out and told there, by full name."""
     sources = library_sources(folder, target)

@@ -114,12 +114,14 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def operator_info(entry: dict[str, Any]) -> OperatorInfo:
-    attributes = (made(AttributeInfo, each, is_list=each["list"]) for each in entry["attributes"])
-    inputs = (made(InputInfo, each) for each in entry["inputs"])
-    return made(OperatorInfo, entry, inputs=tuple(inputs), attributes=tuple(attributes))
+    attributes = (
+        read_entry(AttributeInfo, each, is_list=each["list"]) for each in entry["attributes"]
+    )
+    inputs = (read_entry(InputInfo, each) for each in entry["inputs"])
+    return read_entry(OperatorInfo, entry, inputs=tuple(inputs), attributes=tuple(attributes))
 
 
-def made(kind: type[Info], entry: dict[str, Any], **others: Any) -> Info:
+def read_entry(kind: type[Info], entry: dict[str, Any], **others: Any) -> Info:
     """What an entry says, by the names of fields; lists are tuples."""
     names = [each.name for each in fields(kind) if each.name not in others]
     values = (entry[name] for name in names)

@@ -18,11 +18,11 @@ from cvmgen.api.calls import (
     Given,
     Inferred,
     Uncopied,
-    named,
+    given_shape,
+    named_inputs,
+    reduced_to_recipe,
     result_type,
-    sent,
     several,
-    shape_of,
 )
 from cvmgen.api.description import KEYWORDS, doc_of, signature_of
 from cvmgen.api.manifest import OperatorInfo
@@ -108,7 +108,7 @@ class Operator(Arguments, Uncopied):
         return f"<operator {self._info.opset}.{self.signature}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return sent(f"<operator {self.name}>", self.recipe, self.name)
+        return reduced_to_recipe(f"<operator {self.name}>", self.recipe, self.name)
 
     # -------------------------------------------------------- calls
 
@@ -215,7 +215,7 @@ class Operator(Arguments, Uncopied):
                 self._refuse(name, "", UNDECLARED)
         arrays = self._each(self._arrays, [None if is_shape(each) else each for each in operands])
         known_shapes = (
-            each if array is None else shape_of(array)
+            each if array is None else given_shape(array)
             for each, array in zip(operands, arrays, strict=True)
         )
         shapes = self._each(self._shapes, known_shapes)
@@ -244,7 +244,7 @@ class Operator(Arguments, Uncopied):
             typed_arrays[item.name] if item.name in typed_arrays else self._arrays(item, each)
             for item, each in zip(self._info.inputs, operands, strict=True)
         ]
-        shapes = self._each(self._shapes, map(shape_of, given))
+        shapes = self._each(self._shapes, map(given_shape, given))
         declared = self._declared(precisions, given)
         known = self._precisions(declared, given)
         inferred = self._backend.infer(self._info, Described(shapes, known, values))
@@ -292,7 +292,7 @@ class Operator(Arguments, Uncopied):
         apart = [
             pair
             for name, given in zip(self._input_names, inputs, strict=True)
-            for pair in named(name, given)
+            for pair in named_inputs(name, given)
         ]
         for name, target, shape, precision in zip(self.outputs, targets, *inferred, strict=True):
             if name in types:

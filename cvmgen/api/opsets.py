@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import index
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cvmgen.api.calls import Uncopied, sent
+from cvmgen.api.calls import Uncopied, reduced_to_recipe
 from cvmgen.api.operator import Operator
 from cvmgen.errors import CvmgenError
 from cvmgen.source import did_you_mean
@@ -36,7 +36,7 @@ class Opset(Uncopied):
         self._aliases = dict(aliases)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return sent(repr(self), next(iter(self)).recipe, self._name)
+        return reduced_to_recipe(repr(self), next(iter(self)).recipe, self._name)
 
     def __getattr__(self, name: str) -> Operator:
         found = self._operators.get(self.__dict__["_aliases"].get(name, name))
@@ -74,7 +74,7 @@ class Operators(Uncopied):
         self.recipe: Any = None  # loads the same in another process
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return sent(repr(self), self.recipe)
+        return reduced_to_recipe(repr(self), self.recipe)
 
     @property
     def threads(self) -> int:

@@ -29,11 +29,11 @@ def packaged_library(folder: Path, sources: Mapping[str, str]) -> Path | None:
         said = json.loads((place / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    fits = said == about(sources, platform.machine()) and (place / NAME).is_file()
+    fits = said == package_notes(sources, platform.machine()) and (place / NAME).is_file()
     return place / NAME if fits else None
 
 
-def about(sources: Mapping[str, str], machine: str) -> dict[str, str]:
+def package_notes(sources: Mapping[str, str], machine: str) -> dict[str, str]:
     """What is said of a library of these sources for a machine."""
     text = json.dumps(sorted(sources.items()))
     return {"sources": hashlib.sha256(text.encode()).hexdigest(), "machine": machine}

@@ -13,7 +13,7 @@ from typing import Any
 from cvmgen.api.calls import Call, Described, Inferred
 from cvmgen.api.manifest import Manifest, OperatorInfo, source_text
 from cvmgen.errors import CvmgenError, OperatorError
-from cvmgen.ir.python_names import identifier
+from cvmgen.ir.python_names import python_identifier
 
 
 class PythonBackend:
@@ -41,7 +41,7 @@ class PythonBackend:
 
     def infer(self, info: OperatorInfo, described: Described) -> Inferred:
         shapes, precisions, attributes = described
-        found = self.module(info).infer(shapes, precisions, **named(attributes))
+        found = self.module(info).infer(shapes, precisions, **by_parameter(attributes))
         return Inferred(*found)
 
     def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]:
@@ -56,7 +56,7 @@ class PythonBackend:
         ]
         out = call.targets[0] if len(call.targets) == 1 else tuple(call.targets)
         check = "values" if call.check_values else None
-        inputs, given = call.given, named(call.attributes)
+        inputs, given = call.given, by_parameter(call.attributes)
 
         def run() -> None:
             dtype = precise[0] if precise else None
@@ -65,9 +65,9 @@ class PythonBackend:
         return run
 
 
-def named(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def by_parameter(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes by the names of the function's parameters."""
-    return {identifier(name): value for name, value in attributes.items()}
+    return {python_identifier(name): value for name, value in attributes.items()}
 
 
 def load_package(folder: Path) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         cuda_instructions,
         cuda_resources,
     )
-    from cvmgen.build.files import Change, compare, write_changed
+    from cvmgen.build.files import Change, folder_diff, write_changed
     from cvmgen.build.gates import broken_gates
     from cvmgen.build.library import (
         compile_library,
@@ -48,7 +48,6 @@ __all__ = [
     "Resources",
     "broken_gates",
     "c_compiler",
-    "compare",
     "compile_cuda",
     "compile_for_device",
     "compile_library",
@@ -59,6 +58,7 @@ __all__ = [
     "cuda_resources",
     "disassembler",
     "explain_report",
+    "folder_diff",
     "has_library",
     "sanitizer_environment",
     "write_changed",
@@ -84,7 +84,7 @@ _MODULES = {
     ),
     "files": (
         "Change",
-        "compare",
+        "folder_diff",
         "write_changed",
     ),
     "gates": ("broken_gates",),

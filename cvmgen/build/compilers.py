@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cvmgen.build.cache import content_key, get_or_build
-from cvmgen.build.process import run
+from cvmgen.build.process import run_command
 from cvmgen.errors import BuildError, NoCompilerError
 
 
@@ -197,7 +197,7 @@ def _zig_version(command: tuple[str, ...]) -> str:
     """That of the `ziglang` wheel of the Python in `command`."""
     if command[0] != sys.executable:
         module = command[: command.index("ziglang") + 1]
-        return run((*module, "version"))[1].strip()
+        return run_command((*module, "version"))[1].strip()
     from importlib.metadata import version  # a slow import
 
     return version("ziglang")
@@ -210,18 +210,18 @@ def _file_mark(path: str | Path) -> str:
 
 
 def _version(command: tuple[str, ...]) -> str:
-    status, output = run((*command, "--version"))
+    status, output = run_command((*command, "--version"))
     if status != 0:
         raise BuildError(f"`{shlex.join(command)} --version` fails:\n{output.strip()}")
     # The target too: one gcc is like another of its version but for what it compiles for.
-    return f"{output.strip()}\n{run((*command, '-dumpmachine'))[1].strip()}"
+    return f"{output.strip()}\n{run_command((*command, '-dumpmachine'))[1].strip()}"
 
 
 def _as_written(command: tuple[str, ...], scratch: Path, suffix: str) -> tuple[str, ...]:
     source = scratch / f"plain{suffix}"
     source.write_text("extern int probe;\n")
     arguments = ("-Werror", _AS_WRITTEN, "-c", source.name, "-o", "probe.o")
-    return (_AS_WRITTEN,) if run((*command, *arguments), folder=scratch)[0] == 0 else ()
+    return (_AS_WRITTEN,) if run_command((*command, *arguments), folder=scratch)[0] == 0 else ()
 
 
 def _find_nvrtc() -> list[Path]:
@@ -289,7 +289,7 @@ def _toolkits() -> Iterator[Path]:
 def _cuda_identity(kind: str, path: Path) -> str:
     if kind == "nvrtc":  # its own version would mean loading it: 50 ms, for what may be a cache hit
         return f"nvrtc {_file_mark(path)}"
-    status, output = run((str(path), "--version"))
+    status, output = run_command((str(path), "--version"))
     if status != 0:
         raise BuildError(f"`{path} --version` fails:\n{output.strip()}")
     return f"nvcc {output.strip()}"

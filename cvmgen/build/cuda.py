@@ -15,7 +15,7 @@ from cvmgen.build.compilers import CudaCompiler, Disassembler, cuda_compiler, di
 from cvmgen.build.diagnostics import explain
 from cvmgen.build.machine_code import Instructions, instructions, ptx_opcodes, sass_opcodes
 from cvmgen.build.nvrtc import load_nvrtc
-from cvmgen.build.process import run
+from cvmgen.build.process import run_command
 from cvmgen.errors import BuildError
 
 # No contraction to fused multiply-add: every target rounds alike. Line numbers cost nothing at
@@ -243,7 +243,7 @@ def _opcodes(
     cubin.write_bytes(_cubin(job))
     if reader is None:
         return ptx_opcodes(_compile(job, scratch, ptx=True)[0].decode())
-    status, text = run((str(reader.path), "-c", cubin.name), folder=scratch)
+    status, text = run_command((str(reader.path), "-c", cubin.name), folder=scratch)
     if status != 0:
         raise BuildError(
             f"{reader.path} cannot read what {job.compiler.kind} made of {job.name}: "
@@ -301,7 +301,7 @@ def _run_nvcc(job: _Job, scratch: Path, ptx: bool) -> tuple[bytes | None, str]:
     made = scratch / "made"
     wanted = "-ptx" if ptx else "-cubin"
     arguments = (wanted, "-I.", *job.options, job.name, "-o", str(made))
-    status, log = run((str(job.compiler.path), *arguments), folder=folder)
+    status, log = run_command((str(job.compiler.path), *arguments), folder=folder)
     return made.read_bytes() if status == 0 else None, log
 
 
@@ -309,7 +309,7 @@ def _architectures(compiler: CudaCompiler) -> list[str]:
     """What a compiler compiles for; nothing where it does not say."""
     if compiler.kind == "nvrtc":
         return load_nvrtc(compiler.path).architectures()
-    status, text = run((str(compiler.path), "--list-gpu-code"))
+    status, text = run_command((str(compiler.path), "--list-gpu-code"))
     return text.split() if status == 0 else []
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from cvmgen.build.source_map import Blocks, read_blocks, spec_place
+from cvmgen.build.source_map import BlockLines, read_blocks, spec_place
 
 SHOWN_LINES = 15
 
@@ -53,14 +53,14 @@ def explain(
     return "\n".join(lines)
 
 
-def _spec_place(found: re.Match[str], sources: Mapping[str, str], blocks: Blocks) -> str | None:
+def _spec_place(found: re.Match[str], sources: Mapping[str, str], blocks: BlockLines) -> str | None:
     text = sources.get(found["file"].removeprefix("./"))
     if text is None:
         return None
     return spec_place(text, int(found["line"] or found["cuda_line"]), blocks)
 
 
-def _kernel_place(kernel: str | None, sources: Mapping[str, str], blocks: Blocks) -> str | None:
+def _kernel_place(kernel: str | None, sources: Mapping[str, str], blocks: BlockLines) -> str | None:
     """The last place that is named up to the end of a kernel."""
     head = re.compile(rf"\b{kernel}\(")
     for text in sources.values() if kernel else ():

@@ -19,7 +19,7 @@ LISTING = ".cvmgen-files"
 
 _PARTIAL = ".cvmgen-partial"
 
-Kind = Literal["new", "changed", "removed"]
+ChangeKind = Literal["new", "changed", "removed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Change:
     """One file that `write_changed` touched; `path` includes the folder."""
 
     path: Path
-    kind: Kind
+    kind: ChangeKind
 
 
 def write_changed(
@@ -61,7 +61,7 @@ def write_changed(
         raise CvmgenError(f"cannot write generated files: {shown}: {reason}") from error
 
 
-def compare(folder: Path, files: Mapping[str, str | bytes]) -> str:
+def folder_diff(folder: Path, files: Mapping[str, str | bytes]) -> str:
     """How `folder` differs from `files`, as a unified diff; empty when `write_changed` would
     change nothing."""
     wanted = _encoded(files)
@@ -165,7 +165,7 @@ def _remove_partial(folder: Path) -> None:
         path.unlink()
 
 
-def _replace_if_different(folder: Path, name: str, content: bytes) -> Kind | None:
+def _replace_if_different(folder: Path, name: str, content: bytes) -> ChangeKind | None:
     path = folder / name
     before = _read(path)
     if before == content:

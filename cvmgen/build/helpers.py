@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from subprocess import Popen
 from typing import Any, BinaryIO, TypeVar
 
-from cvmgen.build.process import beside, workers
+from cvmgen.build.process import piped, workers
 from cvmgen.errors import BuildError
 
 Item = TypeVar("Item")
@@ -61,7 +61,7 @@ def _started(count: int, stack: ExitStack) -> list[Popen[bytes]]:
     """So many helpers, which end with the block; none where no other Python can be started."""
     path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
     with suppress(BuildError):
-        return [stack.enter_context(beside(_COMMAND, PYTHONPATH=path)) for _ in range(count)]
+        return [stack.enter_context(piped(_COMMAND, PYTHONPATH=path)) for _ in range(count)]
     return []
 
 

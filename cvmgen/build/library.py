@@ -21,8 +21,8 @@ from cvmgen.build.cache import (
 )
 from cvmgen.build.compilers import Compiler, c_compiler, cpp_compiler
 from cvmgen.build.diagnostics import explain
-from cvmgen.build.process import end_running, run, workers
-from cvmgen.build.progress import Progress, shown
+from cvmgen.build.process import end_running, run_command, workers
+from cvmgen.build.progress import Progress, shown_progress
 from cvmgen.errors import BuildError, NoCompilerError, RefusedError
 from cvmgen.paths import checkout
 
@@ -208,7 +208,7 @@ class _Request:
     key: str
 
     def build(self, library: Path) -> None:
-        with shown() as progress:
+        with shown_progress() as progress:
             objects = _compile_all(self.job, self.units, progress)
             _link(self.job, objects, library, strict=self.job.hooked)
 
@@ -297,7 +297,7 @@ def _copy(library: Path, path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class CompilerNotes:
     """What a compiler says of a unit when it is asked: `kind` is gcc or clang, `key` names all that
     it depends on."""
 
@@ -308,7 +308,7 @@ class Notes:
 
 def compiler_notes(
     sources: Mapping[str, str], unit: str, asked: Mapping[str, Sequence[str]]
-) -> Notes:
+) -> CompilerNotes:
     """What the compiler of C says of a unit with these flags, for gcc and for clang, beside those
     of `compile_library`."""
     compiler = c_compiler()
@@ -320,7 +320,7 @@ def compiler_notes(
     # Notes name lines, which objects do not depend on.
     marks = ("notes", unit, *job.reading, *flags)
     key = content_key(made.sources, compiler=compiler.identity, flags=marks)
-    return Notes(kind, key, made.compile)
+    return CompilerNotes(kind, key, made.compile)
 
 
 def sanitizer_environment(
@@ -335,7 +335,7 @@ def sanitizer_environment(
     libraries = []
     for name in sanitizers:
         short = {"address": "asan", "undefined": "ubsan", "thread": "tsan"}.get(name)
-        status, output = run((*command, f"-print-file-name=lib{short}.so"))
+        status, output = run_command((*command, f"-print-file-name=lib{short}.so"))
         path = Path(output.strip())
         if short and status == 0 and path.is_absolute():
             libraries.append(str(path.resolve()))
@@ -420,7 +420,7 @@ class _Object:
         write_sources(folder, self.sources)
         # Relative names, so that messages and debug information say what generated/ says.
         arguments = (*job.reading, *job.options, "-c", unit, "-o", str(made))
-        status, log = run((*job.compiler.command, *arguments), folder=folder)
+        status, log = run_command((*job.compiler.command, *arguments), folder=folder)
         if status != 0:
             kept = keep_failed(job.name, self.key, self.sources)
             headline = f"{job.compiler.name} refuses {unit} of {job.name}"
@@ -473,7 +473,7 @@ def _link(job: _Job, objects: Sequence[Path], library: Path, *, strict: bool) ->
         # A function that is nowhere fails here and not at the first call. (Sanitizers' own
         # functions are found only in the process.)
         arguments.append("-Wl,-z,defs")
-    status, log = run((*linker.command, *arguments))
+    status, log = run_command((*linker.command, *arguments))
     if status != 0:
         program = job.compiler.name if job.linker is None else shlex.join(linker.command)
         raise BuildError(explain(f"{program} cannot link {job.name}", log, {}))

@@ -24,7 +24,7 @@ def workers() -> int:
     return int(chosen) if chosen.isdecimal() and int(chosen) else os.cpu_count() or 1
 
 
-def run(command: Sequence[str], *, folder: Path | None = None) -> tuple[int, str]:
+def run_command(command: Sequence[str], *, folder: Path | None = None) -> tuple[int, str]:
     """Exit status and output (both streams) of `command`, run in `folder`.
 
     Messages come in English with plain quotes, whatever the user's language, since they are
@@ -48,7 +48,7 @@ def run(command: Sequence[str], *, folder: Path | None = None) -> tuple[int, str
 
 
 @contextlib.contextmanager
-def beside(command: Sequence[str], **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+def piped(command: Sequence[str], **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     """A program that reads from a pipe and writes to another one; it ends with the block."""
     started = _start(command, environment, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:

@@ -93,7 +93,7 @@ class Progress:
 
 
 @contextlib.contextmanager
-def shown() -> Iterator[Progress]:
+def shown_progress() -> Iterator[Progress]:
     """The progress that is being shown; where none speaks, one for as long as this takes, which
     speaks aloud: what calls an operator for the first time expects no wait."""
     if speaking := next((each for each in _shown if each.speaks), None):

@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from cvmgen.build.process import run
-from cvmgen.build.source_map import Blocks, read_blocks, spec_formula
+from cvmgen.build.process import run_command
+from cvmgen.build.source_map import BlockLines, read_blocks, spec_formula
 
 # A place in machine code: an instruction and, behind "<", the call that led there from a kernel.
 _CODE = re.compile(r"\{(0x[0-9a-f]+)(?:<(0x[0-9a-f]+))?\}")
@@ -44,7 +44,7 @@ def explain_report(
     return _LINE.sub(lambda found: _with_formula(found, sources, blocks), report)
 
 
-def _with_formula(found: re.Match[str], sources: Mapping[str, str], blocks: Blocks) -> str:
+def _with_formula(found: re.Match[str], sources: Mapping[str, str], blocks: BlockLines) -> str:
     name = _source_name(found["file"], sources)
     if name is None:
         return found[0]
@@ -99,7 +99,7 @@ def _lines(addresses: Iterable[str], library: Path) -> dict[str, list[str]]:
     addresses = tuple(addresses)
     if not programs or not addresses:
         return {}
-    status, output = run((programs[0], "-a", "-i", "-e", str(library), *addresses))
+    status, output = run_command((programs[0], "-a", "-i", "-e", str(library), *addresses))
     found: dict[str, list[str]] = {}
     at: list[str] = []
     for line in output.splitlines() if status == 0 else ():

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-Blocks = Mapping[str, Mapping[str, str]]
+BlockLines = Mapping[str, Mapping[str, str]]
 """For each operator, by its full name, where each of its blocks begins: `spec/cvm/nn.cvm:29`."""
 
 # The first line of a file that belongs to one operator.
@@ -24,7 +24,7 @@ _COMMENT = re.compile(
 )
 
 
-def read_blocks(manifest: Path | None) -> Blocks:
+def read_blocks(manifest: Path | None) -> BlockLines:
     """What a manifest tells of blocks: nothing if it is not there, or says nothing."""
     if manifest is None:
         return {}
@@ -35,14 +35,14 @@ def read_blocks(manifest: Path | None) -> Blocks:
         return {}
 
 
-def spec_place(text: str, line: int, blocks: Blocks) -> str | None:
+def spec_place(text: str, line: int, blocks: BlockLines) -> str | None:
     """The line of a formula that the 1-based `line` of a generated file comes from: the last one
     that is named up to there."""
     found = _named(text, line)
     return _place(text, found[-1], blocks) if found else None
 
 
-def spec_formula(text: str, line: int, blocks: Blocks) -> str | None:
+def spec_formula(text: str, line: int, blocks: BlockLines) -> str | None:
     """The place and the text of the formula that a line of a kernel computes."""
     found = [each for each in _named(text, line) if each["formula"]]
     if not found:
@@ -57,7 +57,7 @@ def _named(text: str, line: int) -> list[re.Match[str]]:
     return [found for found in _COMMENT.finditer(text) if found.start() < end]
 
 
-def _place(text: str, found: re.Match[str], blocks: Blocks) -> str:
+def _place(text: str, found: re.Match[str], blocks: BlockLines) -> str:
     """Where a block's line is: in the spec, or in the block if nothing tells where that is."""
     head = _OPERATOR.match(text)
     operator = found["operator"] or (head[1] if head else "")

@@ -41,22 +41,22 @@ def inner_loops(sources: Mapping[str, str], unit: str) -> list[InnerLoop]:
 
     Raises BuildError when there is no compiler or it refuses the unit.
     """
-    found = vectors(sources, unit)
+    found = vector_widths(sources, unit)
     text = sources[unit]
     lines = text.splitlines()
     return [
         InnerLoop(line, head_at(lines, line - 1), function, found.get(line, ()))
-        for line, function in places(text)
+        for line, function in kernel_loops(text)
     ]
 
 
-def vectors(sources: Mapping[str, str], unit: str) -> dict[int, tuple[str, ...]]:
+def vector_widths(sources: Mapping[str, str], unit: str) -> dict[int, tuple[str, ...]]:
     """For each line with a loop that became vectors: their widths, the widest first."""
     notes = compiler_notes(sources, unit, _ASKED)
 
     def build(path: Path) -> None:
         log = notes.read(path.with_suffix(".o"))
-        path.write_text(json.dumps(sorted(told(log, notes.kind, unit))))
+        path.write_text(json.dumps(sorted(reported_widths(log, notes.kind, unit))))
 
     widths: dict[int, list[str]] = {}
     kept = json.loads(get_or_build(notes.key, "-vectors.json", build).read_text(encoding="utf-8"))
@@ -65,13 +65,13 @@ def vectors(sources: Mapping[str, str], unit: str) -> dict[int, tuple[str, ...]]
     return {line: tuple(each) for line, each in widths.items()}
 
 
-def told(log: str, kind: str, unit: str) -> set[tuple[int, int]]:
+def reported_widths(log: str, kind: str, unit: str) -> set[tuple[int, int]]:
     """The lines of a unit and the widths that a compiler's log tells of them."""
     found = _TOLD[kind][0].findall(log)
     return {(int(line), int(width)) for name, line, width in found if name.endswith(unit)}
 
 
-def places(text: str) -> Iterator[tuple[int, str]]:
+def kernel_loops(text: str) -> Iterator[tuple[int, str]]:
     """The lines of the loops in kernels that have no loops inside, and their functions."""
     functions = [(each.start(), each[1], each[2]) for each in _FUNCTION.finditer(text)]
     loops = list(_LOOP.finditer(text))
@@ -79,14 +79,14 @@ def places(text: str) -> Iterator[tuple[int, str]]:
         following = loops[at + 1] if at + 1 < len(loops) else None
         inside = text[loop.end() : following.start()] if following else ""
         # Generated text is indented: what stands deeper without a way back out is inside.
-        if following and len(following[1]) > len(loop[1]) and not closed(inside, len(loop[1])):
+        if following and len(following[1]) > len(loop[1]) and not closes_loop(inside, len(loop[1])):
             continue
         owners = [(kind, name) for start, kind, name in functions if start < loop.start()]
         if owners and owners[-1][0] == _KERNEL:
             yield text.count("\n", 0, loop.start()) + 1, owners[-1][1]
 
 
-def closed(text: str, margin: int) -> bool:
+def closes_loop(text: str, margin: int) -> bool:
     """Whether a line in the text stands no deeper than a margin, behind the head of a loop."""
     lines = (line for line in text.splitlines()[1:] if line.strip())
     return any(len(line) - len(line.lstrip()) <= margin for line in lines)

@@ -12,12 +12,12 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvmgen.api.library import compiled
+from cvmgen.api.library import compiled_operators
 from cvmgen.api.manifest import operator_of
-from cvmgen.build.files import LISTING, compare, write_changed
+from cvmgen.build.files import LISTING, folder_diff, write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli import report
-from cvmgen.cli.exits import Exit, fault, give, tell_warnings
+from cvmgen.cli.exits import Exit, fault_json, give, tell_warnings
 from cvmgen.cli.install import install
 from cvmgen.cli.reasons import Entry, Reasons, full_name, interface, read_entries
 from cvmgen.cli.stamp import (
@@ -37,7 +37,7 @@ from cvmgen.paths import MANIFEST, schedules_folder, spec_folder
 from cvmgen.source import SpecWarning
 
 if TYPE_CHECKING:  # their modules need lark and sympy
-    from cvmgen.cli.loops import Nest
+    from cvmgen.cli.loops import ReportedNest
     from cvmgen.driver import Texts
     from cvmgen.schedule.schedules import Schedules
     from cvmgen.spec.formula import Operator
@@ -70,7 +70,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """One file that a build changed, named as below the generated folder."""
 
     path: str
@@ -93,7 +93,7 @@ class Generated:
         return operator_of(name) not in {None, *self.entries}
 
 
-def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) -> Exit:
+def build_folder(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) -> Exit:
     """Bring the folder up to date, compile the C library, and say what changed."""
     if jobs is not None:
         os.environ["CVMGEN_JOBS"] = str(jobs)  # read where the compilers are started
@@ -108,7 +108,7 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
         if "c" in request.targets:
             progress.step("looking for the C library")
             refused: dict[str, BuildError] = {}
-            library = compiled(request.folder, refused=refused)
+            library = compiled_operators(request.folder, refused=refused)
             faults.errors += refused.values()
         nests = looped(request, progress) if request.loops else None
         progress.clear()
@@ -121,7 +121,7 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
             "folder": str(request.folder),
             "changes": [asdict(each) for each in changes],
             "stale": list(generated.stale),
-            "warnings": [fault(each) for each in generated.warnings],
+            "warnings": [fault_json(each) for each in generated.warnings],
             "library": None if library is None else str(library),
             "faults": [str(each) for each in faults.errors],
         }
@@ -130,11 +130,11 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
         if request.prefix is not None:
             told["installed"] = [str(each) for each in installed]
         if found is not None:
-            told["cuda"] = report.description(found)
+            told["cuda"] = report.report_json(found)
         print(json_text(told))
         return report.verdict(found)
     if found is not None:
-        print(report.table(found))
+        print(report.report_table(found))
     if library is not None:
         print(f"library  {library}")
     for each in installed:
@@ -144,38 +144,40 @@ def build(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) 
 
 def reported(request: Request, progress: Progress) -> report.Report:
     """What the CUDA kernels of the requested operators became."""
-    # Imported here, as in `generate`.
+    # Imported here, as in `cached_texts`.
     from cvmgen.schedule.schedules import read_schedules
 
     schedules = read_schedules(request.spec)
-    chosen = asked(request, progress)
-    return report.report(request.folder, chosen, schedules, request.architectures, progress)
+    chosen = reported_operators(request, progress)
+    return report.build_report(request.folder, chosen, schedules, request.architectures, progress)
 
 
-def looped(request: Request, progress: Progress) -> list[Nest]:
+def looped(request: Request, progress: Progress) -> list[ReportedNest]:
     """What the nests of the requested operators became in C."""
     from cvmgen.cli import loops
     from cvmgen.schedule.schedules import read_schedules
 
     schedules = read_schedules(request.spec)
-    return loops.report(request.folder, asked(request, progress), schedules, progress)
+    return loops.loops_report(
+        request.folder, reported_operators(request, progress), schedules, progress
+    )
 
 
-def loop_lines(nests: Sequence[Nest]) -> Iterator[str]:
+def loop_lines(nests: Sequence[ReportedNest]) -> Iterator[str]:
     from cvmgen.cli import loops
 
     return loops.lines(nests)
 
 
-def asked(request: Request, progress: Progress) -> Sequence[Operator]:
+def reported_operators(request: Request, progress: Progress) -> Sequence[Operator]:
     """The operators that a report is about."""
-    from cvmgen.cli.specs import find_operators, read_operators
+    from cvmgen.cli.specs import find_operators, probed_operators
 
-    operators = read_operators(request.spec, progress, Faults())  # the build has told them
+    operators = probed_operators(request.spec, progress, Faults())  # the build has told them
     return find_operators(operators, request.names) if request.names else operators
 
 
-def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[str]) -> None:
+def tell_changes(request: Request, changes: Sequence[WrittenFile], stale: Sequence[str]) -> None:
     """A line for each changed file, or for each reason where there are many."""
     if len(changes) <= SHOWN_CHANGES:
         for each in changes:
@@ -193,11 +195,11 @@ def tell_changes(request: Request, changes: Sequence[Written], stale: Sequence[s
 def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
     """Compare the folder with what a build would write; a unified diff where they differ."""
     with Progress(aloud=not as_json) as progress:
-        generated = generate(request, progress, faults, afresh=True)
+        generated = cached_texts(request, progress, faults, afresh=True)
     files = generated.files
     earlier = {} if request.whole else existing(request.folder)
     kept = {name: text for name, text in earlier.items() if not generated.lost(name)}
-    difference = compare(request.folder, {**kept, **files})
+    difference = folder_diff(request.folder, {**kept, **files})
     stale = [name for name, text in sorted(files.items()) if differs(request.folder, name, text)]
     told = {"folder": str(request.folder), "stale": stale, "diff": difference}
     give(told, difference or f"{request.shown} is up to date\n", as_json=as_json)
@@ -209,7 +211,7 @@ def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
 
 def bring_up_to_date(
     request: Request, progress: Progress, faults: Faults
-) -> tuple[Sequence[Written], Generated]:
+) -> tuple[Sequence[WrittenFile], Generated]:
     """Write what changed; also what was generated, which is nothing where nothing changed."""
     if not request.written:
         note = "note: the files of this installation stay as they are; --out DIR writes others"
@@ -223,7 +225,7 @@ def bring_up_to_date(
         if (known.spec, known.schedules, known.generator, known.files) == (*made_from, files):
             return (), Generated({}, {}, ())
     before = read_entries(request.folder)
-    generated = generate(request, progress, faults, afresh=False)
+    generated = cached_texts(request, progress, faults, afresh=False)
     progress.step("writing what changed")
     changes = write_changed(
         request.folder, generated.files, remove_stale=request.whole or generated.lost
@@ -232,7 +234,7 @@ def bring_up_to_date(
     written = []
     for change in changes:
         name = change.path.relative_to(request.folder).as_posix()
-        written.append(Written(name, change.kind, reasons.why(name, change.kind)))
+        written.append(WrittenFile(name, change.kind, reasons.why(name, change.kind)))
     if not generated.stale and not faults.errors:
         names = tuple(sorted(generated.files))
         write_stamp(path, Stamp(*made_from, files_digest(request.folder, names), names))
@@ -242,7 +244,9 @@ def bring_up_to_date(
 # ---------------------------------------------------------------- generating
 
 
-def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bool) -> Generated:
+def cached_texts(
+    request: Request, progress: Progress, faults: Faults, *, afresh: bool
+) -> Generated:
     """The text of the requested files; unless `afresh`, from the cache where it is there."""
     progress.step("starting")
     # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
@@ -254,7 +258,7 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
         find_operators,
         of_folder,
         probe_all,
-        untested,
+        unproved_places,
     )
     from cvmgen.cli.texts import remembered_texts
     from cvmgen.schedule.schedules import read_schedules
@@ -284,7 +288,7 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
 
     if not request.names:
         files = driver.generate(operators, request.targets, how, schedules, faults)
-        warnings = untested(operators, progress, faults, places)
+        warnings = unproved_places(operators, progress, faults, places)
         if "c" in request.targets and has_own_schedules(request.spec):
             warnings += of_folder(apply_all(operators, schedules, progress, faults), request.spec)
         return Generated(files, entries_in(files), (), warnings)
@@ -307,7 +311,7 @@ def generate(request: Request, progress: Progress, faults: Faults, *, afresh: bo
         entries[name] = before[name]
     files[MANIFEST] = manifest_text(list(entries.values()))
     own = [each for each in members if each.full_name in chosen]
-    warnings = untested(own, progress, faults, places)
+    warnings = unproved_places(own, progress, faults, places)
     return Generated(files, entries, stale, warnings)
 
 

@@ -51,7 +51,7 @@ def perform(options: argparse.Namespace, faults: Faults) -> Exit:
 
 def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
     if options.model is not None:
-        return build_model(options)
+        return run_build_model(options)
     from cvmgen.cli import build
 
     targets = tuple(name for name in LANGUAGES if name in (options.target or LANGUAGES))
@@ -78,10 +78,10 @@ def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
     )
     if options.check:
         return build.check(request, faults, as_json=options.json)
-    return build.build(request, faults, as_json=options.json, jobs=options.jobs)
+    return build.build_folder(request, faults, as_json=options.json, jobs=options.jobs)
 
 
-def build_model(options: argparse.Namespace) -> Exit:
+def run_build_model(options: argparse.Namespace) -> Exit:
     """`cvmgen build --model`, which goes with few of the other options."""
     others = {"operators": "OPSET.OP", "target": "--target"}
     others |= {"architecture": "--architecture", "jobs": "-j", "install": "--install"}
@@ -92,7 +92,7 @@ def build_model(options: argparse.Namespace) -> Exit:
     from cvmgen.cli import model
 
     symbol, params = options.model
-    return model.build(
+    return model.build_model(
         symbol,
         params,
         spec=options.spec,
@@ -196,10 +196,10 @@ def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
     )
 
 
-def run_model(options: argparse.Namespace, faults: Faults) -> Exit:
+def run_run(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import run
 
-    return run.run(
+    return run.run_model(
         options.model,
         params=options.params,
         input_file=options.input,
@@ -305,7 +305,7 @@ def add_build(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "-j",
         dest="jobs",
-        type=positive,
+        type=positive_number,
         metavar="N",
         help="run at most N compilers at once (default: one for each core)",
     )
@@ -403,7 +403,7 @@ def add_run(made: argparse.ArgumentParser) -> None:
     made.add_argument("--target", choices=tuple(TARGETS), help="of a graph; default: c")
 
 
-def positive(text: str) -> int:
+def positive_number(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of at least 1")
@@ -468,7 +468,7 @@ COMMANDS = {
     ),
     "run": Command(
         add_run,
-        run_model,
+        run_run,
         "run a model",
         "Run a CVM model on an array and print what it gives.",
     ),

@@ -27,7 +27,7 @@ def derive(spec: Path, operator_name: str, wrt: str, name: str | None, *, as_jso
     with Progress() as progress:
         operator, operators = read_operator(spec, operator_name, progress)
         known_input(operator, wrt)
-        name = new_name(operators, operator, name or f"{operator.name}_adjoint_{wrt}")
+        name = derived_name(operators, operator, name or f"{operator.name}_adjoint_{wrt}")
         progress.step(f"deriving {name}")
         text = adjoint(operator, wrt, name)
         confirm(spec, operator, wrt, name, text, progress)
@@ -43,7 +43,7 @@ def known_input(operator: Operator, wrt: str) -> None:
     raise UsageError(f"{operator.full_name} has no input '{wrt}'; {hint}")
 
 
-def new_name(operators: Sequence[Operator], operator: Operator, name: str) -> str:
+def derived_name(operators: Sequence[Operator], operator: Operator, name: str) -> str:
     """The name of the new operator, unless its opset has one of that name."""
     if not NAME.fullmatch(name) or name in RESERVED:
         raise UsageError(f"'{name}' is no name for an operator")

@@ -74,7 +74,7 @@ def tell(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
         return code
     print(lines_for_terminal(message(error, code)), file=sys.stderr)
     if as_json:
-        print(json_text({"error": description(error, code)}))
+        print(json_text({"error": error_json(error, code)}))
     return code
 
 
@@ -112,14 +112,14 @@ def message(error: BaseException, code: Exit) -> str:
             return f"error: {error}"
 
 
-def description(error: BaseException, code: Exit) -> dict[str, Any]:
+def error_json(error: BaseException, code: Exit) -> dict[str, Any]:
     """The same for machines: what kind, the text, and the parts that the error knows."""
     found: dict[str, Any] = {"code": int(code), "message": str(error)}
     match error:
         case SpecErrors(errors=errors):
-            return {"kind": "spec", **found, "errors": [fault(each) for each in errors]}
+            return {"kind": "spec", **found, "errors": [fault_json(each) for each in errors]}
         case SpecError():
-            return {"kind": "spec", **found, "errors": [fault(error)]}
+            return {"kind": "spec", **found, "errors": [fault_json(error)]}
         case ModelError(file=file, where=where, rule=rule):
             return {"kind": "model", **found, "file": file, "where": where, "rule": rule}
         case OperatorError(operator=operator, argument=argument, value=value, rule=rule):
@@ -130,7 +130,7 @@ def description(error: BaseException, code: Exit) -> dict[str, Any]:
             return {"kind": kinds.get(code, "file"), **found}
 
 
-def fault(error: SpecError | SpecWarning) -> dict[str, Any]:
+def fault_json(error: SpecError | SpecWarning) -> dict[str, Any]:
     """One fault of a spec, or what it may not mean."""
     span = error.span
     return {

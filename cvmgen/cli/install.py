@@ -28,12 +28,12 @@ def install(folder: Path, prefix: Path) -> list[Path]:
     library = deployable(folder)
     headers = public_headers(folder)
     try:
-        place(prefix / "lib" / FILE, library.read_bytes(), 0o755)
+        replace_file(prefix / "lib" / FILE, library.read_bytes(), 0o755)
         for name, target in LINKS.items():
             link(prefix / "lib" / name, target)
-        descriptions = dict(described())
+        descriptions = dict(build_files())
         for name, text in descriptions.items():
-            place(prefix / name, text.encode(), 0o644)
+            replace_file(prefix / name, text.encode(), 0o644)
     except OSError as error:
         raise CvmgenError(f"cannot install: {error.filename}: {error.strerror}") from error
     write_changed(prefix / "include" / "cvmgen", headers)
@@ -49,9 +49,9 @@ def public_headers(folder: Path) -> Mapping[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(own)}
 
 
-def described() -> Iterator[tuple[str, str]]:
+def build_files() -> Iterator[tuple[str, str]]:
     """What build systems read, by its name below the prefix."""
-    from cvmgen.emit.render import render  # a slow import
+    from cvmgen.emit.render import render_template  # a slow import
 
     values = {
         "version": cvmgen.__version__,
@@ -64,10 +64,10 @@ def described() -> Iterator[tuple[str, str]]:
         ("cvmgen-config.cmake", "lib/cmake/cvmgen"),
         ("cvmgen-config-version.cmake", "lib/cmake/cvmgen"),
     ):
-        yield f"{folder}/{name}", render(f"install/{name}.j2", **values)
+        yield f"{folder}/{name}", render_template(f"install/{name}.j2", **values)
 
 
-def place(path: Path, content: bytes, mode: int) -> None:
+def replace_file(path: Path, content: bytes, mode: int) -> None:
     """Put a file in the place of another in one step: a program may be running from that."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")

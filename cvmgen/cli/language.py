@@ -35,10 +35,10 @@ makes it gives names (NEW), which the actions behind it may use as they use the 
 def print_reference(spec: Path, *, as_json: bool) -> Exit:
     """Print what schedules may say, with the schedules of a spec folder by their places."""
     schedules = read_schedules(spec)
-    return give(described(schedules), "\n".join((*page(schedules), "")), as_json=as_json)
+    return give(language_description(schedules), "\n".join((*page(schedules), "")), as_json=as_json)
 
 
-def described(schedules: Schedules) -> Mapping[str, Any]:
+def language_description(schedules: Schedules) -> Mapping[str, Any]:
     """All of the language, for programs."""
     return {
         "classes": [
@@ -46,7 +46,7 @@ def described(schedules: Schedules) -> Mapping[str, Any]:
                 "name": name,
                 "doc": each.doc,
                 "roles": dict(each.roles),
-                "schedules": dict(places(schedules, name)),
+                "schedules": dict(schedule_places(schedules, name)),
             }
             for name, each in CLASSES.items()
         ],
@@ -56,11 +56,11 @@ def described(schedules: Schedules) -> Mapping[str, Any]:
                 "forms": list(each.forms),
                 "targets": list(each.targets),
                 "doc": each.doc,
-                "details": told(each.run),
+                "details": own_words(each.run),
             }
             for name, each in sorted(ACTIONS.items())
         ],
-        "measures": {name: told(each) for name, each in sorted(MEASURES.items())},
+        "measures": {name: own_words(each) for name, each in sorted(MEASURES.items())},
         "intrinsics": {name: list(each.lines()) for name, each in schedules.intrinsics.items()},
         "mappings": [
             {
@@ -88,13 +88,15 @@ def page(schedules: Schedules) -> Iterator[str]:
 
 def classes(schedules: Schedules) -> Iterator[str]:
     for name, each in CLASSES.items():
-        yield from entry(name, each.doc)
-        found = ", ".join(f"for {target} {place}" for target, place in places(schedules, name))
-        yield from filled(found or "no schedule", 6)
-        yield from rows(each.roles)
+        yield from language_entry(name, each.doc)
+        found = ", ".join(
+            f"for {target} {place}" for target, place in schedule_places(schedules, name)
+        )
+        yield from wrapped_lines(found or "no schedule", 6)
+        yield from two_columns(each.roles)
 
 
-def places(schedules: Schedules, name: str) -> Iterator[tuple[str, str]]:
+def schedule_places(schedules: Schedules, name: str) -> Iterator[tuple[str, str]]:
     """The targets that have a schedule for a class, and where it is."""
     for (target, shape), plan in schedules.plans.items():
         if shape == name:
@@ -104,49 +106,49 @@ def places(schedules: Schedules, name: str) -> Iterator[tuple[str, str]]:
 def actions() -> Iterator[str]:
     for _, each in sorted(ACTIONS.items()):
         yield from (f"  {form}" for form in each.forms)
-        yield from filled(f"{sentence(each.doc)} For {' and '.join(each.targets)}.", 6)
-        for paragraph in told(each.run).split("\n\n"):
-            yield from filled(paragraph, 6)
+        yield from wrapped_lines(f"{sentence(each.doc)} For {' and '.join(each.targets)}.", 6)
+        for paragraph in own_words(each.run).split("\n\n"):
+            yield from wrapped_lines(paragraph, 6)
 
 
 def measures() -> Iterator[str]:
     for name, each in sorted(MEASURES.items()):
-        yield from entry(name, told(each))
+        yield from language_entry(name, own_words(each))
 
 
 def intrinsics(schedules: Schedules) -> Iterator[str]:
     for name, each in schedules.intrinsics.items():
-        yield from entry(name, each.meaning.doc)
+        yield from language_entry(name, each.meaning.doc)
         yield from (f"      {line}" for line in each.lines())
 
 
 def mappings() -> Iterator[str]:
     for name, each in MAPPINGS.items():
-        yield from entry(name, each.doc)
+        yield from language_entry(name, each.doc)
         settings = each.settings.items()
-        yield from rows({key: f"{one.doc}; {one.rule}" for key, one in settings})
+        yield from two_columns({key: f"{one.doc}; {one.rule}" for key, one in settings})
 
 
 # ---------------------------------------------------------------- layout
 
 
-def told(function: Callable[..., Any]) -> str:
+def own_words(function: Callable[..., Any]) -> str:
     """What a function says of itself."""
     return inspect.getdoc(function) or ""
 
 
-def entry(name: str, doc: str) -> Sequence[str]:
-    return [f"  {name}", *filled(sentence(doc), 6)]
+def language_entry(name: str, doc: str) -> Sequence[str]:
+    return [f"  {name}", *wrapped_lines(sentence(doc), 6)]
 
 
-def rows(meanings: Mapping[str, str]) -> Iterator[str]:
+def two_columns(meanings: Mapping[str, str]) -> Iterator[str]:
     """Names and what they mean, in two columns."""
     width = max(map(len, meanings), default=0)
     for name, meaning in meanings.items():
-        yield from filled(meaning, 10 + width, f"        {name:<{width}}  ")
+        yield from wrapped_lines(meaning, 10 + width, f"        {name:<{width}}  ")
 
 
-def filled(text: str, margin: int, head: str | None = None) -> list[str]:
+def wrapped_lines(text: str, margin: int, head: str | None = None) -> list[str]:
     first = " " * margin if head is None else head
     words = " ".join(text.split())
     return textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=" " * margin)

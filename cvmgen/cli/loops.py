@@ -29,7 +29,7 @@ COUNTED = (i.Binary, i.Call, i.Select, i.Compare, i.Logic, i.Not, i.Convert)
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class ReportedNest:
     """A nest of an operator: where its formula stands, its classes, the actions that change it and
     those that give it to threads, the operations on elements and the memory of a call, and its
     inner loops in the C file."""
@@ -47,9 +47,9 @@ class Nest:
     loops: tuple[InnerLoop, ...]
 
 
-def report(
+def loops_report(
     folder: Path, operators: Sequence[f.Operator], schedules: Schedules, progress: Progress
-) -> list[Nest]:
+) -> list[ReportedNest]:
     """All nests of the operators in a generated folder.
 
     Raises BuildError when there is no compiler or it refuses a file.
@@ -59,7 +59,7 @@ def report(
     progress.step("asking the compiler for vectors")
     with ThreadPoolExecutor(max_workers=workers()) as pool:
         loops = list(pool.map(lambda unit: inner_loops(sources, unit), units))
-    found: list[Nest] = []
+    found: list[ReportedNest] = []
     for operator, unit, inner in zip(operators, units, loops, strict=True):
         progress.step(f"scheduling {operator.full_name}")
         found += nests(operator, schedules, unit, sources[unit], inner)
@@ -72,16 +72,16 @@ def nests(
     unit: str,
     source: str,
     inner: Sequence[InnerLoop],
-) -> Iterator[Nest]:
+) -> Iterator[ReportedNest]:
     """The nests of an operator; equations of one place, such as cases, are told one by one."""
     kernels = driver.typed_kernels(driver.lower(operator, driver.C))
     plain = driver.lower(operator, driver.STATEMENTS).nests
     at = {loop: spec_place(source, loop.line, {}) for loop in inner}
     for number, nest in enumerate(kernels.program.nests):
         place = operator.place(nest.span)
-        classes, actions = scheduled(kernels.of(number), schedules)
+        classes, actions = classes_and_actions(kernels.of(number), schedules)
         original = next((each for each in plain if same(each, nest)), nest)
-        yield Nest(
+        yield ReportedNest(
             operator.full_name,
             place,
             nest.formula,
@@ -89,7 +89,7 @@ def nests(
             tuple(each for each in actions if not each.startswith("parallelise ")),
             tuple(each for each in actions if each.startswith("parallelise ")),
             work(original),
-            sizes(operator, read(original)),
+            sizes(operator, tensors_read(original)),
             sizes(operator, [nest.tensor]),
             unit,
             tuple(loop for loop in inner if at[loop] == place),
@@ -100,7 +100,7 @@ def same(one: i.Nest, other: i.Nest) -> bool:
     return (one.tensor, one.case, one.formula) == (other.tensor, other.case, other.formula)
 
 
-def scheduled(
+def classes_and_actions(
     kernels: Iterable[Kernel], schedules: Schedules
 ) -> tuple[dict[str, None], dict[str, None]]:
     """The classes of a nest and the actions that change it, for all choices of element types."""
@@ -143,17 +143,17 @@ def operations(
             case i.PackLoop(extents=extents, body=inner):
                 yield from operations(inner, (*trips, f"size({text(extents)})"), elements)
             case i.If(condition=condition, then=then):
-                yield from [trips] * counted(condition, elements)
+                yield from [trips] * element_operations(condition, elements)
                 yield from operations(then, trips, elements)
             case i.Accumulate(name=name, value=value):
                 elements.add(name)
-                yield from [trips] * (counted(value, elements) + 1)
+                yield from [trips] * (element_operations(value, elements) + 1)
             case i.Let(name=name, value=value) | i.Assign(name=name, value=value):
                 if of_elements(value, elements):
                     elements.add(name)
-                yield from [trips] * counted(value, elements)
+                yield from [trips] * element_operations(value, elements)
             case i.Store(value=value) | i.Append(value=value):
-                yield from [trips] * counted(value, elements)
+                yield from [trips] * element_operations(value, elements)
             case _:
                 pass
 
@@ -166,7 +166,7 @@ def trip(low: i.Expr | None, high: i.Expr) -> str:
     return shown if shown.isidentifier() or shown.isdecimal() else f"({shown})"
 
 
-def counted(value: object, elements: set[str]) -> int:
+def element_operations(value: object, elements: set[str]) -> int:
     """The operations that take elements; those on indices do not count."""
     return sum(isinstance(each, COUNTED) and of_elements(each, elements) for each in walk(value))
 
@@ -181,7 +181,7 @@ def of_elements(value: object, elements: set[str]) -> bool:
 # ---------------------------------------------------------------- memory
 
 
-def read(nest: i.Nest) -> list[str]:
+def tensors_read(nest: i.Nest) -> list[str]:
     """The tensors whose elements a nest reads."""
     found = (each.tensor for each in walk(nest.body) if isinstance(each, i.Access))
     return [name for name in dict.fromkeys(found) if name != nest.tensor]
@@ -194,7 +194,7 @@ def sizes(operator: f.Operator, tensors: Iterable[str]) -> dict[str, str]:
     }
     shapes |= {item.name: item.slots for item in operator.items if isinstance(item, f.Output)}
     return {
-        name: f"{bytes_of(operator, name)}*{elements_of(operator, name, shapes[name])}"
+        name: f"{bytes_moved(operator, name)}*{elements_of(operator, name, shapes[name])}"
         if name in shapes
         else "8 for each entry"
         for name in tensors
@@ -212,7 +212,7 @@ def elements_of(operator: f.Operator, name: str, shape: Sequence[f.Extent | n.Sl
     return "*".join(parts) or "1"
 
 
-def bytes_of(operator: f.Operator, name: str) -> str:
+def bytes_moved(operator: f.Operator, name: str) -> str:
     if operator.type_of[name] == CVM:
         return "(1 or 4)"
     found = sorted({(row[name].bits + 7) // 8 for row in operator.choices})
@@ -222,15 +222,15 @@ def bytes_of(operator: f.Operator, name: str) -> str:
 # ---------------------------------------------------------------- told
 
 
-def lines(found: Sequence[Nest]) -> Iterator[str]:
+def lines(found: Sequence[ReportedNest]) -> Iterator[str]:
     """The report for people."""
     for nest in found:
         yield from textwrap.wrap(
             f"{nest.operator}, {nest.place}: {nest.formula}", WIDTH, subsequent_indent="    "
         )
-        for what, told in members(nest):
+        for what, told in loop_members(nest):
             yield from textwrap.wrap(f"  {what:<7}  {told}", WIDTH, subsequent_indent=" " * 11)
-        yield from (f"  {line}" for line in loop_lines(nest))
+        yield from (f"  {line}" for line in nest_lines(nest))
     made = sum(bool(loop.vectors) for nest in found for loop in nest.loops)
     yield ""
     yield f"inner loops: {sum(len(nest.loops) for nest in found)}, of which {made} became vectors"
@@ -241,7 +241,7 @@ def lines(found: Sequence[Nest]) -> Iterator[str]:
     )
 
 
-def members(nest: Nest) -> Iterator[tuple[str, str]]:
+def loop_members(nest: ReportedNest) -> Iterator[tuple[str, str]]:
     yield "class", ", ".join(nest.classes) or "none: no schedule"
     yield "actions", "; ".join(nest.actions) or "none"
     yield "threads", "; ".join(nest.threads) or "one"
@@ -250,7 +250,7 @@ def members(nest: Nest) -> Iterator[tuple[str, str]]:
         yield what, ", ".join(f"{name} {size}" for name, size in sizes.items()) or "nothing"
 
 
-def loop_lines(nest: Nest) -> Iterator[str]:
+def nest_lines(nest: ReportedNest) -> Iterator[str]:
     function = ""
     for loop in nest.loops:
         if loop.function != function:

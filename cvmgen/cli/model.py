@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from cvmgen.build import compare, write_changed
+from cvmgen.build import folder_diff, write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
 from cvmgen.escape import json_text
 from cvmgen.graph import load_model
 
 
-def build(
+def build_model(
     symbol: Path,
     params: Path,
     *,
@@ -37,7 +37,7 @@ def build(
         files = made.all()
         steps = list(made.story()) if report else []
         if check:
-            difference = compare(place, files)
+            difference = folder_diff(place, files)
             print(*steps, difference or f"{place} is up to date\n", sep="\n", end="")
             return Exit.WRONG if difference else Exit.OK
         changes = write_changed(place, files)

@@ -20,7 +20,7 @@ from cvmgen.spec.formula import Operator
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OperatorTask:
     """An operator, and what is asked of it."""
 
     operator: Operator
@@ -54,7 +54,7 @@ def made_ahead(
     """By full name what could be made of the operators, their texts if there are targets;
     `afresh`: whether they are remembered or not."""
     all_asked = (
-        Asked(
+        OperatorTask(
             operator,
             targets,
             schedules,
@@ -66,14 +66,14 @@ def made_ahead(
     )
     asked = [each for each in all_asked if each.anything]
     found = {}
-    for number, (each, made) in enumerate(zip(asked, helped(make, asked), strict=True), 1):
+    for number, (each, made) in enumerate(zip(asked, helped(computed, asked), strict=True), 1):
         if made is not None:
             found[each.operator.full_name] = made
             progress.step(f"generating {each.operator.full_name}, {number} of {len(asked)}")
     return found
 
 
-def make(asked: Asked) -> Made:
+def computed(asked: OperatorTask) -> Made:
     """What is asked, in whatever process; raises what is wrong with the operator."""
     operator = asked.operator
     if asked.tried:

@@ -61,7 +61,7 @@ class Reasons:
             return self.operator(owner, kind)
         changed = self.changed()
         if self.before and changed and self.lists_operators(parts):
-            return f"{listed(changed)} {'moved' if self.only_moved(changed) else 'changed'}"
+            return f"{some_names(changed)} {'moved' if self.only_moved(changed) else 'changed'}"
         return self.other(kind)
 
     def operator(self, name: str, kind: str) -> str:
@@ -109,7 +109,7 @@ class Reasons:
         return str(path) == MANIFEST or path.stem in opsets or path.stem == "__init__"
 
 
-def listed(names: Sequence[str]) -> str:
+def some_names(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     if len(names) <= SHOWN_NAMES:
         return ", ".join(names)

@@ -53,7 +53,7 @@ PTX_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class ReportedKernel:
     """One kernel on one architecture."""
 
     operator: str
@@ -74,7 +74,7 @@ class Report:
 
     compiler: str
     disassembler: str | None
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[ReportedKernel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class File:
     classes: Mapping[str, str]
 
 
-def report(
+def build_report(
     folder: Path,
     operators: Sequence[Operator],
     schedules: Schedules,
@@ -105,10 +105,10 @@ def report(
     texts = files(folder, operators, schedules, progress)
     jobs = [(file, each) for file in texts for each in architectures]
 
-    def measure(job: tuple[File, str]) -> list[Kernel]:
+    def measure(job: tuple[File, str]) -> list[ReportedKernel]:
         file, architecture = job
         progress.step(f"compiling {file.name} for {architecture}")
-        return measured(file, architecture, compiler)
+        return measured_kernels(file, architecture, compiler)
 
     with ThreadPoolExecutor(max_workers=workers()) as pool:
         kernels = [each for found in pool.map(measure, jobs) for each in found]
@@ -122,15 +122,15 @@ def files(
     folder: Path, operators: Iterable[Operator], schedules: Schedules, progress: Progress
 ) -> Iterator[File]:
     # Imported here: they need sympy, and what is wrong with the command line is told without.
-    from cvmgen.driver import interface_file, kernel_classes, operator_file
+    from cvmgen.driver import interface_file, operator_file, operator_kernel_classes
 
     # Of other operators none: they would compile this one again.
-    shared = {path.name: read(path) for path in sorted((folder / "cuda").glob("cvmgen*.h"))}
+    shared = {path.name: assembly(path) for path in sorted((folder / "cuda").glob("cvmgen*.h"))}
     for operator in operators:
         progress.step(f"lowering {operator.full_name}")
         path, own = operator_file(operator, "cuda"), interface_file(operator, "cuda")
-        headers = {**shared, own.removeprefix("cuda/"): read(folder / own)}
-        source, classes = read(folder / path), kernel_classes(operator, schedules)
+        headers = {**shared, own.removeprefix("cuda/"): assembly(folder / own)}
+        source, classes = assembly(folder / path), operator_kernel_classes(operator, schedules)
         yield File(
             operator.full_name,
             path.removeprefix("cuda/"),
@@ -141,7 +141,7 @@ def files(
         )
 
 
-def measured(file: File, architecture: str, compiler: str) -> list[Kernel]:
+def measured_kernels(file: File, architecture: str, compiler: str) -> list[ReportedKernel]:
     """The kernels of a file, in its order."""
 
     def of(ask: Callable[..., Mapping[str, Asked]]) -> Mapping[str, Asked]:
@@ -157,19 +157,19 @@ def measured(file: File, architecture: str, compiler: str) -> list[Kernel]:
     # The instructions first: they need the machine code, and the log comes with it.
     instructions, resources = of(cuda_instructions), of(cuda_resources)
     return [
-        Kernel(file.operator, name, kind, architecture, resources[name], instructions[name])
+        ReportedKernel(file.operator, name, kind, architecture, resources[name], instructions[name])
         for name, kind in file.classes.items()
     ]
 
 
-def read(path: Path) -> str:
+def assembly(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------- told
 
 
-def description(found: Report) -> dict[str, Any]:
+def report_json(found: Report) -> dict[str, Any]:
     """The report for programs."""
     return {
         "compiler": found.compiler,
@@ -190,15 +190,15 @@ def description(found: Report) -> dict[str, Any]:
     }
 
 
-def table(found: Report) -> str:
+def report_table(found: Report) -> str:
     """The report for people: a line for each kernel and architecture, and what they add up to."""
-    rows = [HEADS, *(row(each) for each in found.kernels)]
+    rows = [HEADS, *(kernel_row(each) for each in found.kernels)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [aligned(each, widths) for each in rows]
+    lines = [padded_cells(each, widths) for each in rows]
     return "\n".join([*lines, *summary(found)])
 
 
-def row(kernel: Kernel) -> tuple[str, ...]:
+def kernel_row(kernel: ReportedKernel) -> tuple[str, ...]:
     resources, instructions = kernel.resources, kernel.instructions
     sizes = (resources.registers, resources.spilled, resources.stack, resources.shared)
     return (
@@ -207,14 +207,14 @@ def row(kernel: Kernel) -> tuple[str, ...]:
         kernel.kernel_class,
         kernel.architecture,
         *map(str, sizes),
-        share(instructions.loads),
-        share(instructions.stores),
+        access_share(instructions.loads),
+        access_share(instructions.stores),
         special(instructions),
         ", ".join(kernel.breaks),
     )
 
 
-def share(accesses: Accesses) -> str:
+def access_share(accesses: Accesses) -> str:
     return f"{accesses.wide}/{accesses.count}" if accesses.count else "-"
 
 
@@ -228,7 +228,7 @@ def special(instructions: Instructions) -> str:
     return " ".join(f"{name}:{count}" for name, count in counts.items() if count)
 
 
-def aligned(cells: Sequence[str], widths: Iterable[int]) -> str:
+def padded_cells(cells: Sequence[str], widths: Iterable[int]) -> str:
     padded = (
         cell.rjust(width) if head in NUMBERS else cell.ljust(width)
         for head, cell, width in zip(HEADS, cells, widths, strict=True)

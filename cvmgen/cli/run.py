@@ -17,7 +17,7 @@ from cvmgen.graph import CompiledModel, Network, load, load_model
 Array = np.ndarray[Any, Any]
 
 
-def run(
+def run_model(
     model: Path,
     *,
     params: Path | None,

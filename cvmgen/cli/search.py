@@ -12,8 +12,8 @@ from pathlib import Path
 
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
-from cvmgen.cli.specs import read_operators
-from cvmgen.cli.synonyms import SYNONYMS, plain
+from cvmgen.cli.specs import probed_operators
+from cvmgen.cli.synonyms import SYNONYMS, compared_word
 from cvmgen.errors import Faults
 from cvmgen.escape import json_text
 from cvmgen.spec.formula import Operator
@@ -44,7 +44,7 @@ class Match:
 def search(spec: Path, words: Sequence[str], faults: Faults, *, as_json: bool) -> Exit:
     """Print the operators that the words mean, the likeliest first."""
     with Progress() as progress:
-        operators = read_operators(spec, progress, faults)
+        operators = probed_operators(spec, progress, faults)
     found = matches(operators, words)
     if as_json:
         listed = [
@@ -58,7 +58,7 @@ def search(spec: Path, words: Sequence[str], faults: Faults, *, as_json: bool) -
         ]
         print(json_text({"operators": listed}))
     for each in () if as_json else found:
-        print(line(each, max(len(one.operator.full_name) for one in found)))
+        print(match_line(each, max(len(one.operator.full_name) for one in found)))
     if found:
         return Exit.OK
     wanted = " ".join(words)
@@ -66,7 +66,7 @@ def search(spec: Path, words: Sequence[str], faults: Faults, *, as_json: bool) -
     return Exit.WRONG
 
 
-def line(match: Match, width: int) -> str:
+def match_line(match: Match, width: int) -> str:
     """A line as that of the list, with the word by which the operator was found."""
     by = {
         Way.SYNONYM: f" (elsewhere: {match.word})",
@@ -79,16 +79,16 @@ def matches(operators: Iterable[Operator], words: Sequence[str]) -> list[Match]:
     """The operators that the words mean; near spellings count where nothing else is found."""
     # Of `torch.permute` the last part counts: where it stands says little about what it does.
     last = (part.rpartition(".")[2] for word in words for part in word.split())
-    wanted = [plain(part) for part in last if plain(part)]
+    wanted = [compared_word(part) for part in last if compared_word(part)]
     if not wanted:
         return []
-    found = [each for operator in operators if (each := match(operator, wanted))]
+    found = [each for operator in operators if (each := operator_match(operator, wanted))]
     found.sort(key=lambda each: each.way)
     sure = [each for each in found if each.way is not Way.NEAR]
     return sure or found
 
 
-def match(operator: Operator, wanted: Sequence[str]) -> Match | None:
+def operator_match(operator: Operator, wanted: Sequence[str]) -> Match | None:
     """By all words as one, else by each of them, as sure as the least sure."""
     if (whole := best(operator, "".join(wanted))) and whole.way <= Way.SYNONYM:
         return whole
@@ -105,8 +105,10 @@ def best(operator: Operator, wanted: str) -> Match | None:
 
 
 def ways(operator: Operator, wanted: str) -> Iterator[Match]:
-    names = {plain(name): name for name in (operator.name, operator.full_name, *operator.aliases)}
-    others = {plain(name): name for name in SYNONYMS.get(operator.full_name, ())}
+    names = {
+        compared_word(name): name for name in (operator.name, operator.full_name, *operator.aliases)
+    }
+    others = {compared_word(name): name for name in SYNONYMS.get(operator.full_name, ())}
     if wanted in names:
         yield Match(Way.NAME, operator, names[wanted])
     if wanted in others:
@@ -115,7 +117,7 @@ def ways(operator: Operator, wanted: str) -> Iterator[Match]:
         for word, shown in (names | others).items():
             if wanted in word:
                 yield Match(Way.PART, operator, shown)
-    if wanted in map(plain, re.findall(r"\w+", operator.doc)):
+    if wanted in map(compared_word, re.findall(r"\w+", operator.doc)):
         yield Match(Way.DOC, operator, wanted)
     near = difflib.get_close_matches(wanted, [*names, *others], n=1, cutoff=CLOSE)
     for word in near:

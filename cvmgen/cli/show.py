@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from cvmgen.build.progress import Progress
-from cvmgen.cli.exits import Exit, UsageError, fault, give, tell_warnings
+from cvmgen.cli.exits import Exit, UsageError, fault_json, give, tell_warnings
 from cvmgen.cli.specs import (
     apply_all,
     files_to_check,
     of_folder,
     probe_all,
+    probed_operators,
     read_operator,
-    read_operators,
-    untested,
+    unproved_places,
 )
 from cvmgen.errors import Faults
 from cvmgen.paths import schedules_folder, spec_folder
@@ -28,7 +28,7 @@ from cvmgen.spec.formula import Operator
 def list_operators(spec: Path, faults: Faults, *, as_json: bool) -> Exit:
     """All operators: name, aliases, what each does."""
     with Progress() as progress:
-        operators = read_operators(spec, progress, faults)
+        operators = probed_operators(spec, progress, faults)
     found = [
         {
             "name": each.full_name,
@@ -102,10 +102,10 @@ def check_specs(
         schedules = read_schedules(spec)
         formulas = formula_files(names, spec)
         files, asked = files_to_check(formulas, spec)
-        operators = checked(files, asked, faults)
+        operators = operators_of_files(files, asked, faults)
         operators = tuple(each for each in operators if each.span.source.name in asked)
         operators = probe_all(operators, progress, faults)
-        unproved = untested(operators, progress, faults)
+        unproved = unproved_places(operators, progress, faults)
         idle = apply_all(operators, schedules, progress, faults)
         steps = None if model is None else applied_steps(model, schedules, progress)
     warnings = [*unproved, *([] if formulas else of_folder(idle, spec))]
@@ -113,13 +113,14 @@ def check_specs(
     report: dict[str, Any] = {
         "files": sorted(asked),
         "operators": [each.full_name for each in operators],
-        "warnings": [fault(each) for each in warnings],
+        "warnings": [fault_json(each) for each in warnings],
         "faults": [str(each) for each in faults.errors],
     }
-    text = f"{count(len(operators), 'operator')} in {count(len(asked), 'file')}: no errors\n"
+    found = counted_noun(len(operators), "operator")
+    text = f"{found} in {counted_noun(len(asked), 'file')}: no errors\n"
     if model is not None and steps is not None:
         report["steps"] = steps
-        text += f"{count(steps, 'step')} of {model[0]}: no errors\n"
+        text += f"{counted_noun(steps, 'step')} of {model[0]}: no errors\n"
     elif speak_of_models(spec, names, schedules):
         text += "schedules for models are applied with --model SYMBOL PARAMS only\n"
     return give(report, text, as_json=as_json)
@@ -162,7 +163,7 @@ def formula_files(names: Sequence[str], spec: Path) -> list[str]:
     return [] if schedules else list(names)
 
 
-def checked(
+def operators_of_files(
     files: Sequence[SpecFile], asked: Collection[str], faults: Faults
 ) -> tuple[Operator, ...]:
     """The operators of `files`; raises SpecErrors with the faults in the files asked about.
@@ -183,5 +184,5 @@ def checked(
         raise wrong from None
 
 
-def count(number: int, noun: str) -> str:
+def counted_noun(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"

@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 from cvmgen.build.cache import content_key, get_or_build, is_stored
 from cvmgen.build.files import digest_of
-from cvmgen.build.progress import Progress, shown
+from cvmgen.build.progress import Progress, shown_progress
 from cvmgen.cli.exits import UsageError
 from cvmgen.cli.stamp import PACKAGE
-from cvmgen.cli.synonyms import SYNONYMS, plain
+from cvmgen.cli.synonyms import SYNONYMS, compared_word
 from cvmgen.errors import Faults, Strict
 from cvmgen.paths import formulas_folder
 from cvmgen.schedule.schedules import Schedules
@@ -33,7 +33,7 @@ SOUND, PLACES = ".sound", "-places.txt"
 """What the cache knows of operators."""
 
 
-def read_operators(
+def probed_operators(
     folder: Path, progress: Progress, faults: Faults | None = None
 ) -> tuple[Operator, ...]:
     """The checked and probed operators of a spec folder; raises SpecErrors. With `faults`, without
@@ -54,13 +54,13 @@ def read_operator(
     """The operator of that name, and all; raises what we fail on where it is that one, and leaves
     out the others on which we do."""
     faults = Faults()
-    operators = read_operators(folder, progress, faults)
+    operators = probed_operators(folder, progress, faults)
     known = {each.name for each in operators}
     for failed, fault in faults.failed.items():
         meant = failed == f"{OPSET}.{name}" or (name not in known and failed.endswith(f".{name}"))
         if name == failed or meant:
             raise fault
-    return find_operator(operators, name), operators
+    return operator_named(operators, name), operators
 
 
 def spec_files(folder: Path) -> tuple[SpecFile, ...]:
@@ -148,7 +148,7 @@ def apply_all(
     return list(_idle(schedules, changing))
 
 
-def untested(
+def unproved_places(
     operators: Iterable[Operator],
     progress: Progress,
     faults: Faults,
@@ -227,7 +227,7 @@ def find_operators(operators: Sequence[Operator], names: Iterable[str]) -> list[
     return [operator for operator in operators if operator.full_name in wanted]
 
 
-def find_operator(operators: Sequence[Operator], name: str) -> Operator:
+def operator_named(operators: Sequence[Operator], name: str) -> Operator:
     """The one operator of that name."""
     return _named([each for each in operators if each.opset != name], name)[0]
 
@@ -258,7 +258,7 @@ def _of_several(name: str, found: Sequence[Operator]) -> Operator:
         listed = ", ".join(each.full_name for each in found)
         raise UsageError(f"'{name}' is the name of several operators: {listed}")
     others = ", ".join(each.full_name for each in found if each is not in_use[0])
-    with shown() as progress:
+    with shown_progress() as progress:
         progress.clear()
     print(f"note: '{name}' is taken for {in_use[0].full_name}; also: {others}", file=sys.stderr)
     return in_use[0]
@@ -269,7 +269,7 @@ def _known_elsewhere(operators: Iterable[Operator], name: str) -> str:
     found = [
         each.full_name
         for each in operators
-        if plain(name) in map(plain, SYNONYMS.get(each.full_name, ()))
+        if compared_word(name) in map(compared_word, SYNONYMS.get(each.full_name, ()))
     ]
     return f"elsewhere that is a name of {' and '.join(found)}" if found else ""
 

@@ -44,13 +44,13 @@ def every_stage() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in ("c", *driver.TARGETS) for name in stages_of(each)))
 
 
-def about(stage: str) -> str:
+def stage_purpose(stage: str) -> str:
     """What a stage is for: of a pass what its docstring says first."""
     passes = dict(each for target in driver.TARGETS.values() for each in target.passes)
-    return AROUND[stage] if stage in AROUND else said(passes[stage])
+    return AROUND[stage] if stage in AROUND else first_sentence(passes[stage])
 
 
-def said(run: Callable[..., Any]) -> str:
+def first_sentence(run: Callable[..., Any]) -> str:
     """The first sentence of a function's docstring."""
     text = inspect.getdoc(run.func if isinstance(run, partial) else run) or ""
     first = " ".join(text.split("\n\n")[0].split()).removesuffix(".")
@@ -71,7 +71,7 @@ def shown_stage(
     elsewhere = target is not None and stage in every_stage()
     check_stage(stage, stages_of(target), f" of {target}" if elsewhere else "")
     texts = {
-        name: f"{name}: {about(name)}\n{text}"
+        name: f"{name}: {stage_purpose(name)}\n{text}"
         for name, text in stage_texts(operator, stage, target, schedules)
     }
     return "\n".join(texts.values()) if stage == ALL else texts[stage]
@@ -81,16 +81,16 @@ def shown_model(model: tuple[Path, Path], stage: str, step: str | None, chosen: 
     """What a stage is for and what it made of the steps of a model, or of the one of that name."""
     # Imported here: models need much that operators do not.
     from cvmgen.model.build import planned
-    from cvmgen.model.stages import PASSES, SPECIALISE, staged, told
+    from cvmgen.model.stages import PASSES, SPECIALISE, stage_report, staged
 
     about_model = {SPECIALISE: "the nests of each node, for the shapes and precisions that it has"}
-    about_model |= {name: said(run) for name, run in PASSES}
+    about_model |= {name: first_sentence(run) for name, run in PASSES}
     check_stage(stage, tuple(about_model), " of models" if stage in every_stage() else "")
     shown: list[str] = []
     known: set[str] = set()
     for name, made in staged(planned(*model)[1], chosen):
         if stage in (name, ALL):
-            found = dict(told(name, made, chosen))
+            found = dict(stage_report(name, made, chosen))
             known |= found.keys()
             wanted = {key: lines for key, lines in found.items() if step in (None, key)}
             whole = (line for key, lines in wanted.items() for line in (key, *indented(lines)))
@@ -120,14 +120,14 @@ def stage_texts(
     if kernel_passes is None or stage not in ("schedule", *driver.PARTS):
         yield from program_texts(operator, stage, target)
     if stage in ("schedule", ALL) and "schedule" in stages_of(target):
-        yield "schedule", scheduled(operator, target, schedules)
+        yield "schedule", scheduled_text(operator, target, schedules)
     for name in (each for each in driver.PARTS if each in dict(kernel_passes or ())):
         if stage in (name, ALL):
             chosen = packaged() if schedules is None else schedules
             yield name, driver.kernels_text(operator, target or "c", name, chosen)
 
 
-def scheduled(operator: Operator, target: str | None, schedules: Schedules | None) -> str:
+def scheduled_text(operator: Operator, target: str | None, schedules: Schedules | None) -> str:
     chosen = packaged() if schedules is None else schedules
     if target == "cuda":
         return driver.mapping_text(operator, chosen)
@@ -142,7 +142,7 @@ def program_texts(operator: Operator, stage: str, target: str | None) -> Iterato
     since: dict[str, str] = {}
     before: dict[str, str] = {}
     for name, program in driver.programs(operator, target or "c"):
-        parts = parts_of(program_text(program))
+        parts = text_parts(program_text(program))
         since = {
             head: since[head] if before.get(head) == text else name for head, text in parts.items()
         }
@@ -171,7 +171,7 @@ def changed_text(
     return "".join(lines)
 
 
-def parts_of(text: str) -> dict[str, str]:
+def text_parts(text: str) -> dict[str, str]:
     """The parts of a program's text by their first lines; of several alike each has a number."""
     found: dict[str, str] = {}
     for part in _HEAD.split(text)[1:]:

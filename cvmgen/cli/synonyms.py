@@ -84,6 +84,6 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 
 
-def plain(word: str) -> str:
+def compared_word(word: str) -> str:
     """A word as it is compared: small letters and digits alone."""
     return re.sub(r"[\W_]", "", word).lower()

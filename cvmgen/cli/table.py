@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, give
-from cvmgen.cli.specs import read_operators
+from cvmgen.cli.specs import probed_operators
 from cvmgen.driver import TARGETS, operator_file
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder
@@ -31,7 +31,7 @@ def print_tables(spec: Path, *, as_json: bool) -> Exit:
 def update(spec: Path, path: Path, *, check: bool, as_json: bool) -> Exit:
     """Write the tables between the two marks in a file; with `check`, only look."""
     before = path.read_text(encoding="utf-8")
-    after = replaced(before, tables_of(spec), path)
+    after = with_tables(before, tables_of(spec), path)
     stale = before != after
     if stale and not check:
         path.write_text(after, encoding="utf-8")
@@ -46,11 +46,11 @@ def update(spec: Path, path: Path, *, check: bool, as_json: bool) -> Exit:
 
 def tables_of(spec: Path) -> str:
     with Progress() as progress:
-        operators = read_operators(spec, progress)
+        operators = probed_operators(spec, progress)
     return markdown(operators, generated_folder())
 
 
-def replaced(text: str, tables: str, path: Path) -> str:
+def with_tables(text: str, tables: str, path: Path) -> str:
     """`text` with `tables` between the marks; CvmgenError unless each mark is there once."""
     before, *found = text.split(f"{BEGIN}\n")
     if len(found) != 1 or found[0].count(END) != 1:
@@ -66,17 +66,21 @@ def markdown(operators: Sequence[Operator], folder: Path) -> str:
     Links start where the folder of the specs lies.
     """
     files = groupby(operators, key=lambda operator: operator.span.source.name)
-    return "\n\n".join(table(name, list(members), folder) for name, members in files)
+    return "\n\n".join(operators_table(name, list(members), folder) for name, members in files)
 
 
-def table(name: str, operators: Sequence[Operator], folder: Path) -> str:
+def operators_table(name: str, operators: Sequence[Operator], folder: Path) -> str:
     heads = ("operator", "formula", *TARGETS, "what it gives")
-    lines = [heads, ("---",) * len(heads), *(tuple(row(each, folder)) for each in operators)]
+    lines = [
+        heads,
+        ("---",) * len(heads),
+        *(tuple(operator_row(each, folder)) for each in operators),
+    ]
     body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return f"**[{name}]({name})**\n\n{body}"
 
 
-def row(operator: Operator, folder: Path) -> Iterator[str]:
+def operator_row(operator: Operator, folder: Path) -> Iterator[str]:
     name, line = operator.span.source.name, operator.span.line
     yield f"`{operator.name}`"
     yield f"[{PurePosixPath(name).name}:{line}]({name}#L{line})"

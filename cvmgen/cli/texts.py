@@ -11,7 +11,7 @@ from typing import Any
 from cvmgen.build.cache import content_key, get_or_build, is_stored
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
-from cvmgen.emit.interface import places
+from cvmgen.emit.interface import source_places
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
@@ -35,7 +35,7 @@ def remembered_texts(
 
     path = get_or_build(_key(operator, targets, schedules), TEXTS, write)
     found = json.loads(path.read_text(encoding="utf-8"))
-    return Texts(found["files"], found["entry"] | places(operator))
+    return Texts(found["files"], found["entry"] | source_places(operator))
 
 
 def are_remembered(operator: Operator, targets: Sequence[str], schedules: Schedules) -> bool:

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen.derive.gradient import Gradient, length_of
-from cvmgen.derive.needs import Derived, Needs, linear_in, provided, tensors_in, used_names
-from cvmgen.derive.substitution import free_names, fresh, is_number
-from cvmgen.derive.terms import Linear
+from cvmgen.derive.needs import Derived, Needs, linear_in, names_spoken_of, provided, tensors_in
+from cvmgen.derive.substitution import equals_number, free_names, fresh
+from cvmgen.derive.terms import Linearisation
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -45,12 +45,12 @@ class Adjoint(Derived):
     """Puts the adjoint together: what the formula needs of the operator, and its equations."""
 
     name: str
-    linear: Linear
+    linear: Linearisation
     declared: frozenset[str] = field(init=False)
     names: tuple[str, str] = field(init=False)  # dX, dY
 
     def __post_init__(self) -> None:
-        declared = set(declared_names(self.operator.items))
+        declared = set(all_declared(self.operator.items))
         gradients = []
         for name in (self.wrt.name, self.output.name):
             gradients.append(fresh(f"d{name}", declared))
@@ -179,12 +179,12 @@ class Adjoint(Derived):
     def needed_in(self, case: f.Case, equation: f.Equation) -> list[f.Item]:
         """The items of a case that its shape and the equation of the adjoint need."""
         outputs = tuple(each.slots for each in case.items if isinstance(each, f.Output))
-        needed = used_names((equation, outputs)) | self.used
+        needed = names_spoken_of((equation, outputs)) | self.used
         kept: list[f.Item] = []
         for item in reversed(case.items):
             if set(provided(item)) & needed or isinstance(item, f.Require):
                 kept.insert(0, item)
-                needed |= used_names(item)
+                needed |= names_spoken_of(item)
         return kept
 
     def gradient_input(self, shape: str) -> str:
@@ -207,10 +207,10 @@ class Adjoint(Derived):
                 value = n.Ref(name, "let", span)
             if slot.pack:
                 tests.append(same_entries(place, at, value, self.declared | {shape}))
-                at = shifted(length_of(value), at)
+                at = shifted_place(length_of(value), at)
             else:
                 tests.append(n.Compare(("==",), (n.Item(place, at, span), value), span))
-                at = shifted(n.Number(1, span), at)
+                at = shifted_place(n.Number(1, span), at)
         rank = n.Compare(("==",), (n.Function("len", (place,), span), at), span)
         message = f"{self.names[1]} must have the shape of {self.output.name}"
         if len(tests) == 1:
@@ -232,8 +232,8 @@ class Adjoint(Derived):
         return "\n".join(line.removeprefix(margin) for line in text.splitlines())
 
 
-def shifted(place: n.Expr, by: n.Expr) -> n.Expr:
-    if is_number(by, 0):
+def shifted_place(place: n.Expr, by: n.Expr) -> n.Expr:
+    if equals_number(by, 0):
         return place
     return n.Arithmetic("+", by, place, place.span)
 
@@ -246,14 +246,14 @@ def same_entries(whole: n.Ref, at: n.Expr, value: n.Expr, taken: Collection[str]
     ranges = n.IndexRange(index, n.Number(0, span), length_of(value), span)
     match value:
         case n.Part(sequence=sequence, low=low):
-            own = n.Item(sequence, entry if low is None else shifted(entry, low), span)
+            own = n.Item(sequence, entry if low is None else shifted_place(entry, low), span)
         case _:
             own = n.Item(value, entry, span)
-    pair = n.Compare(("==",), (n.Item(whole, shifted(entry, at), span), own), span)
+    pair = n.Compare(("==",), (n.Item(whole, shifted_place(entry, at), span), own), span)
     return n.Reduction("all", n.Binders((ranges,), None, None, span), pair, span)
 
 
-def declared_names(items: Sequence[f.Item]) -> Iterator[str]:
+def all_declared(items: Sequence[f.Item]) -> Iterator[str]:
     """Every name that has a meaning in the operator outside its formulas."""
     for item in f.all_items(tuple(items)):
         yield from provided(item)

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cvmgen.derive.facts import Facts, normal
-from cvmgen.derive.polynomials import added, divided, expression, polynomial
-from cvmgen.derive.substitution import is_number
+from cvmgen.derive.facts import DeclaredFacts, normal_comparison
+from cvmgen.derive.polynomials import expression, over_product, polynomial, sum_of_polynomials
+from cvmgen.derive.substitution import equals_number
 from cvmgen.functions import MIRRORED
 from cvmgen.spec import nodes as n
 
 
 @dataclass(frozen=True, slots=True)
-class Digit:
+class SlotDigit:
     """A part of a slot that runs from 0 to just before `extent`."""
 
     value: n.Expr
@@ -29,31 +29,31 @@ class Digit:
 class Digits:
     """Takes slots apart, by what is known of the indices and by the conditions of a term."""
 
-    def __init__(self, facts: Facts, conditions: Iterable[n.Expr]) -> None:
+    def __init__(self, facts: DeclaredFacts, conditions: Iterable[n.Expr]) -> None:
         self.facts = facts
         self.conditions = tuple(links(conditions))
-        self.known = {normal(each) for each in self.conditions}
+        self.known = {normal_comparison(each) for each in self.conditions}
 
-    def of(self, value: n.Expr, extent: n.Expr) -> tuple[Digit, ...]:
+    def of(self, value: n.Expr, extent: n.Expr) -> tuple[SlotDigit, ...]:
         """The digits of a slot below `extent`, the greatest first; an extent of 1 has none.
 
         The greatest is in its range because the whole is.
         """
-        if is_number(value, 0) and self.facts.same(extent, n.Number(1, value.span)):
+        if equals_number(value, 0) and self.facts.same(extent, n.Number(1, value.span)):
             return ()
         match value:
             case n.Arithmetic(sign="+", left=left, right=right):
                 found = self.apart(left, right, extent) or self.apart(right, left, extent)
-                return found or (Digit(value, extent),)
+                return found or (SlotDigit(value, extent),)
             case _:
-                return (Digit(value, extent),)
+                return (SlotDigit(value, extent),)
 
-    def apart(self, high: n.Expr, low: n.Expr, extent: n.Expr) -> tuple[Digit, ...]:
+    def apart(self, high: n.Expr, low: n.Expr, extent: n.Expr) -> tuple[SlotDigit, ...]:
         """The digits of `high + low`, where `low` is below a factor of `high` and the extent."""
         for scale in self.bounds(low):
-            if is_number(scale, 1):
+            if equals_number(scale, 1):
                 continue
-            rest = divided(polynomial(extent), scale)
+            rest = over_product(polynomial(extent), scale)
             top = self.without_factor(high, scale)
             if rest is not None and top is not None:
                 return (*self.of(top, expression(rest, extent)), *self.of(low, scale))
@@ -69,7 +69,7 @@ class Digits:
             return
         most = self.facts.upper(polynomial(low))
         if most is not None:
-            yield expression(added(most, {(): 1}), low)
+            yield expression(sum_of_polynomials(most, {(): 1}), low)
         for each in self.conditions:
             match each:
                 case n.Compare(relations=("<",), operands=(left, right)) if left == low:
@@ -78,7 +78,7 @@ class Digits:
                     pass
 
     def holds(self, relation: str, left: n.Expr, right: n.Expr) -> bool:
-        return normal(n.Compare((relation,), (left, right), left.span)) in self.known
+        return normal_comparison(n.Compare((relation,), (left, right), left.span)) in self.known
 
     def without_factor(self, expr: n.Expr, factor: n.Expr) -> n.Expr | None:
         match expr:
@@ -87,7 +87,7 @@ class Digits:
             case n.Arithmetic(sign="*", left=left, right=right) if self.facts.same(left, factor):
                 return right
             case _:
-                rest = divided(polynomial(expr), factor)
+                rest = over_product(polynomial(expr), factor)
                 return None if rest is None else expression(rest, expr)
 
 
@@ -109,7 +109,7 @@ def links(conditions: Iterable[n.Expr]) -> Iterator[n.Compare]:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class LeftIndex:
     """An index of the adjoint's left side, and what it runs over."""
 
     name: str
@@ -127,10 +127,10 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LeftSlot:
     """A slot of the left side: a multi-index, an index, or several of them as digits."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[LeftIndex, ...]
     pack: bool
     extent: n.Expr
 
@@ -151,10 +151,10 @@ class Place:
             whole = n.Arithmetic("+", product, each.ref(like), span)
         return whole
 
-    def has_extents_of(self, digits: Sequence[Digit]) -> bool:
+    def has_extents_of(self, digits: Sequence[SlotDigit]) -> bool:
         extents = [each.extent for each in digits]
         return extents == [each.extent for each in self.targets]
 
 
-def targets_of(places: Sequence[Place]) -> tuple[Target, ...]:
+def targets_of(places: Sequence[LeftSlot]) -> tuple[LeftIndex, ...]:
     return tuple(target for place in places for target in place.targets)

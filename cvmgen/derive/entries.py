@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cvmgen.derive.facts import opposite
-from cvmgen.derive.polynomials import equal, expression, moved, parts
-from cvmgen.derive.substitution import entry, free_names, fresh, is_number, substitute
+from cvmgen.derive.polynomials import addends_of, equation, expression, solved_for
+from cvmgen.derive.substitution import entry_of, equals_number, free_names, fresh, substitute
 from cvmgen.derive.unknowns import Unknowns
 from cvmgen.spec import nodes as n
 
@@ -29,7 +29,7 @@ class Leaf(NamedTuple):
 
 
 @dataclass(slots=True)
-class Listed:
+class ListedEntries:
     """`(element for index < count)` as it reads one pack, `shift` entries further."""
 
     element: n.Expr
@@ -39,7 +39,7 @@ class Listed:
     shift: n.Expr
 
 
-class Entries:
+class EntrySolver:
     """Solves `(element for j < N) == target` for the pack that its entries read."""
 
     def __init__(self, solver: Unknowns, target: n.Ref, extents: n.Expr) -> None:
@@ -67,11 +67,11 @@ class Entries:
             return False
         return self.solved(listed, box, length)
 
-    def listed(self, expr: n.Listing) -> Listed | None:
+    def listed(self, expr: n.Listing) -> ListedEntries | None:
         match expr.binders:
             case n.Binders(
                 items=(n.IndexRange(index=index, low=low, high=count),), condition=None
-            ) if is_number(low, 0) and not self.solver.depends(count):
+            ) if equals_number(low, 0) and not self.solver.depends(count):
                 pass
             case _:
                 return None
@@ -94,13 +94,13 @@ class Entries:
         if len(places) != 1 or uses != items:
             return None
         shift = self.shift(places.pop(), index)
-        return None if shift is None else Listed(expr.element, index, count, pack, shift)
+        return None if shift is None else ListedEntries(expr.element, index, count, pack, shift)
 
     def shift(self, place: n.Expr, index: str) -> n.Expr | None:
         """What is added to the index in the place of an entry."""
-        addends = list(parts(place))
-        own = [(False, each) for minus, each in addends if is_index(each, index) and not minus]
-        rest = [each for each in addends if not is_index(each[1], index)]
+        addends = list(addends_of(place))
+        own = [(False, each) for minus, each in addends if is_index_name(each, index) and not minus]
+        rest = [each for each in addends if not is_index_name(each[1], index)]
         if len(own) != 1 or len(rest) != len(addends) - 1:
             return None
         if any(index in free_names(each) or self.solver.depends(each) for _, each in rest):
@@ -109,18 +109,18 @@ class Entries:
             return n.Number(0, self.span)
         (minus, first), *others = rest
         start = n.Negate(first, first.span) if minus else first
-        return moved(start, [(not sign, each) for sign, each in others], False)
+        return solved_for(start, [(not sign, each) for sign, each in others], False)
 
     # -------------------------------------------------------- the solution
 
-    def solved(self, listed: Listed, box: n.Expr, length: n.Expr) -> bool:
+    def solved(self, listed: ListedEntries, box: n.Expr, length: n.Expr) -> bool:
         at = fresh(listed.index, self.solver.taken - {listed.index})
         choice = fresh("r", self.solver.taken)
         place = n.Ref(at, "index", self.span)
-        whole = is_number(listed.shift, 0)
-        own = place if whole else moved(place, list(parts(listed.shift)), False)
+        whole = equals_number(listed.shift, 0)
+        own = place if whole else solved_for(place, list(addends_of(listed.shift)), False)
         element = substitute(listed.element, {listed.index: own})
-        walk = Walk(self, listed.pack, box, place, own, n.Ref(choice, "pack", self.span))
+        walk = BranchWalk(self, listed.pack, box, place, own, n.Ref(choice, "pack", self.span))
         if whole:
             leaf = walk.tree(element)
         else:
@@ -154,11 +154,11 @@ class Entries:
 
 
 @dataclass(slots=True)
-class Walk:
+class BranchWalk:
     """Goes through the branches of an element; `place` is the entry of the pack, `own` that of
     the target."""
 
-    entries: Entries
+    entries: EntrySolver
     pack: str
     box: n.Expr
     place: n.Ref
@@ -178,12 +178,12 @@ class Walk:
                 return self.leaf(element, self.wanted)
             case _:
                 found = self.free()
-                extent = entry(self.entries.extents, self.own, self.entries.span)
+                extent = entry_of(self.entries.extents, self.own, self.entries.span)
                 one = n.Number(1, element.span)
                 single = facts.decided(n.Compare(("==",), (extent, one), element.span))
-                if is_number(element, 0) and single:
+                if equals_number(element, 0) and single:
                     return found
-                return found._replace(test=equal(element, self.wanted))
+                return found._replace(test=equation(element, self.wanted))
 
     def branches(
         self, condition: n.Expr, yes: Callable[[], Leaf | None], no: Callable[[], Leaf | None]
@@ -198,21 +198,21 @@ class Walk:
         one, true = n.Number(1, condition.span), n.Truth(True, condition.span)
         choices = None
         if first.choices is not None or second.choices is not None:
-            choices = either(first.choices or one, condition, second.choices or one)
+            choices = conditional(first.choices or one, condition, second.choices or one)
         test = None
         if first.test is not None or second.test is not None:
-            test = either(first.test or true, condition, second.test or true)
-        return Leaf(either(first.value, condition, second.value), choices, test)
+            test = conditional(first.test or true, condition, second.test or true)
+        return Leaf(conditional(first.value, condition, second.value), choices, test)
 
     @property
     def wanted(self) -> n.Expr:
-        return entry(self.entries.target, self.own, self.entries.span)
+        return entry_of(self.entries.target, self.own, self.entries.span)
 
     @property
     def extent(self) -> n.Expr:
         """The extent of the pack at this entry, where the branch tells it shorter."""
         facts = self.entries.facts
-        terms = facts.simplest(entry(self.box, self.place, self.entries.span))
+        terms = facts.simplest(entry_of(self.box, self.place, self.entries.span))
         return terms
 
     @property
@@ -229,19 +229,19 @@ class Walk:
             case n.Item():
                 return Leaf(wanted, None, self.inside(wanted))
             case n.Arithmetic(sign="+" | "-"):
-                addends = list(parts(element))
+                addends = list(addends_of(element))
                 own = [each for each in addends if self.pack in free_names(each[1])]
                 others = [each for each in addends if self.pack not in free_names(each[1])]
                 if len(own) != 1:
                     return None
-                return self.leaf(own[0][1], moved(wanted, others, own[0][0]))
+                return self.leaf(own[0][1], solved_for(wanted, others, own[0][0]))
             case n.Arithmetic(sign="*", left=left, right=right):
                 part, factor = (left, right) if self.pack in free_names(left) else (right, left)
                 if self.pack in free_names(factor) or not facts.not_zero(factor):
                     return None
                 found = self.leaf(part, n.Arithmetic("div", wanted, factor, span))
-                rest = equal(n.Arithmetic("mod", wanted, factor, span), n.Number(0, span))
-                return None if found is None else found._replace(test=both(rest, found.test))
+                rest = equation(n.Arithmetic("mod", wanted, factor, span), n.Number(0, span))
+                return None if found is None else found._replace(test=conjunction(rest, found.test))
             case n.Arithmetic(sign="div", left=n.Item(), right=by) if facts.at_least(by, 1):
                 return self.several(wanted, by)
             case n.Arithmetic(sign="mod", left=n.Item(), right=by) if facts.at_least(by, 1):
@@ -254,7 +254,7 @@ class Walk:
         facts, span = self.entries.facts, self.entries.span
         start = n.Arithmetic("*", wanted, by, span)
         value = n.Arithmetic("+", start, self.chosen, span)
-        target_extent = entry(self.entries.extents, self.own, span)
+        target_extent = entry_of(self.entries.extents, self.own, span)
         exact = n.Arithmetic("*", target_extent, by, span)
         if wanted == self.wanted and facts.same(self.extent, exact):
             return Leaf(value, by, None)
@@ -263,7 +263,7 @@ class Walk:
     def every(self, wanted: n.Expr, by: n.Expr) -> Leaf | None:
         """`d[i] mod s == t`: t and every s-th after it."""
         facts, span = self.entries.facts, self.entries.span
-        target_extent = entry(self.entries.extents, self.own, span)
+        target_extent = entry_of(self.entries.extents, self.own, span)
         if wanted != self.wanted or not facts.same(target_extent, by):
             return None
         value = n.Arithmetic("+", n.Arithmetic("*", self.chosen, by, span), wanted, span)
@@ -285,20 +285,20 @@ class Walk:
         return n.Compare(("<=", "<"), (n.Number(0, span), itself, self.extent), span)
 
 
-def is_index(expr: n.Expr, name: str) -> bool:
+def is_index_name(expr: n.Expr, name: str) -> bool:
     return isinstance(expr, n.Ref) and expr.name == name
 
 
-def either(first: n.Expr, condition: n.Expr, second: n.Expr) -> n.Expr:
+def conditional(first: n.Expr, condition: n.Expr, second: n.Expr) -> n.Expr:
     """A choice, or the one value that both branches have, as far as they do."""
     match first:
         case _ if first == second:
             return first
         case n.Conditional(then=then, condition=inner, otherwise=otherwise) if otherwise == second:
-            return n.Conditional(then, both(condition, inner), second, condition.span)
+            return n.Conditional(then, conjunction(condition, inner), second, condition.span)
         case _:
             return n.Conditional(first, condition, second, condition.span)
 
 
-def both(first: n.Expr, second: n.Expr | None) -> n.Expr:
+def conjunction(first: n.Expr, second: n.Expr | None) -> n.Expr:
     return first if second is None else n.Logic("and", (first, second), first.span)

@@ -12,15 +12,15 @@ from dataclasses import replace
 from cvmgen.derive.polynomials import (
     Monomial,
     Polynomial,
-    added,
-    atom,
     multiplied,
+    normal_atom,
+    over_atom,
     polynomial,
     put,
-    quotient,
     scaled,
+    sum_of_polynomials,
 )
-from cvmgen.derive.substitution import entry, free_names, is_number, substitute
+from cvmgen.derive.substitution import entry_of, equals_number, free_names, substitute
 from cvmgen.functions import FUNCTIONS, OPPOSITE
 from cvmgen.polynomials import without
 from cvmgen.spec import formula as f
@@ -31,7 +31,7 @@ MOST_EXPANSIONS = 8
 MOST_MONOMIALS = 64
 
 
-class Facts:
+class DeclaredFacts:
     """What the declarations and the requirements of an operator say of its integers."""
 
     def __init__(self, items: Iterable[f.Item]) -> None:
@@ -84,7 +84,7 @@ class Facts:
                         case n.Compare(
                             relations=("!=",),
                             operands=(n.Item(sequence=n.Ref(name=name), index=n.Ref()), zero),
-                        ) if is_number(zero, 0) and whole(condition, self.lets, name):
+                        ) if equals_number(zero, 0) and speaks_of_all(condition, self.lets, name):
                             self.nonzero[name] = item
                         case _:
                             pass
@@ -94,7 +94,7 @@ class Facts:
     # -------------------------------------------------------- equality
 
     def same(self, left: n.Expr, right: n.Expr) -> bool:
-        gap = added(polynomial(left), scaled(polynomial(right), -1))
+        gap = sum_of_polynomials(polynomial(left), scaled(polynomial(right), -1))
         return any(not terms for terms in self.forms(gap))
 
     def forms(self, terms: Polynomial) -> Iterator[Polynomial]:
@@ -111,14 +111,14 @@ class Facts:
         """`(a div b) * b` is `a` where b divides a."""
         total: Polynomial = {}
         for factors, coefficient in terms.items():
-            total = added(total, scaled(self.cancelled_in(factors), coefficient))
+            total = sum_of_polynomials(total, scaled(self.cancelled_in(factors), coefficient))
         return total
 
     def cancelled_in(self, factors: Monomial) -> Polynomial:
         for factor in factors:
             match factor:
                 case n.Arithmetic(sign="div", left=left, right=right) if self.divides(right, left):
-                    others = quotient({without(factors, factor): 1}, right)
+                    others = over_atom({without(factors, factor): 1}, right)
                     if others is not None:
                         return multiplied(polynomial(left), others)
                 case _:
@@ -149,7 +149,7 @@ class Facts:
             case n.Item(sequence=n.Ref(name=name), index=index, span=span) if name in self.lets:
                 self.used.add(name)
                 value = self.lets[name]
-                return entry(value, index, span) if isinstance(value, n.Listing) else factor
+                return entry_of(value, index, span) if isinstance(value, n.Listing) else factor
             case n.Conditional(then=then, condition=condition, otherwise=otherwise):
                 known = self.decided(condition)
                 return factor if known is None else then if known else otherwise
@@ -165,7 +165,7 @@ class Facts:
         match sequence:
             case n.Listing(
                 binders=n.Binders(items=(n.IndexRange(low=low, high=high),), condition=None)
-            ) if is_number(low, 0):
+            ) if equals_number(low, 0):
                 return high
             case n.Ref(span=span):
                 return n.Function("len", (sequence,), span)
@@ -221,7 +221,7 @@ class Facts:
                 ends = self.lower(left), self.lower(right)
                 if sign == "div" and None not in ends and all(ends) and self.divides(right, left):
                     return 1
-                return combined(sign, *ends)
+                return least_of(sign, *ends)
             case n.Conditional(then=then, otherwise=otherwise):
                 both = (self.lower(then), self.lower(otherwise))
                 return None if None in both else min(each for each in both if each is not None)
@@ -280,7 +280,7 @@ class Facts:
         if most is None:
             return False
         one: Polynomial = {(): -1}
-        room = added(added(polynomial(high), scaled(most, -1)), one)
+        room = sum_of_polynomials(sum_of_polynomials(polynomial(high), scaled(most, -1)), one)
         return any(self.all_nonnegative(terms) for terms in self.forms(room))
 
     def all_nonnegative(self, terms: Polynomial) -> bool:
@@ -296,7 +296,7 @@ class Facts:
             most = self.upper_of(factors, coefficient)
             if most is None:
                 return None
-            total = added(total, most)
+            total = sum_of_polynomials(total, most)
         return total
 
     def upper_of(self, factors: Monomial, coefficient: int) -> Polynomial | None:
@@ -315,17 +315,17 @@ class Facts:
         minus_one: Polynomial = {(): -1}
         match factor:
             case n.Ref(name=name) if name in self.below:
-                return added(polynomial(self.below[name]), minus_one)
+                return sum_of_polynomials(polynomial(self.below[name]), minus_one)
             case n.Item(sequence=n.Ref(name=name), index=index) if name in self.below:
-                extent = entry(self.below[name], index, factor.span)
-                return added(polynomial(extent), minus_one)
+                extent = entry_of(self.below[name], index, factor.span)
+                return sum_of_polynomials(polynomial(extent), minus_one)
             case n.Arithmetic(sign="div", left=n.Ref(name=name), right=right) if (
                 name in self.below and self.at_least(right, 1)
             ):
                 parts = self.split_evenly(self.below[name], right)
-                return None if parts is None else added(parts, minus_one)
+                return None if parts is None else sum_of_polynomials(parts, minus_one)
             case n.Arithmetic(sign="mod", right=right) if self.at_least(right, 1):
-                return added(polynomial(right), minus_one)
+                return sum_of_polynomials(polynomial(right), minus_one)
             case _:
                 return None
 
@@ -333,7 +333,7 @@ class Facts:
         """`whole div by` where `by` is a factor of `whole`, with as few names put as needed."""
         tried = [polynomial(whole)]
         for terms in tried:
-            parts = quotient(self.cancelled(terms), atom(by))
+            parts = over_atom(self.cancelled(terms), normal_atom(by))
             if parts is not None:
                 return parts
             if len(tried) < MOST_MONOMIALS:
@@ -377,10 +377,10 @@ class Facts:
 
     def decided(self, condition: n.Expr) -> bool | None:
         """Whether a condition holds under what is assumed, if that tells."""
-        assumed = [normal(each) for each in self.assumed]
-        if normal(condition) in assumed:
+        assumed = [normal_comparison(each) for each in self.assumed]
+        if normal_comparison(condition) in assumed:
             return True
-        return False if normal(opposite(condition)) in assumed else None
+        return False if normal_comparison(opposite(condition)) in assumed else None
 
 
 def speaks_of_elements(condition: n.Expr) -> bool:
@@ -409,7 +409,7 @@ def opposite(condition: n.Expr) -> n.Expr:
             return n.Not(condition, condition.span)
 
 
-def normal(condition: n.Expr) -> object:
+def normal_comparison(condition: n.Expr) -> object:
     """Comparisons of indices in a form in which equal ones are equal."""
     match condition:
         case n.Compare(relations=(relation,), operands=(left, right)) if not speaks_of_elements(
@@ -420,15 +420,15 @@ def normal(condition: n.Expr) -> object:
             return condition
     if relation in ("<", "<="):
         left, right = right, left
-    terms = added(polynomial(left), scaled(polynomial(right), -1))
+    terms = sum_of_polynomials(polynomial(left), scaled(polynomial(right), -1))
     if relation in ("<", ">"):
-        terms = added(terms, {(): -1})
+        terms = sum_of_polynomials(terms, {(): -1})
     if relation in ("==", "!="):
         return relation, frozenset({frozenset(terms.items()), frozenset(scaled(terms, -1).items())})
     return ">=", frozenset(terms.items())
 
 
-def whole(condition: n.Reduction, lets: Mapping[str, n.Expr], name: str) -> bool:
+def speaks_of_all(condition: n.Reduction, lets: Mapping[str, n.Expr], name: str) -> bool:
     """Whether `all[i < N](...)` speaks of every entry of the list `name`, made for i < N."""
     made = lets.get(name)
     match condition.binders.items, made:
@@ -436,12 +436,12 @@ def whole(condition: n.Reduction, lets: Mapping[str, n.Expr], name: str) -> bool
             (n.IndexRange(low=low, high=high),),
             n.Listing(binders=n.Binders(items=(n.IndexRange(low=first, high=last),))),
         ):
-            return is_number(low, 0) and is_number(first, 0) and high == last
+            return equals_number(low, 0) and equals_number(first, 0) and high == last
         case _:
             return False
 
 
-def combined(sign: str, left: int | None, right: int | None) -> int | None:
+def least_of(sign: str, left: int | None, right: int | None) -> int | None:
     """The least value of a sum, product, quotient or remainder of values that are not below."""
     if left is None or right is None:
         return 0 if sign == "mod" and right else None

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from cvmgen.derive.digits import Digit, Digits, Place, Target, targets_of
-from cvmgen.derive.facts import Facts, speaks_of_elements
-from cvmgen.derive.ranges import Ranges
+from cvmgen.derive.digits import Digits, LeftIndex, LeftSlot, SlotDigit, targets_of
+from cvmgen.derive.facts import DeclaredFacts, speaks_of_elements
+from cvmgen.derive.ranges import NarrowedLoops
 from cvmgen.derive.solving import Solver
 from cvmgen.derive.substitution import (
     bound_by,
     distinct,
+    equals_number,
+    formula_names,
     fresh,
-    is_number,
-    names_in,
-    renamed,
-    replaced,
     substitute,
+    with_binder_name,
+    with_parts,
 )
-from cvmgen.derive.terms import Factor, Linear, Term
+from cvmgen.derive.terms import AdjointTerm, Factor, Linearisation
 from cvmgen.functions import MIRRORED
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
@@ -37,7 +37,7 @@ Pair: TypeAlias = tuple[n.Expr, n.Expr, n.Expr | None]
 class Gradient:
     """Writes `dX[...] = ...` for equations of an operator; `items` say what is known there."""
 
-    linear: Linear
+    linear: Linearisation
     wrt: f.Input
     output: f.Output
     items: Sequence[f.Item]
@@ -65,15 +65,15 @@ class Gradient:
         assert whole is not None
         return self.written(found[0][0], places, whole)
 
-    def written(self, like: f.Equation, places: Sequence[Place], value: n.Expr) -> f.Equation:
+    def written(self, like: f.Equation, places: Sequence[LeftSlot], value: n.Expr) -> f.Equation:
         span = like.domain.span
         targets = targets_of(places)
         value = self.apart(value, {each.name for each in targets})
         slots = tuple(n.Slot(each.value(value), each.pack, span) for each in places)
         ranges = tuple(each.range(value) for each in targets)
         gather = self.as_declared(places) and all(each.plain for each in places)
-        names = frozenset(names_in(value) | {each.name for each in targets})
-        where = tuple(explained(name, *each, names) for name, each in self.where.items())
+        names = frozenset(formula_names(value) | {each.name for each in targets})
+        where = tuple(unique_definition(name, *each, names) for name, each in self.where.items())
         domain = n.Binders(ranges, None, None, span)
         return f.Equation(self.names[0], slots, domain, gather, value, where, span)
 
@@ -82,7 +82,7 @@ class Gradient:
         terms have indices of their own, and a definition has one name for all of them."""
         parts = (whole, tuple(value for _, value in self.where.values()))
         bound = targets | set(bound_inside(parts))
-        taken = {*self.declared, *targets, *names_in(parts), *self.where}
+        taken = {*self.declared, *targets, *formula_names(parts), *self.where}
         for name in [each for each in self.where if each in bound]:
             new = fresh(name, taken)
             taken.add(new)
@@ -90,30 +90,30 @@ class Gradient:
             whole = with_definition(whole, name, new)
         return whole
 
-    def as_declared(self, slots: Iterable[Place | n.Slot]) -> bool:
+    def as_declared(self, slots: Iterable[LeftSlot | n.Slot]) -> bool:
         return [each.pack for each in slots] == [each.pack for each in self.wrt.extents]
 
     # -------------------------------------------------------- the left side
 
-    def places(self, equation: f.Equation, term: Term) -> tuple[Place, ...]:
+    def places(self, equation: f.Equation, term: AdjointTerm) -> tuple[LeftSlot, ...]:
         """A name for each index: the one that stands in its place, or one that fits."""
         solver = Solver(self.facts(), {*self.declared})
         solver.bind((*map(self.shaped, equation.domain.items), *term.binders))
         digits = Digits(solver.facts, conditions_of(equation, term))
         bound = {bound_by(each) for each in (*equation.domain.items, *term.binders)}
         names: list[str] = []
-        found: list[Place] = []
+        found: list[LeftSlot] = []
         for slot, extent in zip(term.slots, self.extents(equation, term), strict=True):
-            whole = (Digit(slot.value, extent),)
+            whole = (SlotDigit(slot.value, extent),)
             targets = []
             for digit in whole if slot.pack else digits.of(slot.value, extent):
                 names.append(self.name(digit, slot.pack, bound, names))
-                targets.append(Target(names[-1], slot.pack, digit.extent))
-            found.append(Place(tuple(targets), slot.pack, extent))
+                targets.append(LeftIndex(names[-1], slot.pack, digit.extent))
+            found.append(LeftSlot(tuple(targets), slot.pack, extent))
         self.used |= solver.facts.used
         return tuple(found)
 
-    def name(self, digit: Digit, pack: bool, bound: set[str], names: Sequence[str]) -> str:
+    def name(self, digit: SlotDigit, pack: bool, bound: set[str], names: Sequence[str]) -> str:
         taken = {*self.declared, *names}
         match digit.value:
             case n.Ref(name=name) if name in bound and name not in taken:
@@ -125,7 +125,7 @@ class Gradient:
         wanted = [each for each in (known, lower) if each and each not in taken]
         return wanted[0] if wanted else fresh("d" if pack else "i", taken)
 
-    def extents(self, equation: f.Equation, term: Term) -> tuple[n.Expr, ...]:
+    def extents(self, equation: f.Equation, term: AdjointTerm) -> tuple[n.Expr, ...]:
         """What each slot runs over: the declared extent, or that of the index there."""
         if self.as_declared(term.slots):
             return tuple(each.value for each in self.wrt.extents)
@@ -154,7 +154,7 @@ class Gradient:
                     length = length_of(box)
                 case _:
                     self.refuse(slot, "the multi-index here has no range of its own")
-            at = length if is_number(at, 0) else n.Arithmetic("+", at, length, slot.span)
+            at = length if equals_number(at, 0) else n.Arithmetic("+", at, length, slot.span)
         return tuple(found)
 
     def refuse(self, slot: n.Slot, message: str) -> None:
@@ -163,7 +163,7 @@ class Gradient:
     # -------------------------------------------------------- one term
 
     def part(
-        self, equation: f.Equation, term: Term, places: Sequence[Place]
+        self, equation: f.Equation, term: AdjointTerm, places: Sequence[LeftSlot]
     ) -> tuple[n.Expr, bool]:
         """What a term gives: a sum over the elements of the gradient that it reaches."""
         if [slot.pack for slot in term.slots] != [each.pack for each in places]:
@@ -172,7 +172,7 @@ class Gradient:
         solver = Solver(self.facts(), self.taken(equation, term, targets))
         renaming = renamings(equation, term, targets, solver)
         domain = tuple(self.shaped(each) for each in equation.domain.items)
-        solver.bind(changed(each, renaming) for each in (*domain, *term.binders))
+        solver.bind(renamed_binder(each, renaming) for each in (*domain, *term.binders))
         solver.facts.below.update({each.name: each.extent for each in targets})
         about = substitute(conditions_of(equation, term), renaming)
         pairs = pairs_of(substitute(term.slots, renaming), places, Digits(solver.facts, about))
@@ -185,7 +185,7 @@ class Gradient:
                 assert isinstance(wanted, n.Ref)
                 solver.pack(value, wanted, box)
         self.name_packs(solver, (about, factors, left, tuple(solver.tests)))
-        ranges = Ranges(solver.facts, solver.loops())
+        ranges = NarrowedLoops(solver.facts, solver.loops())
         conditions = [
             *ranges.narrow(substitute(tuple(solver.tests), solver.solved)),
             *(each for each in substitute(about, solver.solved) if not self.holds(each, solver)),
@@ -194,15 +194,17 @@ class Gradient:
         value = n.Access(self.names[1], None, substitute(left, solver.solved), left[0].span)
         for sign, factor in substitute(factors, solver.solved):
             value = n.Arithmetic(sign, value, factor, factor.span)
-        whole = summed(tuple(ranges.loops), conditions, value)
+        whole = summed_value(tuple(ranges.loops), conditions, value)
         self.used |= solver.facts.used
         whole = self.with_names(whole, solver, renaming, ranges.absorbed)
         return distinct(whole, frozenset(each.name for each in targets)), term.negative
 
-    def facts(self) -> Facts:
-        return Facts(self.items)
+    def facts(self) -> DeclaredFacts:
+        return DeclaredFacts(self.items)
 
-    def taken(self, equation: f.Equation, term: Term, targets: Sequence[Target]) -> set[str]:
+    def taken(
+        self, equation: f.Equation, term: AdjointTerm, targets: Sequence[LeftIndex]
+    ) -> set[str]:
         own = {*self.declared, *(each.name for each in targets)}
         return own | {bound_by(each) for each in (*equation.domain.items, *term.binders)}
 
@@ -226,7 +228,7 @@ class Gradient:
         known: dict[n.Expr, n.Expr] = {
             value: wanted for value, wanted, _ in pairs if isinstance(value, n.Arithmetic)
         }
-        return replaced(parts, known) if known else parts
+        return with_parts(parts, known) if known else parts
 
     def holds(self, condition: n.Expr, solver: Solver) -> bool:
         """Whether a condition is known to hold."""
@@ -268,12 +270,12 @@ class Gradient:
     ) -> n.Expr:
         """Compound indices that stand several times, by a name that `where` explains; those that
         had a range of their own also where they stand once."""
-        new = names_in(tuple(renaming.values()))
+        new = formula_names(tuple(renaming.values()))
         wanted = {value: name for name, value in solver.solved.items() if name not in new}
         for value, name in self.linear.names.items():
             wanted.setdefault(substitute(substitute(value, renaming), solver.solved), name)
-        taken = names_in(whole) | self.declared
-        for value, name in sorted(wanted.items(), key=lambda pair: -size(pair[0])):
+        taken = formula_names(whole) | self.declared
+        for value, name in sorted(wanted.items(), key=lambda pair: -node_count(pair[0])):
             known = self.where.get(name)
             compound = isinstance(value, n.Arithmetic)
             if not compound or (name in taken if known is None else known != ((), value)):
@@ -282,17 +284,17 @@ class Gradient:
             if often < (1 if value in absorbed else 2) and known is None:
                 continue
             self.where[name] = ((), value)
-            whole = replaced(whole, {value: n.Ref(name, "parameter", value.span)})
+            whole = with_parts(whole, {value: n.Ref(name, "parameter", value.span)})
         return whole
 
 
-def conditions_of(equation: f.Equation, term: Term) -> tuple[n.Expr, ...]:
+def conditions_of(equation: f.Equation, term: AdjointTerm) -> tuple[n.Expr, ...]:
     """The conditions under which a term counts, one by one."""
     tests = (equation.domain.condition, *term.conditions)
     return tuple(each for test in tests for each in n.conjuncts(test))
 
 
-def pairs_of(slots: Sequence[n.Slot], places: Sequence[Place], digits: Digits) -> list[Pair]:
+def pairs_of(slots: Sequence[n.Slot], places: Sequence[LeftSlot], digits: Digits) -> list[Pair]:
     """What the slots of a term are to be, digit by digit where they have those of the left."""
     found: list[Pair] = []
     for slot, place in zip(slots, places, strict=True):
@@ -323,13 +325,13 @@ def with_definition(node: Any, old: str, new: str) -> Any:
     return n.rebuild(node, change)
 
 
-def explained(
+def unique_definition(
     name: str, parameters: tuple[str, ...], value: n.Expr, taken: frozenset[str]
 ) -> f.Definition:
     """A `where` definition: its parameters and what it binds have names of their own."""
     names: dict[str, n.Expr] = {}
     for each in parameters:
-        new = fresh(each, taken | names_in(value) - {each})
+        new = fresh(each, taken | formula_names(value) - {each})
         names[each] = n.Ref(new, "parameter", value.span)
     body = distinct(substitute(value, names), taken)
     kinds = tuple((each.name, f.INT) for each in names.values() if isinstance(each, n.Ref))
@@ -337,7 +339,7 @@ def explained(
 
 
 def renamings(
-    equation: f.Equation, term: Term, targets: Sequence[Target], solver: Solver
+    equation: f.Equation, term: AdjointTerm, targets: Sequence[LeftIndex], solver: Solver
 ) -> dict[str, n.Expr]:
     """Other names for indices of the term that are called like an index of the left side."""
     clashing = {each.name for each in targets}
@@ -352,14 +354,14 @@ def renamings(
     return found
 
 
-def size(expr: n.Expr) -> int:
+def node_count(expr: n.Expr) -> int:
     return sum(1 for _ in n.walk(expr))
 
 
-def changed(binder: n.Binder, renaming: dict[str, n.Expr]) -> n.Binder:
+def renamed_binder(binder: n.Binder, renaming: dict[str, n.Expr]) -> n.Binder:
     binder = substitute(binder, renaming)
     new = renaming.get(bound_by(binder))
-    return renamed(binder, new.name) if isinstance(new, n.Ref) else binder
+    return with_binder_name(binder, new.name) if isinstance(new, n.Ref) else binder
 
 
 def length_of(box: n.Expr) -> n.Expr:
@@ -371,13 +373,13 @@ def length_of(box: n.Expr) -> n.Expr:
             return n.Function("len", (box,), box.span)
 
 
-def proved(facts: Facts, relation: str, left: n.Expr, right: n.Expr) -> bool:
+def proved(facts: DeclaredFacts, relation: str, left: n.Expr, right: n.Expr) -> bool:
     match relation:
         case ">" | ">=":
             return proved(facts, MIRRORED[relation], right, left)
         case "<":
             return facts.is_below(left, right)
-        case "<=" if is_number(left, 0):
+        case "<=" if equals_number(left, 0):
             return facts.at_least(right, 0)
         case "==":
             return facts.same(left, right)
@@ -385,10 +387,12 @@ def proved(facts: Facts, relation: str, left: n.Expr, right: n.Expr) -> bool:
             return False
 
 
-def summed(loops: tuple[n.Binder, ...], conditions: Sequence[n.Expr], value: n.Expr) -> n.Expr:
+def summed_value(
+    loops: tuple[n.Binder, ...], conditions: Sequence[n.Expr], value: n.Expr
+) -> n.Expr:
     """The value summed over the loops, where the conditions hold; 0 if nothing is summed."""
     span = value.span
-    test = joined(conditions)
+    test = conjunction(conditions)
     if loops:
         return n.Reduction("sum", n.Binders(loops, None, test, span), value, span)
     if test is None:
@@ -396,7 +400,7 @@ def summed(loops: tuple[n.Binder, ...], conditions: Sequence[n.Expr], value: n.E
     return n.Conditional(value, test, n.Number(0, span), span)
 
 
-def joined(conditions: Sequence[n.Expr]) -> n.Expr | None:
+def conjunction(conditions: Sequence[n.Expr]) -> n.Expr | None:
     flat = tuple(dict.fromkeys(part for each in conditions for part in n.conjuncts(each)))
     if len(flat) <= 1:
         return flat[0] if flat else None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen.derive.substitution import free_names
-from cvmgen.derive.terms import PLURALS, Linear
+from cvmgen.derive.terms import PLURALS, Linearisation
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -87,16 +87,16 @@ class Needs:
             found.add(name)
             item = self.providers.get(name)
             if name not in stop and item is not None and not isinstance(item, f.Input):
-                waiting += used_names(item)
+                waiting += names_spoken_of(item)
         return found
 
     def seed(self) -> set[str]:
         adjoint = self.adjoint
-        found = used_names(tuple(self.equations.values())) | adjoint.used
-        found |= used_names(adjoint.wrt.extents)
+        found = names_spoken_of(tuple(self.equations.values())) | adjoint.used
+        found |= names_spoken_of(adjoint.wrt.extents)
         for case in adjoint.operator.cases:
             others = tuple(each for each in case.items if not isinstance(each, f.Equation))
-            found |= used_names((case.condition, *others))
+            found |= names_spoken_of((case.condition, *others))
         return found
 
     def free_slots(self) -> set[str]:
@@ -109,7 +109,7 @@ class Needs:
             return set()
         slots = self.adjoint.output.slots
         bare = {each.value.name for each in slots if isinstance(each.value, n.Ref)}
-        others = used_names(tuple(each for each in slots if not isinstance(each.value, n.Ref)))
+        others = names_spoken_of(tuple(each for each in slots if not isinstance(each.value, n.Ref)))
         computed = {each for each in bare if not isinstance(self.providers.get(each), f.Input)}
         bare -= computed & self.adjoint.used
         computed &= bare
@@ -129,7 +129,7 @@ class Needs:
 
     def needed(self, free: set[str]) -> set[str]:
         slots = () if self.adjoint.in_cases else self.adjoint.output.slots
-        return self.closure(self.seed() | used_names(slots), free)
+        return self.closure(self.seed() | names_spoken_of(slots), free)
 
     def inputs(self, needed: set[str], free: set[str]) -> list[f.Input]:
         """The inputs that are read, and those that alone give a name that is needed."""
@@ -138,15 +138,15 @@ class Needs:
         asked = {each.name for each in walk_present(self.equations)}
         kept = [each for each in inputs if each.name in read | asked]
         for each in kept:
-            needed |= self.closure(used_names(each.extents), free)
+            needed |= self.closure(names_spoken_of(each.extents), free)
         bound = self.bound(free, kept)
-        extents = {name for each in inputs for name in extents_of(each) if self.measured(name)}
+        extents = {name for each in inputs for name in bare_extents(each) if self.measured(name)}
         order = sorted(inputs, key=lambda each: each.name == self.adjoint.wrt.name)
         for each in order:
             missing = needed & extents - bound
-            if each not in kept and not each.optional and extents_of(each) & missing:
+            if each not in kept and not each.optional and bare_extents(each) & missing:
                 kept.append(each)
-                bound |= extents_of(each)
+                bound |= bare_extents(each)
         self.choose_types(needed, kept, [each for each in order if each not in kept])
         return [each for each in inputs if each in kept or each.name in self.telling]
 
@@ -161,12 +161,12 @@ class Needs:
         parts = (tuple(self.equations.values()), definitions)
         names = {each.dtype for each in (adjoint.wrt, gradient, *kept)}
         names |= {each.type_name for each in n.walk(parts) if isinstance(each, n.Limit)}
-        self.types = reduced(adjoint.operator.types, adjoint.rows, names)
+        self.types = restricted_table(adjoint.operator.types, adjoint.rows, names)
         self.telling = telling(self.types, [gradient, *given], others)
 
     def bound(self, free: set[str], inputs: Sequence[f.Input]) -> set[str]:
         """Names that the shapes of the gradient and of these inputs give a value."""
-        given = set[str]().union(*(extents_of(each) for each in inputs if not each.optional))
+        given = set[str]().union(*(bare_extents(each) for each in inputs if not each.optional))
         return free | {name for name in given if self.measured(name)}
 
     def measured(self, name: str) -> bool:
@@ -181,7 +181,10 @@ class Needs:
         )
         for item in self.adjoint.operator.items:
             names = provided(item)
-            if isinstance(item, (f.Let, f.Definition)) and used_names(item) - set(names) <= known:
+            if (
+                isinstance(item, (f.Let, f.Definition))
+                and names_spoken_of(item) - set(names) <= known
+            ):
                 known |= set(names)
         return known
 
@@ -196,7 +199,7 @@ class Needs:
                     return False
                 case _:
                     pass
-        return used_names(condition) <= available
+        return names_spoken_of(condition) <= available
 
     def computed(self, free: set[str]) -> set[str]:
         """Extents that the operator computes and its adjoint is given: they are what they are."""
@@ -205,7 +208,7 @@ class Needs:
     def with_lets_of(self, kept: list[f.Item], bound: set[str]) -> list[f.Item]:
         """With the lets that the kept requirements speak of."""
         requirements = tuple(each for each in kept if isinstance(each, f.Require))
-        wanted = self.closure(used_names(requirements), bound) - bound
+        wanted = self.closure(names_spoken_of(requirements), bound) - bound
         return [
             item
             for item in self.adjoint.operator.items
@@ -216,8 +219,10 @@ class Needs:
     def with_gradient(self, kept: list[f.Item], free: set[str]) -> list[f.Item]:
         """The gradient behind all that its shape needs, and before what needs its shape."""
         slots = () if self.shape else self.adjoint.output.slots
-        needs = used_names(slots) - free
-        given = set[str]().union(*(extents_of(each) for each in kept if isinstance(each, f.Input)))
+        needs = names_spoken_of(slots) - free
+        given = set[str]().union(
+            *(bare_extents(each) for each in kept if isinstance(each, f.Input))
+        )
         at = 0
         for place, item in enumerate(kept):
             inner = self.shape and not isinstance(item, f.Case)
@@ -231,8 +236,8 @@ class Needs:
         """The names that have to stand before an item."""
         if isinstance(item, f.Input):
             computed = (each for each in item.extents if not isinstance(each.value, n.Ref))
-            return self.closure(used_names(tuple(computed)))
-        return self.closure(used_names(item))
+            return self.closure(names_spoken_of(tuple(computed)))
+        return self.closure(names_spoken_of(item))
 
 
 def provided(item: f.Item) -> tuple[str, ...]:
@@ -248,19 +253,19 @@ def provided(item: f.Item) -> tuple[str, ...]:
             return ()
 
 
-def extents_of(item: f.Input) -> set[str]:
+def bare_extents(item: f.Input) -> set[str]:
     """The names that stand in the shape of an input by themselves."""
     return {each.value.name for each in item.extents if isinstance(each.value, n.Ref)}
 
 
-def used_names(node: object) -> set[str]:
+def names_spoken_of(node: object) -> set[str]:
     """Names of the operator that a part of it speaks of; indices are among them."""
     if isinstance(node, f.Definition):
         parameters = {name for name, _ in node.parameters}
-        return used_names((node.body, node.ranges)) - parameters
+        return names_spoken_of((node.body, node.ranges)) - parameters
     if isinstance(node, (f.Let, f.Attribute)):
         parts = (node.value,) if isinstance(node, f.Let) else (node.low, node.high, node.default)
-        return used_names(tuple(each for each in parts if each is not None))
+        return names_spoken_of(tuple(each for each in parts if each is not None))
     found = free_names(node)
     found |= {each.name for each in n.walk(node) if isinstance(each, (n.Apply, n.Present))}
     return found
@@ -279,18 +284,18 @@ def walk_present(node: dict[int, f.Equation]) -> Iterator[n.Present]:
 
 def linear_in(
     operator: f.Operator, wrt: f.Input, output: f.Output
-) -> tuple[Linear, tuple[int, ...]]:
+) -> tuple[Linearisation, tuple[int, ...]]:
     """The formula as sums of products, and the choices of types for which it is one.
 
     SpecError if there is none: the gradient of the output has its type, the adjoint that of the
     input, so that the elements of both must be of one kind.
     """
     faults: list[SpecError] = []
-    found: list[tuple[Linear, tuple[int, ...]]] = []
+    found: list[tuple[Linearisation, tuple[int, ...]]] = []
     for (kind, result), rows in by_kinds(operator, wrt, output).items():
-        linear = Linear(operator, wrt.name, kind)
+        linear = Linearisation(operator, wrt.name, kind)
         try:
-            if terms_of(linear) and (kind == f.BOOL or kind != result):
+            if linear_terms(linear) and (kind == f.BOOL or kind != result):
                 raise no_type(wrt, output, kind, result)
         except SpecError as fault:
             faults.append(fault)
@@ -302,7 +307,7 @@ def linear_in(
     return found[0][0], tuple(every)
 
 
-def terms_of(linear: Linear) -> Collection[object]:
+def linear_terms(linear: Linearisation) -> Collection[object]:
     items = f.all_items(linear.operator.items)
     equations = (each for each in items if isinstance(each, f.Equation))
     return [term for equation in equations for term in linear.terms(equation)]
@@ -331,7 +336,9 @@ def no_type(wrt: f.Input, output: f.Output, kind: f.Kind, result: f.Kind) -> Spe
     return SpecError(wrt.span, f"{message}: the adjoint has no type", hint)
 
 
-def reduced(table: f.TypeTable, rows: Collection[int], names: Collection[str]) -> f.TypeTable:
+def restricted_table(
+    table: f.TypeTable, rows: Collection[int], names: Collection[str]
+) -> f.TypeTable:
     """The table of these choices alone, for the parameters that are used."""
     columns = [at for at, name in enumerate(table.names) if name in names]
     chosen = (tuple(table.rows[row][at] for at in columns) for row in rows)

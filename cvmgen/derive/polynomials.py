@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from cvmgen.derive.substitution import entry, fresh, is_number, names_in
+from cvmgen.derive.substitution import entry_of, equals_number, formula_names, fresh
 from cvmgen.polynomials import plus, times, without
 from cvmgen.spec import nodes as n
 
@@ -25,16 +25,16 @@ def polynomial(expr: n.Expr) -> Polynomial:
         case n.Negate(operand=operand):
             return scaled(polynomial(operand), -1)
         case n.Arithmetic(sign="+", left=left, right=right):
-            return added(polynomial(left), polynomial(right))
+            return sum_of_polynomials(polynomial(left), polynomial(right))
         case n.Arithmetic(sign="-", left=left, right=right):
-            return added(polynomial(left), scaled(polynomial(right), -1))
+            return sum_of_polynomials(polynomial(left), scaled(polynomial(right), -1))
         case n.Arithmetic(sign="*", left=left, right=right):
             return multiplied(polynomial(left), polynomial(right))
         case _:
-            return {(atom(expr),): 1}
+            return {(normal_atom(expr),): 1}
 
 
-def atom(expr: n.Expr) -> n.Expr:
+def normal_atom(expr: n.Expr) -> n.Expr:
     """An atom with its own parts in one form, so that equal ones compare equal."""
     match expr:
         case n.Item(index=index):
@@ -52,7 +52,7 @@ def expression(terms: Polynomial, like: n.Expr) -> n.Expr:
     for factors, coefficient in sorted(terms.items(), key=repr):
         part: n.Expr | None = None
         for factor in (n.Number(coefficient, like.span), *factors):
-            if part is None or is_number(part, 1):
+            if part is None or equals_number(part, 1):
                 part = factor
             else:
                 part = n.Arithmetic("*", part, factor, like.span)
@@ -61,7 +61,7 @@ def expression(terms: Polynomial, like: n.Expr) -> n.Expr:
     return n.Number(0, like.span) if whole is None else whole
 
 
-def added(left: Polynomial, right: Polynomial) -> Polynomial:
+def sum_of_polynomials(left: Polynomial, right: Polynomial) -> Polynomial:
     return plus(left, right)
 
 
@@ -80,18 +80,18 @@ def put(terms: Polynomial, values: Mapping[n.Expr, n.Expr]) -> Polynomial:
         product: Polynomial = {(): coefficient}
         for factor in factors:
             product = multiplied(product, polynomial(values.get(factor, factor)))
-        total = added(total, product)
+        total = sum_of_polynomials(total, product)
     return total
 
 
-def quotient(terms: Polynomial, divisor: n.Expr) -> Polynomial | None:
+def over_atom(terms: Polynomial, divisor: n.Expr) -> Polynomial | None:
     """`terms` over an atom that is in every monomial."""
     if not all(divisor in factors for factors in terms):
         return None
     return {without(factors, divisor): value for factors, value in terms.items()}
 
 
-def divided(terms: Polynomial, by: n.Expr) -> Polynomial | None:
+def over_product(terms: Polynomial, by: n.Expr) -> Polynomial | None:
     """`terms` over a product that is in every monomial."""
     match list(polynomial(by).items()):
         case [(factors, coefficient)]:
@@ -100,7 +100,7 @@ def divided(terms: Polynomial, by: n.Expr) -> Polynomial | None:
             return None
     rest: Polynomial | None = terms
     for factor in factors:
-        rest = None if rest is None else quotient(rest, factor)
+        rest = None if rest is None else over_atom(rest, factor)
     if rest is None or any(each % coefficient for each in rest.values()):
         return None
     return {monomial: each // coefficient for monomial, each in rest.items()}
@@ -109,38 +109,38 @@ def divided(terms: Polynomial, by: n.Expr) -> Polynomial | None:
 # ---------------------------------------------------------------- sums and equations
 
 
-def equal(left: n.Expr, right: n.Expr) -> n.Expr:
+def equation(left: n.Expr, right: n.Expr) -> n.Expr:
     return n.Compare(("==",), (left, right), left.span)
 
 
 def all_equal(expr: n.Expr, target: n.Ref, taken: Collection[str]) -> n.Expr:
     """That two lists of one length have the same entries."""
     span = target.span
-    index = fresh("j", {*taken, *names_in(expr)})
+    index = fresh("j", {*taken, *formula_names(expr)})
     at = n.Ref(index, "index", span)
     match expr:
         case n.Listing(
             binders=n.Binders(items=(n.IndexRange(low=low, high=high),), condition=None)
-        ) if is_number(low, 0):
+        ) if equals_number(low, 0):
             pass
         case _:
             high = n.Function("len", (target,), span)
     ranges = n.IndexRange(index, n.Number(0, span), high, span)
-    pair = equal(entry(expr, at, span), entry(target, at, span))
+    pair = equation(entry_of(expr, at, span), entry_of(target, at, span))
     return n.Reduction("all", n.Binders((ranges,), None, None, span), pair, span)
 
 
-def parts(expr: n.Expr, negative: bool = False) -> Iterator[tuple[bool, n.Expr]]:
+def addends_of(expr: n.Expr, negative: bool = False) -> Iterator[tuple[bool, n.Expr]]:
     """The addends of a sum, each with whether it is taken away."""
     match expr:
         case n.Arithmetic(sign="+" | "-" as sign, left=left, right=right):
-            yield from parts(left, negative)
-            yield from parts(right, negative != (sign == "-"))
+            yield from addends_of(left, negative)
+            yield from addends_of(right, negative != (sign == "-"))
         case _:
             yield negative, expr
 
 
-def moved(target: n.Expr, others: Sequence[tuple[bool, n.Expr]], negative: bool) -> n.Expr:
+def solved_for(target: n.Expr, others: Sequence[tuple[bool, n.Expr]], negative: bool) -> n.Expr:
     """The target without the other addends; with the other sign where the part has a minus."""
     if not negative:
         for minus, other in others:

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from cvmgen.derive.facts import Facts
-from cvmgen.derive.polynomials import moved, parts
-from cvmgen.derive.substitution import bound_by, is_number, names_in
+from cvmgen.derive.facts import DeclaredFacts
+from cvmgen.derive.polynomials import addends_of, solved_for
+from cvmgen.derive.substitution import bound_by, equals_number, formula_names
 from cvmgen.functions import MIRRORED
 from cvmgen.spec import nodes as n
 
 Addends = list[tuple[bool, n.Expr]]  # each with whether it is taken away
 
 
-class Ranges:
+class NarrowedLoops:
     """The loops of a sum, narrowed by the tests that allow it."""
 
-    def __init__(self, facts: Facts, loops: Iterable[n.Binder]) -> None:
+    def __init__(self, facts: DeclaredFacts, loops: Iterable[n.Binder]) -> None:
         self.facts = facts
         self.loops = list(loops)
         self.absorbed: list[n.Expr] = []
@@ -66,19 +66,19 @@ class Ranges:
             return self.link(MIRRORED[relation], right, left)
         if relation not in ("<", "<="):
             return False
-        room = [*parts(right), *((not minus, each) for minus, each in parts(left))]
+        room = [*addends_of(right), *((not minus, each) for minus, each in addends_of(left))]
         if relation == "<":
             room.append((True, n.Number(1, left.span)))
         return self.not_negative(room)
 
     def not_negative(self, room: Addends) -> bool:
         """Narrow the innermost loop of a sum that has to be 0 or more."""
-        names = names_in(tuple(each for _, each in room))
+        names = formula_names(tuple(each for _, each in room))
         at = next((at for at in self.inwards() if bound_by(self.loops[at]) in names), None)
         if at is None:
             return False
         loop = self.loops[at]
-        own = [each for each in room if bound_by(loop) in names_in(each[1])]
+        own = [each for each in room if bound_by(loop) in formula_names(each[1])]
         others = [each for each in room if each not in own]
         if not isinstance(loop, n.IndexRange) or len(own) != 1 or self.is_bound_twice(loop):
             return False
@@ -114,10 +114,10 @@ class Ranges:
         """`rest - p*s >= 0`: p is at most `rest div s`."""
         span = loop.span
         one = (False, n.Number(1, span))
-        if is_number(scale, 1):
-            end = total([*rest, one], loop)
+        if equals_number(scale, 1):
+            end = sum_of_addends([*rest, one], loop)
         else:
-            most = n.Arithmetic("div", total(rest, loop), scale, span)
+            most = n.Arithmetic("div", sum_of_addends(rest, loop), scale, span)
             end = n.Arithmetic("+", most, n.Number(1, span), span)
         if self.facts.is_below(n.Arithmetic("-", end, n.Number(1, span), span), loop.high):
             return replace(loop, high=end)
@@ -126,15 +126,15 @@ class Ranges:
     def lower(self, loop: n.IndexRange, rest: Addends, scale: n.Expr) -> n.IndexRange:
         """`rest + p*s >= 0`: p is at least `-rest` over s, rounded up."""
         span = loop.span
-        least = total([(not minus, each) for minus, each in rest], loop)
-        if not is_number(scale, 1):
+        least = sum_of_addends([(not minus, each) for minus, each in rest], loop)
+        if not equals_number(scale, 1):
             least = n.Function("ceildiv", (least, scale), span)
-        if is_number(loop.low, 0) and self.facts.at_least(least, 0):
+        if equals_number(loop.low, 0) and self.facts.at_least(least, 0):
             return replace(loop, low=least)
         return replace(loop, low=n.Function("max", (loop.low, least), span))
 
 
-def total(addends: Addends, like: n.IndexRange) -> n.Expr:
+def sum_of_addends(addends: Addends, like: n.IndexRange) -> n.Expr:
     """A sum: what is added first, then what is taken away, then the numbers as one."""
     number = sum(
         -each.value if minus else each.value
@@ -148,4 +148,4 @@ def total(addends: Addends, like: n.IndexRange) -> n.Expr:
         ordered.insert(place, (number < 0, n.Number(abs(number), like.span)))
     (minus, start), *others = ordered
     start = n.Negate(start, like.span) if minus else start
-    return moved(start, [(not sign, each) for sign, each in others], False)
+    return solved_for(start, [(not sign, each) for sign, each in others], False)

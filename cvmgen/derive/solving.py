@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from cvmgen.derive.entries import Entries
-from cvmgen.derive.polynomials import all_equal, equal, moved, parts
-from cvmgen.derive.substitution import free_names, fresh, is_number, substitute
+from cvmgen.derive.entries import EntrySolver
+from cvmgen.derive.polynomials import addends_of, all_equal, equation, solved_for
+from cvmgen.derive.substitution import equals_number, free_names, fresh, substitute
 from cvmgen.derive.unknowns import Unknowns
 from cvmgen.spec import nodes as n
 
@@ -25,9 +25,9 @@ class Solver(Unknowns):
         expr = substitute(expr, self.solved)
         if not self.depends(expr):
             if not self.facts.same(expr, target):
-                self.filters.append(equal(expr, target))
+                self.filters.append(equation(expr, target))
         elif self.reads(target) or not self.solve(expr, target):
-            self.filters.append(equal(expr, target))
+            self.filters.append(equation(expr, target))
 
     @staticmethod
     def reads(expr: n.Expr) -> bool:
@@ -81,7 +81,7 @@ class Solver(Unknowns):
 
     def within(self, low: n.Expr, value: n.Expr, high: n.Expr) -> None:
         """Test `low <= value < high`, but for what is known."""
-        above = is_number(low, 0) and self.facts.at_least(value, 0)
+        above = equals_number(low, 0) and self.facts.at_least(value, 0)
         below = self.facts.is_below(value, high)
         span = value.span
         match above, below:
@@ -96,7 +96,7 @@ class Solver(Unknowns):
 
     def sum(self, expr: n.Expr, target: n.Expr) -> bool:
         """Solve for one addend: the others go to the other side."""
-        addends = list(parts(expr))
+        addends = list(addends_of(expr))
         varying = [at for at, (_, part) in enumerate(addends) if self.depends(part)]
         if len(varying) == 2 and len(addends) == 2 and self.digits(addends, target):
             return True
@@ -108,7 +108,7 @@ class Solver(Unknowns):
                 continue
             if any(self.reads(each) for _, each in others):
                 continue
-            rest = moved(target, others, negative)
+            rest = solved_for(target, others, negative)
             if len(varying) > 1 and not self.alone(part):
                 continue
             if self.solve(part, rest):
@@ -144,7 +144,7 @@ class Solver(Unknowns):
             if self.depends(scale) or low in self.depends(high) or len(binders) != 1:
                 continue
             match binders[0]:
-                case n.IndexRange(low=least, high=most) if is_number(least, 0) and (
+                case n.IndexRange(low=least, high=most) if equals_number(least, 0) and (
                     self.facts.same(most, scale) and self.facts.at_least(scale, 1)
                 ):
                     pass
@@ -158,7 +158,7 @@ class Solver(Unknowns):
         return False
 
     def product(self, part: n.Expr, factor: n.Expr, target: n.Expr) -> bool:
-        if is_number(factor, 1):
+        if equals_number(factor, 1):
             return self.solve(part, target)
         if not self.facts.not_zero(factor):
             return False
@@ -167,7 +167,7 @@ class Solver(Unknowns):
         if not self.solve(part, n.Arithmetic("div", target, factor, span)):
             return False
         rest = n.Arithmetic("mod", target, factor, span)
-        self.tests.insert(marks, equal(rest, n.Number(0, span)))
+        self.tests.insert(marks, equation(rest, n.Number(0, span)))
         return True
 
     def quotient(self, part: n.Expr, divisor: n.Expr, target: n.Expr) -> bool:
@@ -191,7 +191,7 @@ class Solver(Unknowns):
     def remainder(self, name: str, divisor: n.Expr, target: n.Expr) -> bool:
         """`i mod s == t` where i is t and every s-th index after it."""
         match self.unknown[name]:
-            case [n.IndexRange(low=low, high=high)] if is_number(low, 0):
+            case [n.IndexRange(low=low, high=high)] if equals_number(low, 0):
                 pass
             case _:
                 return False
@@ -242,7 +242,7 @@ class Solver(Unknowns):
                 self.equation(position, n.Function("flatten_index", (target, box), span))
                 return
             case n.Listing():
-                if Entries(self, target, extents).solve(expr):
+                if EntrySolver(self, target, extents).solve(expr):
                     return
             case _:
                 pass

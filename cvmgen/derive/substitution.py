@@ -13,11 +13,11 @@ from cvmgen.spec import nodes as n
 INDICES = "ijklpqrst"
 
 
-def number(value: int, span: Span) -> n.Number:
+def number_node(value: int, span: Span) -> n.Number:
     return n.Number(value, span)
 
 
-def is_number(expr: n.Expr | None, value: int) -> bool:
+def equals_number(expr: n.Expr | None, value: int) -> bool:
     return isinstance(expr, n.Number) and expr.value == value
 
 
@@ -36,7 +36,7 @@ def bound_by(binder: n.Binder) -> str:
             raise AssertionError(f"{type(binder).__name__} is not checked")
 
 
-def names_in(node: Any) -> set[str]:
+def formula_names(node: Any) -> set[str]:
     """Every name that a formula speaks of, bound in it or not."""
     found = set()
     for each in n.walk(node):
@@ -90,7 +90,7 @@ def substitute(node: Any, values: Mapping[str, n.Expr]) -> Any:
         case n.Listing() | n.SetOf() | n.Reduction() | n.Sorted():
             return substitute_below(node, values)
         case n.Item(sequence=sequence, index=index, span=span):
-            return entry(substitute(sequence, values), substitute(index, values), span)
+            return entry_of(substitute(sequence, values), substitute(index, values), span)
         case _:
             return n.with_children(node, lambda each: substitute(each, values))
 
@@ -107,8 +107,8 @@ def substitute_below(
         inner.pop(name, None)
         foreign = free_names(tuple(inner.values()))
         if name in foreign:
-            other = fresh(name, foreign | names_in(node))
-            changed = renamed(changed, other)
+            other = fresh(name, foreign | formula_names(node))
+            changed = with_binder_name(changed, other)
             role = "pack" if isinstance(binder, n.PackRange) else "index"
             inner[name] = n.Ref(other, role, binder.span)
         items.append(changed)
@@ -123,20 +123,20 @@ def substitute_below(
             return replace(node, binders=binders, element=substitute(node.element, inner))
 
 
-def renamed(binder: n.Binder, name: str) -> n.Binder:
+def with_binder_name(binder: n.Binder, name: str) -> n.Binder:
     if isinstance(binder, n.PackRange):
         return replace(binder, pack=name)
     assert isinstance(binder, (n.IndexRange, n.IndexMember))
     return replace(binder, index=name)
 
 
-def entry(sequence: n.Expr, index: n.Expr, span: Span) -> n.Expr:
+def entry_of(sequence: n.Expr, index: n.Expr, span: Span) -> n.Expr:
     """Entry `index` of a list; of one that is written out, the entry itself."""
     match sequence:
         case n.Listing(
             element=element,
             binders=n.Binders(items=(n.IndexRange(index=name, low=low),), condition=None),
-        ) if is_number(low, 0):
+        ) if equals_number(low, 0):
             return substitute(element, {name: index})  # type: ignore[no-any-return]
         case n.TupleOf(elements=elements):
             if isinstance(index, n.Number) and 0 <= index.value < len(elements):
@@ -146,11 +146,11 @@ def entry(sequence: n.Expr, index: n.Expr, span: Span) -> n.Expr:
     return n.Item(sequence, index, span)
 
 
-def replaced(node: Any, known: Mapping[n.Expr, n.Expr]) -> Any:
+def with_parts(node: Any, known: Mapping[n.Expr, n.Expr]) -> Any:
     """The formula with other expressions for some of its parts, wherever these stand."""
     if isinstance(node, n.Expr) and node in known:
         return known[node]
-    return n.with_children(node, lambda each: replaced(each, known))
+    return n.with_children(node, lambda each: with_parts(each, known))
 
 
 def distinct(node: Any, taken: frozenset[str]) -> Any:
@@ -171,11 +171,11 @@ def distinct_below(
         changed = distinct(substitute(binder, names), inside)
         name = bound_by(binder)
         if name in taken and name not in names:
-            other = fresh(name, inside | names_in(node))
+            other = fresh(name, inside | formula_names(node))
             role = "pack" if isinstance(binder, n.PackRange) else "index"
             names[name] = n.Ref(other, role, binder.span)
         new = names.get(name)
-        items.append(renamed(changed, new.name) if isinstance(new, n.Ref) else changed)
+        items.append(with_binder_name(changed, new.name) if isinstance(new, n.Ref) else changed)
         inside |= {bound_by(items[-1])}
     condition = distinct(substitute(node.binders.condition, names), inside)
     binders = replace(node.binders, items=tuple(items), condition=condition)

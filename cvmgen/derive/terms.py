@@ -10,7 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn, TypeAlias
 
 from cvmgen.derive.facts import opposite
-from cvmgen.derive.substitution import bound_by, fresh, is_number, names_in, renamed, substitute
+from cvmgen.derive.substitution import (
+    bound_by,
+    equals_number,
+    formula_names,
+    fresh,
+    substitute,
+    with_binder_name,
+)
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -32,7 +39,7 @@ class Placed(Span):
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class AdjointTerm:
     """`X[slots]` times or over each factor, summed over `binders` where the conditions hold."""
 
     slots: tuple[n.Slot, ...]
@@ -43,7 +50,7 @@ class Term:
 
 
 @dataclass(slots=True)
-class Linear:
+class Linearisation:
     """Takes the equations of an operator apart with respect to one input.
 
     `kind` is what elements of the input are: types that are chosen leave the formula the same.
@@ -64,7 +71,7 @@ class Linear:
         self.definitions = {each.name: each for each in found if isinstance(each, f.Definition)}
         self.macros = macros_of(self.operator.items)
 
-    def terms(self, equation: f.Equation) -> list[Term]:
+    def terms(self, equation: f.Equation) -> list[AdjointTerm]:
         """The terms of an equation that read the input; what else it adds does not count."""
         where = {each.name: each for each in equation.where}
         value = self.written_out(equation.value, where)
@@ -94,7 +101,7 @@ class Linear:
             body = self.written_out(definition.body, {})
             if node.name in self.macros:
                 # A fault in it is the fault of what it is applied to, which the text shows.
-                body = n.rebuild(body, lambda each: placed(each, node.span))
+                body = n.rebuild(body, lambda each: with_span(each, node.span))
             return self.applied(node, replace(definition, body=body))
 
         return n.rebuild(expr, change)
@@ -129,7 +136,7 @@ class Linear:
 
     # -------------------------------------------------------- sums and products
 
-    def split(self, expr: n.Expr, taken: set[str]) -> Iterator[Term]:
+    def split(self, expr: n.Expr, taken: set[str]) -> Iterator[AdjointTerm]:
         """The terms of an expression; what does not read the input has none."""
         if not self.reads(expr):
             return
@@ -137,7 +144,7 @@ class Linear:
             case n.Access(slots=slots):
                 if self.reads(slots):
                     self.refuse(expr, "the place of this element depends on elements of '{}'")
-                yield Term(slots)
+                yield AdjointTerm(slots)
             case n.Arithmetic(sign="+" | "-" as sign, left=left, right=right):
                 yield from self.split(left, taken)
                 for term in self.split(right, taken):
@@ -158,7 +165,7 @@ class Linear:
             case n.Arithmetic(sign="over", left=left, right=right):
                 if self.reads(right):
                     self.refuse(expr, "this divides by elements of '{}'")
-                for term in self.split(left, taken | names_in(right)):
+                for term in self.split(left, taken | formula_names(right)):
                     yield replace(term, factors=(*term.factors, ("over", right)))
             case n.Function(name="real" | "int" as name, arguments=(value,)) if (
                 self.kind.name == name
@@ -171,19 +178,21 @@ class Linear:
             case _:
                 self.refuse(expr, "this is not linear in '{}'")
 
-    def product(self, expr: n.Expr, left: n.Expr, right: n.Expr, taken: set[str]) -> Iterator[Term]:
+    def product(
+        self, expr: n.Expr, left: n.Expr, right: n.Expr, taken: set[str]
+    ) -> Iterator[AdjointTerm]:
         if self.reads(left) and self.reads(right):
             self.refuse(expr, "this multiplies elements of '{}' by each other")
         reading, factor = (left, right) if self.reads(left) else (right, left)
         tests: list[n.Expr] = []
-        while isinstance(factor, n.Conditional) and is_number(factor.otherwise, 0):
+        while isinstance(factor, n.Conditional) and equals_number(factor.otherwise, 0):
             tests.append(factor.condition)
             factor = factor.then
-        for term in self.split(reading, taken | names_in(factor)):
+        for term in self.split(reading, taken | formula_names(factor)):
             conditions = (*tests, *term.conditions)
             yield replace(term, factors=(*term.factors, ("*", factor)), conditions=conditions)
 
-    def reduction(self, binders: n.Binders, body: n.Expr, taken: set[str]) -> Iterator[Term]:
+    def reduction(self, binders: n.Binders, body: n.Expr, taken: set[str]) -> Iterator[AdjointTerm]:
         """The terms of a sum; its indices get other names where theirs are taken."""
         if self.reads(binders):
             self.refuse(binders, "this range depends on elements of '{}'")
@@ -194,10 +203,10 @@ class Linear:
             name = bound_by(binder)
             part = isinstance(binder, n.PackRange) and binder.slots is not None
             if name in taken and not part and name not in {bound_by(each) for each in items}:
-                other = fresh(name, taken | names_in((binders, body)))
+                other = fresh(name, taken | formula_names((binders, body)))
                 role = "pack" if isinstance(binder, n.PackRange) else "index"
                 names[name] = n.Ref(other, role, binder.span)
-                changed = renamed(changed, other)
+                changed = with_binder_name(changed, other)
             items.append(changed)
         condition = substitute(binders.condition, names)
         inner = taken | {bound_by(each) for each in items}
@@ -220,7 +229,7 @@ class Linear:
         raise SpecError(span, message.format(self.wrt), hint)
 
 
-def placed(node: object, span: Span) -> object:
+def with_span(node: object, span: Span) -> object:
     """A part of a definition as a part of what it is applied to."""
     if not hasattr(node, "span"):
         return node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from cvmgen.derive.facts import Facts
+from cvmgen.derive.facts import DeclaredFacts
 from cvmgen.derive.substitution import bound_by, free_names, substitute
 from cvmgen.spec import nodes as n
 
@@ -18,7 +18,7 @@ class Unknowns:
     in its range. `filters` may read elements.
     """
 
-    facts: Facts
+    facts: DeclaredFacts
     taken: set[str]
     unknown: dict[str, list[n.Binder]] = field(default_factory=dict)
     solved: dict[str, n.Expr] = field(default_factory=dict)

@@ -9,10 +9,10 @@ from cvmgen.emit.c_bound import bound_text
 from cvmgen.emit.c_checks import input_checks, output_checks
 from cvmgen.emit.c_entries import KeptLists, entry_arguments
 from cvmgen.emit.c_nests import NestEmitter
-from cvmgen.emit.c_spelling import identifier, indent, quoted
-from cvmgen.emit.c_text import chosen, file_header, signature, wrapped
+from cvmgen.emit.c_spelling import c_identifier, c_string, indented
+from cvmgen.emit.c_text import file_header, signature, typed_calls, wrapped_declarations
 from cvmgen.emit.prepare import prepare_lines, prologue_lines
-from cvmgen.emit.render import render
+from cvmgen.emit.render import render_template
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
@@ -48,7 +48,7 @@ class CEmitter(NestEmitter):
         parameters = [f"{self.name}_plan *plan"]
         parameters += ["cvmgen_workspace *spaces"] if spaces else []
         places = {item.name: at for at, item in enumerate(self.operator.inputs)}
-        return render(
+        return render_template(
             "c/operator.c.j2",
             header=file_header(self.program),
             includes="".join(f'#include "{each}"\n' for each in headers),
@@ -60,15 +60,15 @@ class CEmitter(NestEmitter):
             run_head=self.head("int", self.function),
             function=self.function,
             full_name=self.operator.full_name,
-            fields="\n".join(indent(self.field_lines())),
-            prepare="\n".join(wrap_c(indent(prepare_lines(self.typed)))),
+            fields="\n".join(indented(self.field_lines())),
+            prepare="\n".join(wrap_c(indented(prepare_lines(self.typed)))),
             kernels="\n\n".join(kernels),
             sections=self.section_text(),
             front="#ifndef TYPED\n" if self.sections else "",
-            infer="\n".join(wrap_c(indent(self.infer()))),
+            infer="\n".join(wrap_c(indented(self.infer()))),
             checked_head=self.head("static int", f"{self.name}_run", *parameters),
             no_spaces="NULL, " if spaces else "",
-            run="\n".join(wrap_c(indent(self.run()))),
+            run="\n".join(wrap_c(indented(self.run()))),
             bound=bound_text(self.operator, [places[name] for name in spaces.values()]),
         )
 
@@ -87,15 +87,17 @@ class CEmitter(NestEmitter):
     def field_lines(self) -> list[str]:
         """The members of the plan, scalars of one type on shared lines."""
         lines = []
-        names = [identifier(field.name) for field in self.fields if field.type == "int64_t"]
+        names = [c_identifier(field.name) for field in self.fields if field.type == "int64_t"]
         if self.has_cases:
             names.append("which_case")
         names += [f"{name}_precision" for name in self.precise]
-        lines += wrapped("int64_t", names)
-        lines += wrapped("bool", [identifier(f.name) for f in self.fields if f.type == "bool"])
-        lists = [identifier(f.name) for f in self.fields if f.type == "cvmgen_list"]
+        lines += wrapped_declarations("int64_t", names)
+        lines += wrapped_declarations(
+            "bool", [c_identifier(f.name) for f in self.fields if f.type == "bool"]
+        )
+        lists = [c_identifier(f.name) for f in self.fields if f.type == "cvmgen_list"]
         shapes = [f"{name}_shape" for name in self.operator.output_names]
-        lines += wrapped("cvmgen_list", list(dict.fromkeys([*shapes, *lists])))
+        lines += wrapped_declarations("cvmgen_list", list(dict.fromkeys([*shapes, *lists])))
         return (
             [*lines, "int types; /* the row of the element types */"]
             if self.types.tensors
@@ -159,7 +161,7 @@ class CEmitter(NestEmitter):
         for other in self.precise[1:]:
             lines += [
                 f"if (args->{other}->dtype != args->{first}->dtype)",
-                f'    return cvmgen_refuse(error, {quoted(other)}, "", '
+                f'    return cvmgen_refuse(error, {c_string(other)}, "", '
                 f'"all outputs must have one element type");',
             ]
         return lines
@@ -169,13 +171,13 @@ class CEmitter(NestEmitter):
         cvm = [item for item in self.read_inputs if item.dtype == CVM]
         plain = [item for item in cvm if not item.variadic]
         for item in plain:
-            lines.append(f"const int32_t *{identifier(item.name)} = NULL;")
+            lines.append(f"const int32_t *{c_identifier(item.name)} = NULL;")
             lines.append(f"int32_t *{item.name}_copy = NULL;")
         for item in plain:
             tests = [] if item.name in self.wide else ["!narrow"]
             tests += [] if item is plain[0] else ["status == CVMGEN_OK"]
             lines += [f"if ({' && '.join(tests)})"] if tests else []
-            pointers = f"&{identifier(item.name)}, &{item.name}_copy"
+            pointers = f"&{c_identifier(item.name)}, &{item.name}_copy"
             margin = "    " if tests else ""
             lines.append(f"{margin}status = cvmgen_widen(error, args->{item.name}, {pointers});")
         lines += self.allocate("cvmgen_scratch(error, ")
@@ -184,15 +186,15 @@ class CEmitter(NestEmitter):
         lines += [f"int64_t {name}_overflow = CVMGEN_NO_OVERFLOW;" for name in overflowing]
         lines += ["if (status == CVMGEN_OK) {"]
         for number, nest in enumerate(self.program.nests):
-            lines += indent(self.launch(number, nest))
+            lines += indented(self.launch(number, nest))
         lines.append("}")
         lines += [
-            f"if (status == CVMGEN_OK) status = cvmgen_refuse_overflow(error, {quoted(name)}, "
+            f"if (status == CVMGEN_OK) status = cvmgen_refuse_overflow(error, {c_string(name)}, "
             f"args->{name}, {name}_overflow);"
             for name in overflowing
         ]
         lines += [f"free({item.name}_copy);" for item in plain]
-        lines += [f"free({identifier(each.name)});" for each in self.program.scratch]
+        lines += [f"free({c_identifier(each.name)});" for each in self.program.scratch]
         lines += [f"free({each.name});" for each in self.lists]
         lines.append("return status;")
         return lines
@@ -219,7 +221,7 @@ class CEmitter(NestEmitter):
         """The memory of selected lists; `call` is what makes it, up to the size."""
         lines = []
         for each in self.program.scratch:
-            name, size = identifier(each.name), f"{self.plan}{identifier(each.size)}"
+            name, size = c_identifier(each.name), f"{self.plan}{c_identifier(each.size)}"
             case = "" if each.case is None else f"{self.plan}which_case == {each.case} && "
             lines.append(f"int64_t *{name} = NULL;")
             lines.append(f"if ({case}status == CVMGEN_OK) status = {call}{size}, &{name});")
@@ -234,7 +236,7 @@ class CEmitter(NestEmitter):
         tests += [] if nest.case is None else [f"{self.plan}which_case == {nest.case}"]
         if not tests:
             return calls
-        return [f"if ({' && '.join(tests)}) {{", *indent(calls), "}"]
+        return [f"if ({' && '.join(tests)}) {{", *indented(calls), "}"]
 
     def guarded(self, number: int) -> bool:
         """Whether a nest runs only if one before it found that nothing is read outside."""
@@ -246,8 +248,8 @@ class CEmitter(NestEmitter):
             return []
         tensor, size = nest.guarded.tensor, self.program.scratch_of(nest.tensor)[0].size
         shape = f"&{self.plan}{tensor}_shape" if nest.guarded.placed else "NULL"
-        found = f"{identifier(nest.tensor)}, {self.plan}{identifier(size)}"
-        call = f"cvmgen_refuse_outside(error, {quoted(tensor)}, {shape}, {found});"
+        found = f"{c_identifier(nest.tensor)}, {self.plan}{c_identifier(size)}"
+        call = f"cvmgen_refuse_outside(error, {c_string(tensor)}, {shape}, {found});"
         return [f"if (status == CVMGEN_OK) status = {call}"]
 
     def choose(self, number: int, nest: i.Nest) -> list[str]:
@@ -267,7 +269,7 @@ class CEmitter(NestEmitter):
             call = f"{self.kernel_name(kernel)}({', '.join(arguments)});"
             untiled = self.untiled(kernel)
             calls.append([*untiled, f"    {call}" if untiled else call])
-        return chosen(self.tests(kernels), calls)
+        return typed_calls(self.tests(kernels), calls)
 
     def untiled(self, kernel: Kernel) -> list[str]:
         """The condition in front of a kernel that tiles may make unnecessary."""
@@ -276,7 +278,7 @@ class CEmitter(NestEmitter):
             return []
         nest, dtypes = kernel.nest, kernel.subject.dtypes
         factors = [
-            f"(cvmgen_factor){{{self.argument(each, nest, dtypes)}, {wide(dtypes[each])}}}"
+            f"(cvmgen_factor){{{self.argument(each, nest, dtypes)}, {widest_type(dtypes[each])}}}"
             for each in tiles.factors()
         ]
         others = [
@@ -300,7 +302,7 @@ class CEmitter(NestEmitter):
 
     def argument(self, tensor: str, nest: i.Nest, dtypes: Mapping[str, DType]) -> str:
         if tensor not in dtypes:
-            return identifier(tensor)
+            return c_identifier(tensor)
         dtype = dtypes[tensor]
         if tensor in self.operator.output_names:
             return f"({dtype.c} *){self.data(tensor)}"
@@ -309,7 +311,7 @@ class CEmitter(NestEmitter):
             which = f"[{nest.each[0]}]" if nest.each is not None and nest.each[1] == tensor else ""
             data = f"(const {dtype.c} *){self.data(tensor, which)}"
             return f"args->{tensor} == NULL ? NULL : {data}" if optional else data
-        return identifier(tensor)
+        return c_identifier(tensor)
 
     def data(self, tensor: str, which: str = "") -> str:
         """The elements of a tensor, `which` of several."""
@@ -321,10 +323,10 @@ class CEmitter(NestEmitter):
         assert nest.each is not None
         index, tensor, _ = nest.each
         widened = [
-            f"const int32_t *{identifier(tensor)} = NULL;",
+            f"const int32_t *{c_identifier(tensor)} = NULL;",
             f"int32_t *{tensor}_copy = NULL;",
             f"if (!narrow) status = cvmgen_widen(error, args->{tensor}[{index}], "
-            f"&{identifier(tensor)}, "
+            f"&{c_identifier(tensor)}, "
             f"&{tensor}_copy);",
             "if (status != CVMGEN_OK) break;",
         ]
@@ -339,8 +341,8 @@ class CEmitter(NestEmitter):
             *freed,
         ]
         head = f"for (int64_t {index} = 0; {index} < args->{tensor}_count; ++{index}) {{"
-        return [head, *indent(body), "}"]
+        return [head, *indented(body), "}"]
 
 
-def wide(dtype: DType) -> str:
+def widest_type(dtype: DType) -> str:
     return "true" if dtype == INT32 else "false"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cvmgen.emit import interface
-from cvmgen.emit.c_spelling import indent
+from cvmgen.emit.c_spelling import indented
 from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.spec.formula import Attribute, Operator
 
@@ -32,8 +32,8 @@ def bound_text(operator: Operator, packed: Sequence[int]) -> str:
     return "\n".join(
         [
             f"typedef struct {name}_bound {{",
-            *indent(["cvmgen_bound common;", f"{function}_args args;", f"{name}_plan plan;"]),
-            *(indent([spaces]) if packed else []),
+            *indented(["cvmgen_bound common;", f"{function}_args args;", f"{name}_plan plan;"]),
+            *(indented([spaces]) if packed else []),
             f"}} {name}_bound;",
             "",
             f"static int {name}_run_bound(cvmgen_bound *common, cvmgen_error *error) {{",
@@ -43,7 +43,7 @@ def bound_text(operator: Operator, packed: Sequence[int]) -> str:
             "}",
             "",
             *bind_head(operator, " {"),
-            *indent(binding(operator, packed)),
+            *indented(binding(operator, packed)),
             "}",
         ]
     )
@@ -54,7 +54,7 @@ def binding(operator: Operator, packed: Sequence[int]) -> list[str]:
     counts = [f"args->{each.name}_count" for each in operator.inputs if each.variadic]
     single = len(operator.output_names) + sum(not each.variadic for each in operator.inputs)
     tensors = " + ".join([*counts, str(single)])
-    numbers = sum(each.optional and is_number(each) for each in operator.attributes)
+    numbers = sum(each.optional and is_number_pointer(each) for each in operator.attributes)
     lines = [
         f"{name}_plan plan;",
         "*bound = NULL;",
@@ -81,23 +81,24 @@ def binding(operator: Operator, packed: Sequence[int]) -> list[str]:
         for each in operator.output_names
     ]
     for attribute in operator.attributes:
-        if attribute.optional and is_number(attribute):
+        if attribute.optional and is_number_pointer(attribute):
             member = attribute.name
             lines.append(f"made->args.{member} = cvmgen_keep_number(common, args->{member});")
     if packed:
         lines += ["common->spaces = made->spaces;", f"common->space_count = {len(packed)};"]
         lines += [
-            f"made->spaces[{at}].keeps_w = {bit(number)};" for at, number in enumerate(packed)
+            f"made->spaces[{at}].keeps_w = {presence_bit(number)};"
+            for at, number in enumerate(packed)
         ]
     else:
         lines.append("(void)constants;")
     return [*lines, "*bound = common;", "return CVMGEN_OK;"]
 
 
-def bit(number: int) -> str:
+def presence_bit(number: int) -> str:
     return f"constants >> {number} & 1" if number else "constants & 1"
 
 
-def is_number(attribute: Attribute) -> bool:
+def is_number_pointer(attribute: Attribute) -> bool:
     """Whether an attribute that is optional is a pointer to a number."""
     return not attribute.is_list and not attribute.components and attribute.kind != "word"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cvmgen.dtypes import CVM
-from cvmgen.emit.c_spelling import quoted
-from cvmgen.emit.c_types import TypeChoice
+from cvmgen.emit.c_spelling import c_string
+from cvmgen.emit.c_types import TypesPrinter
 from cvmgen.spec.formula import Operator
 
 
@@ -13,7 +13,7 @@ def input_checks(operator: Operator) -> list[str]:
     lines = []
     fail = "return CVMGEN_REFUSED;"
     for item in operator.inputs:
-        name, text = f"args->{item.name}", quoted(item.name)
+        name, text = f"args->{item.name}", c_string(item.name)
         if item.variadic and item.dtype != CVM:
             lines += [
                 f"for (int64_t at = 0; at < {name}_count; ++at)",
@@ -41,13 +41,13 @@ def input_checks(operator: Operator) -> list[str]:
     return lines
 
 
-def output_checks(operator: Operator, types: TypeChoice, plan: str) -> list[str]:
+def output_checks(operator: Operator, types: TypesPrinter, plan: str) -> list[str]:
     """Whether there is memory for the outputs, apart from that of everything else; `plan` stands
     before its members."""
     lines: list[str] = []
     fail = "return CVMGEN_REFUSED;"
     for output in operator.output_names:
-        name, text = f"args->{output}", quoted(output)
+        name, text = f"args->{output}", c_string(output)
         arguments = f"{name}, &{plan}{output}_shape, {plan}{output}_precision"
         if output in operator.precise_outputs:
             lines.append(f"if (cvmgen_check_output(error, {text}, {arguments})) {fail}")
@@ -57,12 +57,12 @@ def output_checks(operator: Operator, types: TypeChoice, plan: str) -> list[str]
         at = operator.output_names.index(output)
         others += operator.output_names[:at]
         for other in others:
-            call = f"cvmgen_check_apart(error, {text}, {name}, {quoted(other)}, args->{other})"
+            call = f"cvmgen_check_apart(error, {text}, {name}, {c_string(other)}, args->{other})"
             lines.append(f"if ({call}) {fail}")
         for each in operator.inputs:
             if each.variadic:
                 call = (
-                    f"cvmgen_check_apart(error, {text}, {name}, {quoted(each.name)}, "
+                    f"cvmgen_check_apart(error, {text}, {name}, {c_string(each.name)}, "
                     f"args->{each.name}[at])"
                 )
                 lines.append(f"for (int64_t at = 0; at < args->{each.name}_count; ++at)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cvmgen.emit.c_spelling import MACHINE_TYPES, identifier
+from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier
 from cvmgen.ir import nodes as i
-from cvmgen.schedule.entries import Kept
+from cvmgen.schedule.entries import KeptValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,20 @@ class KeptLists:
 
 
 def plan_size(memory: i.Scratch) -> str:
-    return f"plan->{identifier(memory.size)}"
+    return f"plan->{c_identifier(memory.size)}"
 
 
-def entry_parameters(kept: Sequence[Kept], restrict: str) -> list[str]:
+def entry_parameters(kept: Sequence[KeptValue], restrict: str) -> list[str]:
     """The arrays of a kernel, one for each value of an entry."""
     return [f"{kind} *{restrict} {name}" for name, kind in entry_types(kept).items()]
 
 
-def entry_types(kept: Sequence[Kept]) -> dict[str, str]:
+def entry_types(kept: Sequence[KeptValue]) -> dict[str, str]:
     """What the arrays hold."""
     return {each.array: MACHINE_TYPES[each.type] for each in kept}
 
 
-def entry_arguments(memory: tuple[i.Scratch, ...], kept: Sequence[Kept]) -> list[str]:
+def entry_arguments(memory: tuple[i.Scratch, ...], kept: Sequence[KeptValue]) -> list[str]:
     """What is passed for them: parts of one memory of int64, whatever the type of a value."""
     found = []
     for at, each in enumerate(kept):

@@ -21,7 +21,7 @@ KERNELS = "Kernels for one choice of element types."
 CALCULATED = f"They calculate in {WIDE}: int32_t, or uint32_t where that could overflow."
 
 
-def typed(name: str) -> str:
+def typed_name(name: str) -> str:
     """The name of a function in text for several element types."""
     return f"TYPED({name})"
 
@@ -49,7 +49,7 @@ class Section:
         suffix = self.families[0].kernels[at].variant.suffix
         return [
             *([f"#define SECTION {self.number}"] if self.number else []),
-            f"#define {typed('name')} name##{suffix}",
+            f"#define {typed_name('name')} name##{suffix}",
             *(f"#define {name} {MACHINE_TYPES[each[at]]}" for name, each in self.types.items()),
             f'#include "{file}"',
         ]
@@ -67,7 +67,7 @@ def sections(families: Iterable[Family]) -> list[Section]:
     """The sections of a file: families are in one if their parameters stand for the same types."""
     found: list[list[Family]] = []
     for family in families:
-        alike = [each for each in found if fits(family, each)]
+        alike = [each for each in found if same_parameters(family, each)]
         if alike:
             alike[0].append(family)
         else:
@@ -76,7 +76,7 @@ def sections(families: Iterable[Family]) -> list[Section]:
     return [Section(tuple(each), number) for number, each in zip(numbers, found, strict=False)]
 
 
-def fits(family: Family, others: Iterable[Family]) -> bool:
+def same_parameters(family: Family, others: Iterable[Family]) -> bool:
     """Whether a family's kernels can be included with those of others."""
 
     def suffixes(each: Family) -> list[str]:

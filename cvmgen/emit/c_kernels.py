@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cvmgen.emit.c_like import CPrinter
-from cvmgen.emit.c_spelling import identifier
+from cvmgen.emit.c_spelling import c_identifier
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import changed, nodes_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import nodes_in, read_tensors, reassigned, stored_tensors
 
 
 class KernelPrinter(CPrinter):
@@ -21,14 +21,14 @@ class KernelPrinter(CPrinter):
     ) -> None:
         super().__init__(lists, host=False)
         self.optional = {item.name for item in program.operator.inputs if item.optional}
-        self.changing = frozenset(changed(body))
+        self.changing = frozenset(reassigned(body))
         self.accumulators = {each.name: each.type for each in nodes_in(body, i.Let)}
         self.arrays = {each.name for each in nodes_in(body, i.Array)}
         self.in_threads = False  # whether what is printed is a part of a loop in threads
         self.span_line = ""
 
     def given(self, name: str) -> str:
-        return f"{identifier(name)} != NULL" if name in self.optional else f"has_{name}"
+        return f"{c_identifier(name)} != NULL" if name in self.optional else f"has_{name}"
 
     def loop(self, loop: i.Loop) -> list[str]:
         lines = super().loop(loop)

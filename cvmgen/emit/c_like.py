@@ -14,9 +14,9 @@ from cvmgen.emit.c_spelling import (
     REALS,
     TERNARY,
     UNARY,
-    identifier,
-    indent,
-    negative,
+    c_identifier,
+    indented,
+    negated_text,
     paren,
 )
 from cvmgen.errors import InternalError
@@ -40,7 +40,7 @@ class CPrinter:
 
     def named(self, name: str) -> str:
         """A local, an index or a value of the host."""
-        return identifier(name)
+        return c_identifier(name)
 
     # -------------------------------------------------------- expressions
 
@@ -63,7 +63,7 @@ class CPrinter:
             case i.Binary(op="difference", left=left, right=right):
                 return f"cvmgen_difference({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op="-", left=i.Const(value=0), right=right):
-                return negative(self.expr(right, UNARY)), UNARY
+                return negated_text(self.expr(right, UNARY)), UNARY
             case i.Binary(op="-", left=left, right=right) if may_be_written_zero(left):
                 return f"cvmgen_minus({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op=op, left=left, right=right):
@@ -104,7 +104,7 @@ class CPrinter:
                 member = self.expr(element)
                 return f"cvmgen_contains({self.pointer(collection)}, {member})", PRIMARY
             case i.Load(tensor=tensor, offset=offset):
-                return f"{identifier(tensor)}[{self.expr(offset)}]", PRIMARY
+                return f"{c_identifier(tensor)}[{self.expr(offset)}]", PRIMARY
             case i.Given(name=name):
                 test = self.given(name)
                 return test, 6 if " " in test else PRIMARY
@@ -169,7 +169,7 @@ class CPrinter:
             case "max_rank" | "exact_depth":
                 return f"CVMGEN_{function.upper()}", PRIMARY
             case "negate_f64":
-                return negative(self.expr(arguments[0], UNARY)), UNARY
+                return negated_text(self.expr(arguments[0], UNARY)), UNARY
             case "zeros" | "ones":
                 return f"cvmgen_{function}({self.expr(arguments[0])})", PRIMARY
             case "size" | "saturating_size" | "last" | "rows" | "strides":
@@ -188,7 +188,7 @@ class CPrinter:
                 whole, *others = (self.expr(argument) for argument in arguments)
                 return f"{whole}{function}({', '.join(others)})", PRIMARY
             case _:
-                made_for = ", ".join(map(constant, expr.constants))
+                made_for = ", ".join(map(helper_parameter, expr.constants))
                 given = ", ".join(self.expr(argument) for argument in arguments)
                 made_for = f"<{made_for}>" if made_for else ""
                 return f"cvmgen_{function}{made_for}({given})", PRIMARY
@@ -314,13 +314,13 @@ class CPrinter:
         head = f"cvmgen_{name}{kind}({self.address(run.target)},"
         single = f"{head} {value}, {last});"
         # Below a loop or two; longer calls are easier to read line by line.
-        return [single] if len(single) <= 76 else [head, *indent([f"{value},", f"{last});"])]
+        return [single] if len(single) <= 76 else [head, *indented([f"{value},", f"{last});"])]
 
     def move(self, move: i.Move) -> str:
         to = f"{self.address(move.target)}, {self.pointer(move.steps)}"
         source = f"{self.address(move.source)}, {self.pointer(move.source_steps)}"
         if {move.type, move.source_type} & {*TYPE_PARAMETERS}:
-            sizes = (f"sizeof *{identifier(each.tensor)}" for each in (move.target, move.source))
+            sizes = (f"sizeof *{c_identifier(each.tensor)}" for each in (move.target, move.source))
             return f"cvmgen_move({to}, {source}, {self.pointer(move.extents)}, {', '.join(sizes)});"
         kind = move.type if move.source_type == move.type else f"{move.type}_{move.source_type}"
         return f"cvmgen_move_{kind}({to}, {source}, {self.pointer(move.extents)});"
@@ -328,7 +328,7 @@ class CPrinter:
     def turn(self, turn: i.Turn) -> str:
         to, source = self.address(turn.target), self.address(turn.source)
         numbers = ", ".join(self.expr(each) for each in (turn.step, turn.runs, turn.count))
-        size = f"sizeof *{identifier(turn.target.tensor)}"
+        size = f"sizeof *{c_identifier(turn.target.tensor)}"
         return f"cvmgen_turn_runs({to}, {source}, {numbers}, {turn.lanes}, {size});"
 
     def slide(self, slide: i.Slide) -> str:
@@ -338,7 +338,7 @@ class CPrinter:
 
     def address(self, place: i.Load | i.Var) -> str:
         if isinstance(place, i.Load) and place.offset == i.Const(0):
-            return identifier(place.tensor)
+            return c_identifier(place.tensor)
         return f"&{self.expr(place)}"
 
     def let(self, statement: i.Let) -> list[str]:
@@ -399,15 +399,15 @@ class CPrinter:
             body = self.block(loop.body)
             if loop.index in names_in(loop.body):
                 body.insert(0, f"const int64_t {index} = {entry};")
-            return [f"{head} {{", *indent(body), "}"]
+            return [f"{head} {{", *indented(body), "}"]
         head = self.loop_head(loop, index, loop.low, self.expr(loop.high, 8))
-        if loop.share is None and any(map(is_computed, walk(loop.high))):
+        if loop.share is None and any(map(calls_function, walk(loop.high))):
             end = fresh(f"{index}_end", set(names_in(loop)))
             head = self.loop_head(loop, index, loop.low, end, f", {end} = {self.expr(loop.high)}")
         body = self.block(loop.body)
         if len(loop.body) == 1 and not isinstance(loop.body[0], i.If) and len(body) == 1:
-            return [*UNROLL[loop.unroll], head, *indent(body)]
-        return [*UNROLL[loop.unroll], f"{head} {{", *indent(body), "}"]
+            return [*UNROLL[loop.unroll], head, *indented(body)]
+        return [*UNROLL[loop.unroll], f"{head} {{", *indented(body), "}"]
 
     def loop_head(self, loop: i.Loop, at: str, low: i.Expr, end: str, more: str = "") -> str:
         """The head of a loop that counts by `at` up to an end."""
@@ -424,24 +424,24 @@ class CPrinter:
         body = self.block(statement.then)
         if len(body) == 1 and not statement.otherwise:
             single = f"{head} {body[0]}"
-            return [single] if len(single) <= 88 else [head, *indent(body)]
-        lines = [f"{head} {{", *indent(body)]
+            return [single] if len(single) <= 88 else [head, *indented(body)]
+        lines = [f"{head} {{", *indented(body)]
         rest = statement.otherwise
         while len(rest) == 1 and isinstance(rest[0], i.If):
             lines.append(f"}} else if ({self.expr(rest[0].condition)}) {{")
-            lines += indent(self.block(rest[0].then))
+            lines += indented(self.block(rest[0].then))
             rest = rest[0].otherwise
         if rest:
-            lines += ["} else {", *indent(self.block(rest))]
+            lines += ["} else {", *indented(self.block(rest))]
         return [*lines, "}"]
 
 
-def constant(value: int | str) -> str:
+def helper_parameter(value: int | str) -> str:
     """What a helper is made for: a number, a type, or a class of the support headers."""
     return MACHINE_TYPES.get(value, f"cvmgen_{value}") if isinstance(value, str) else str(value)
 
 
-def is_computed(node: object) -> bool:
+def calls_function(node: object) -> bool:
     """Whether a function is called for a value; the length of a list is there already."""
     return isinstance(node, i.Call) and node.function != "len"
 

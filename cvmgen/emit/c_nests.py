@@ -9,12 +9,12 @@ from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import DType
 from cvmgen.emit import interface
 from cvmgen.emit.c_entries import entry_parameters, entry_types
-from cvmgen.emit.c_families import Section, sections, typed
-from cvmgen.emit.c_parts import Frame, FunctionPrinter, part_text
-from cvmgen.emit.c_spelling import identifier, indent
-from cvmgen.emit.c_text import signature, type_tests, versions, wrapped
-from cvmgen.emit.c_tiles import Parameter, TilePrinter
-from cvmgen.emit.c_types import TypeChoice
+from cvmgen.emit.c_families import Section, sections, typed_name
+from cvmgen.emit.c_parts import FunctionPrinter, PartScope, outlined_function
+from cvmgen.emit.c_spelling import c_identifier, indented
+from cvmgen.emit.c_text import signature, type_tests, versions, wrapped_declarations
+from cvmgen.emit.c_tiles import TileParameter, TilePrinter
+from cvmgen.emit.c_types import TypesPrinter
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import has
@@ -39,7 +39,7 @@ class NestEmitter:
         self.name = self.operator.name
         self.function = interface.c_name(self.operator)
         self.fields = plan_fields(self.program)
-        self.types = TypeChoice(self.operator)
+        self.types = TypesPrinter(self.operator)
         self.precise = self.operator.precise_outputs
         self.wide = choices.int32_inputs(self.program)
         self.empty = self.operator.empty_tensors
@@ -88,28 +88,28 @@ class NestEmitter:
         tensors = dict(self.tensor_types(nest, dtypes))
         tensors |= {OVERFLOW: "int64_t"} if overflow_parameter(body) else {}
         tensors |= entry_types(family.kept)
-        frame = Frame(
+        frame = PartScope(
             f"{self.name}_plan",
             (self.program.quoted(nest), *nest.more),
             self.restrict,
             tensors,
             self.nest_fields,
             self.unpack,
-            typed if family.types else lambda name: f"{name}{kernel.variant.suffix}",
+            typed_name if family.types else lambda name: f"{name}{kernel.variant.suffix}",
         )
-        name = typed(nest_name(self.program, kernel.number))
+        name = typed_name(nest_name(self.program, kernel.number))
         name = name if family.types else self.kernel_name(kernel)
-        functions = [part_text(self.program, frame, each) for each in family.parts]
+        functions = [outlined_function(self.program, frame, each) for each in family.parts]
         printer = FunctionPrinter(self.program, family.outlined, frame, None)
         lines = [*self.unread(nest, body), *printer.kernel(family.outlined)]
         head = [*versions(family.outlined), *signature(f"static void {name}(", parameters)]
-        return "\n\n".join([*functions, "\n".join([*head, *wrap_c(indent(lines)), "}"])])
+        return "\n\n".join([*functions, "\n".join([*head, *wrap_c(indented(lines)), "}"])])
 
     def unread(self, nest: i.Nest, body: tuple[i.Stmt, ...]) -> list[str]:
         """Statements that name what a nest reads for other element types only, lists of which it
         only asks how long they are, and those that nothing is appended to."""
         used = choices.read_in(body)
-        return [f"(void){identifier(name)};" for name in self.tensors(nest) if name not in used]
+        return [f"(void){c_identifier(name)};" for name in self.tensors(nest) if name not in used]
 
     def tiles(self, kernel: Kernel) -> TilePrinter | None:
         """The functions that compute a nest by tiles, if its schedule has some: the same ones
@@ -120,12 +120,12 @@ class NestEmitter:
         name = f"{nest_name(self.program, kernel.number)}{self.tiles_suffix(kernel)}"
         used = choices.read_in(tiling.found.after) | {nest.tensor}
         parameters = [
-            Parameter(identifier(tensor), element, self.restrict, tensor)
+            TileParameter(c_identifier(tensor), element, self.restrict, tensor)
             for tensor, element in self.tensor_types(nest, kernel.subject.dtypes)
             if tensor in used
         ]
         if overflow_parameter(tiling.found.after):
-            parameters.append(Parameter("overflow", "int64_t", "", None))
+            parameters.append(TileParameter("overflow", "int64_t", "", None))
         return TilePrinter(
             self.program,
             nest,
@@ -161,13 +161,13 @@ class NestEmitter:
     def tensor_parameters(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> list[str]:
         """The tensors of a nest as parameters of its kernel."""
         return [
-            f"{element} *{self.restrict} {identifier(tensor)}"
+            f"{element} *{self.restrict} {c_identifier(tensor)}"
             for tensor, element in self.tensor_types(nest, dtypes)
         ]
 
     def tensor_types(self, nest: i.Nest, dtypes: Mapping[str, DType]) -> Iterator[tuple[str, str]]:
         """The tensors of a nest, and what they are arrays of."""
-        written = choices.filled(self.program, nest)
+        written = choices.written_tensors(self.program, nest)
         for tensor in self.tensors(nest):
             constant = "" if tensor in written else "const "
             yield tensor, f"{constant}{dtypes[tensor].c if tensor in dtypes else 'int64_t'}"
@@ -179,11 +179,12 @@ class NestEmitter:
         """Locals for what the nest reads of the plan."""
         fields = list(fields)
         scalars = [f for f in fields if f.type == "int64_t"]
-        lines = wrapped(
-            "const int64_t", [f"{identifier(f.name)} = plan->{identifier(f.name)}" for f in scalars]
+        lines = wrapped_declarations(
+            "const int64_t",
+            [f"{c_identifier(f.name)} = plan->{c_identifier(f.name)}" for f in scalars],
         )
         for f in fields:
-            name = identifier(f.name)
+            name = c_identifier(f.name)
             if f.type == "cvmgen_list":
                 lines.append(f"const cvmgen_list *const {name} = &plan->{name};")
             elif f.type == "bool":

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cvmgen.emit.c_spelling import indent
+from cvmgen.emit.c_spelling import indented
 from cvmgen.emit.c_text import signature
 from cvmgen.emit.wrap import WIDTH, wrap_c
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CaptureMember:
     """What a part reads of the function around its loops: the type, up to the name, of the member
     that holds it and of the local that is made of that, if one is."""
 
@@ -28,7 +28,7 @@ def call_name(part: str) -> str:
 def part_function(
     part: str,
     names: Mapping[str, str],
-    members: Sequence[Member],
+    members: Sequence[CaptureMember],
     versions: Sequence[str],
     lines: Sequence[str],
     named: Callable[[str], str],
@@ -39,18 +39,18 @@ def part_function(
     parameters = [f"const void *{context}", f"int64_t {names['low']}", f"int64_t {names['high']}"]
     return [
         f"typedef struct {structure} {{",
-        *indent(f"{each.type}{each.name};" for each in members),
+        *indented(f"{each.type}{each.name};" for each in members),
         f"}} {structure};",
         *versions,
         *signature(f"static void {named(part)}(", parameters),
         f"    const {structure} *const {call} = {context};",
         *(line for m in members if m.local for line in local_lines(m, call)),
-        *wrap_c(indent(lines)),
+        *wrap_c(indented(lines)),
         "}",
     ]
 
 
-def local_lines(member: Member, call: str) -> list[str]:
+def local_lines(member: CaptureMember, call: str) -> list[str]:
     """The local of a member; where names are long, its value stands on a line of its own."""
     head, value = f"    {member.local}{member.name} =", f"{call}->{member.name};"
     single = f"{head} {value}"

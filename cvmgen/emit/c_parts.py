@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from cvmgen.analysis.plan import Field
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_outlined import Member, call_name, part_function
-from cvmgen.emit.c_spelling import MACHINE_TYPES, comment, identifier, indent
-from cvmgen.emit.c_text import versions, wrapped, wrapped_list
+from cvmgen.emit.c_outlined import CaptureMember, call_name, part_function
+from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment, indented
+from cvmgen.emit.c_text import versions, wrapped_declarations, wrapped_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.outline import OVERFLOW, Part, Total
+from cvmgen.schedule.outline import OVERFLOW, OutlinedPart, Total
 
 LONG = 256  # elements
 OPERATIONS = {"and": "&&", "or": "||"}
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PartScope:
     """What a kernel is given.
 
     plan: the type of its plan; formulas: where its lines stand, and their texts; tensors: the types
@@ -39,7 +39,9 @@ class Frame:
 class FunctionPrinter(KernelPrinter):
     """Statements of a kernel, or of a part of its loops: `in_threads`."""
 
-    def __init__(self, program: i.Program, body: i.Block, frame: Frame, part: Part | None) -> None:
+    def __init__(
+        self, program: i.Program, body: i.Block, frame: PartScope, part: OutlinedPart | None
+    ) -> None:
         captures = () if part is None else part.captures
         lists = [each.name for each in captures if each.kind == "list"]
         lists += [each.name for each in frame.fields(body) if each.type == "cvmgen_list"]
@@ -80,7 +82,7 @@ class FunctionPrinter(KernelPrinter):
 
     def fork(self, fork: i.Fork) -> list[str]:
         """The structure that a part is given, and the call that lets threads take parts."""
-        copies = [(each, identifier(each.name)) for each in fork.captures if each.copy]
+        copies = [(each, c_identifier(each.name)) for each in fork.captures if each.copy]
         values = [self.value(each) for each in fork.captures]
         return [
             *(f"{MACHINE_TYPES[each.type]} {each.copy} = {name};" for each, name in copies),
@@ -99,9 +101,9 @@ class FunctionPrinter(KernelPrinter):
             case "list":
                 return self.pointer(i.Var(capture.name))
             case "total":
-                return f"&{capture.copy or identifier(capture.name)}"
+                return f"&{capture.copy or c_identifier(capture.name)}"
             case _:
-                return identifier(capture.name)
+                return c_identifier(capture.name)
 
     def given_to(self, fork: i.Fork, values: Sequence[str]) -> list[str]:
         structure = self.frame.named(call_name(fork.part))
@@ -116,7 +118,7 @@ class FunctionPrinter(KernelPrinter):
 
     # -------------------------------------------------------- a part
 
-    def function(self, part: Part) -> str:
+    def function(self, part: OutlinedPart) -> str:
         """The function for a part of a loop, behind the structure that it is given."""
         comments = map(comment, self.frame.formulas)
         members = [self.member(each) for each in part.captures]
@@ -128,7 +130,7 @@ class FunctionPrinter(KernelPrinter):
         """What stands before the head of a function."""
         return versions(body)
 
-    def part(self, part: Part) -> list[str]:
+    def part(self, part: OutlinedPart) -> list[str]:
         """The statements of a part, behind the members of its call."""
         return [
             *(self.start(each) for each in part.totals),
@@ -138,26 +140,26 @@ class FunctionPrinter(KernelPrinter):
         ]
 
     def start(self, total: Total) -> str:
-        return f"{MACHINE_TYPES[total.type]} {identifier(total.name)} = {self.expr(total.start)};"
+        return f"{MACHINE_TYPES[total.type]} {c_identifier(total.name)} = {self.expr(total.start)};"
 
-    def stretch_of(self, part: Part) -> list[str]:
+    def stretch_of(self, part: OutlinedPart) -> list[str]:
         """The loop over a part of all iterations; its indices share a declaration."""
         if part.own["at"] != part.loop.index:
             return self.loop(part.loop)
         low, high = (part.own[each] for each in ("low", "high"))
         at = part.loop.index
-        values = [f"{identifier(each.name)} = {self.expr(each.value)}" for each in part.indices]
+        values = [f"{c_identifier(each.name)} = {self.expr(each.value)}" for each in part.indices]
         head = f"for (int64_t {at} = {low}; {at} < {high}; ++{at}) {{"
-        body = [*wrapped("const int64_t", values), *self.block(part.loop.body)]
-        return [head, *indent(body), "}"]
+        body = [*wrapped_declarations("const int64_t", values), *self.block(part.loop.body)]
+        return [head, *indented(body), "}"]
 
-    def combined(self, part: Part) -> list[str]:
+    def combined(self, part: OutlinedPart) -> list[str]:
         """What parts add to the kernel's accumulators."""
         lines = [self.combine(each, part.own["call"]) for each in part.totals]
         return ["cvmgen_lock();", *lines, "cvmgen_unlock();"] if lines else []
 
     def combine(self, total: Total, call: str) -> str:
-        own = identifier(total.name)
+        own = c_identifier(total.name)
         place = f"*{call}->{own}"
         if total.op in ("max", "min"):
             return f"{place} = cvmgen_{total.op}_{total.type}({place}, {own});"
@@ -165,27 +167,27 @@ class FunctionPrinter(KernelPrinter):
             return f"{place} = {place} {OPERATIONS[total.op]} {own};"
         return f"{place} {total.op}= {own};"
 
-    def member(self, capture: i.Capture) -> Member:
+    def member(self, capture: i.Capture) -> CaptureMember:
         """The member of the structure that holds a capture, and the local that is made of it."""
         name = parameter(capture.name)
         match capture.kind:
             case "plan":
                 kind = f"const {self.frame.plan} *"
-                return Member("plan", kind, f"{kind}const ")
+                return CaptureMember("plan", kind, f"{kind}const ")
             case "tensor":
                 kind = f"{self.frame.tensors[capture.name]} *"
-                return Member(name, kind, f"{kind}{self.restrict(capture.name)} ")
+                return CaptureMember(name, kind, f"{kind}{self.restrict(capture.name)} ")
             case "list":
                 kind = "const cvmgen_list *"
-                return Member(name, kind, f"{kind}const ")
+                return CaptureMember(name, kind, f"{kind}const ")
             case "array":
                 kind = f"{'const ' if capture.constant else ''}{MACHINE_TYPES[capture.type]} *"
-                return Member(name, kind, f"{kind}const ")
+                return CaptureMember(name, kind, f"{kind}const ")
             case "total":
-                return Member(name, f"{MACHINE_TYPES[capture.type]} *", "")
+                return CaptureMember(name, f"{MACHINE_TYPES[capture.type]} *", "")
             case _:
                 kind = f"{MACHINE_TYPES[capture.type]} "
-                return Member(name, kind, f"const {kind}")
+                return CaptureMember(name, kind, f"const {kind}")
 
     def restrict(self, tensor: str) -> str:
         return self.frame.restrict if tensor != OVERFLOW else "const"
@@ -193,13 +195,13 @@ class FunctionPrinter(KernelPrinter):
 
 def parameter(tensor: str) -> str:
     """What a tensor is called in C, or the place where values that do not fit are noted."""
-    return identifier(tensor) if tensor != OVERFLOW else "overflow"
+    return c_identifier(tensor) if tensor != OVERFLOW else "overflow"
 
 
-def part_text(
+def outlined_function(
     program: i.Program,
-    frame: Frame,
-    part: Part,
+    frame: PartScope,
+    part: OutlinedPart,
     printer: type[FunctionPrinter] = FunctionPrinter,
 ) -> str:
     """The function for a part of a kernel's loops in threads."""

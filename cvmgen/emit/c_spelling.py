@@ -92,7 +92,7 @@ REALS = {
 }
 
 
-def identifier(name: str) -> str:
+def c_identifier(name: str) -> str:
     """A name of the formula as a C identifier; of ours, which begin with `@`, what follows."""
     if name.startswith(OURS):
         return name.removeprefix(OURS)
@@ -103,12 +103,12 @@ def paren(text: str, level: int, least: int) -> str:
     return f"({text})" if level < least else text
 
 
-def negative(text: str) -> str:
+def negated_text(text: str) -> str:
     """Minus a value; two signs in a row would be a decrement."""
     return f"-({text})" if text.startswith("-") else f"-{text}"
 
 
-def indent(lines: Iterable[str], by: int = 4) -> list[str]:
+def indented(lines: Iterable[str], by: int = 4) -> list[str]:
     return [f"{' ' * by}{line}" if line and not line.startswith("#") else line for line in lines]
 
 
@@ -117,6 +117,6 @@ def comment(text: str) -> str:
     return f"/* {in_c_comment(text)} */"
 
 
-def quoted(text: str) -> str:
+def c_string(text: str) -> str:
     """A C string literal."""
     return f'"{in_c_string(text)}"'

@@ -8,11 +8,11 @@ from cvmgen import rules
 from cvmgen.dtypes import DTYPES, LIST_CAPACITY, MAX_INPUTS, MAX_PRECISION, MAX_RANK, MAX_SIZE
 from cvmgen.emit import c_words, interface
 from cvmgen.emit.c_bound import bind_head
-from cvmgen.emit.c_spelling import comment, indent
+from cvmgen.emit.c_spelling import comment, indented
 from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
 from cvmgen.emit.power_tables import power_tables
-from cvmgen.emit.render import render, support_file
+from cvmgen.emit.render import render_template, support_file
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.types import MOST_ROWS
@@ -101,13 +101,13 @@ def dtype_bytes() -> str:
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:
     """The public header of an opset, which includes those of its operators."""
     includes = "\n".join(f'#include "{opset}/{each.name}.h"' for each in operators)
-    return render("c/opset.h.j2", opset=opset, guard=opset.upper(), includes=includes)
+    return render_template("c/opset.h.j2", opset=opset, guard=opset.upper(), includes=includes)
 
 
 def emit_interface(operator: Operator) -> str:
     """The public header of one operator: what calls it needs no more, and no other one's edit
     compiles it again."""
-    return render(
+    return render_template(
         "c/interface.h.j2",
         full_name=operator.full_name,
         name=interface.c_name(operator),
@@ -117,7 +117,7 @@ def emit_interface(operator: Operator) -> str:
 
 def declaration(operator: Operator) -> str:
     name = interface.c_name(operator)
-    members = indent(interface.struct_members(operator))
+    members = indented(interface.struct_members(operator))
     defaults = interface.default_lines(operator)
     lines = [
         *c_words.constants(operator),
@@ -129,7 +129,7 @@ def declaration(operator: Operator) -> str:
         f"static inline void {name}_defaults({name}_args *args) {{",
         f"    static {name}_args zero; /* in C++ a const one would need a value */",
         "    *args = zero;",
-        *indent(defaults),
+        *indented(defaults),
         "}",
         "/* Check the call; set the shape and precision of each output that is not NULL. */",
         f"int {name}_infer(const {name}_args *args, cvmgen_error *error);",

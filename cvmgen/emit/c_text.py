@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cvmgen.dtypes import INT8
 from cvmgen.emit import interface
-from cvmgen.emit.c_spelling import comment, indent
+from cvmgen.emit.c_spelling import comment, indented
 from cvmgen.emit.render import NOTICE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
@@ -57,7 +57,7 @@ def type_tests(operator: Operator, variant: Variant, plan: str) -> tuple[str, ..
     return tuple(tests)
 
 
-def chosen(tests: Sequence[Sequence[str]], calls: Sequence[list[str]]) -> list[str]:
+def typed_calls(tests: Sequence[Sequence[str]], calls: Sequence[list[str]]) -> list[str]:
     """The call for the element types at hand: the one whose tests hold, wrapped to lines."""
     if len(calls) == 1:
         return calls[0]
@@ -66,7 +66,11 @@ def chosen(tests: Sequence[Sequence[str]], calls: Sequence[list[str]]) -> list[s
         word = "else if" if at else "if"
         test = " && ".join(still_open(own, tests[:at]))
         head = "else" if at == len(calls) - 1 else f"{word} ({test})"
-        lines += [head, *indent(call)] if single(call) else [f"{head} {{", *indent(call), "}"]
+        lines += (
+            [head, *indented(call)]
+            if fits_without_braces(call)
+            else [f"{head} {{", *indented(call), "}"]
+        )
     return joined_braces(lines)
 
 
@@ -81,7 +85,7 @@ def still_open(tests: Sequence[str], failed: Sequence[Sequence[str]]) -> Sequenc
     return tests
 
 
-def single(lines: Sequence[str]) -> bool:
+def fits_without_braces(lines: Sequence[str]) -> bool:
     """Whether lines are one statement without braces."""
     return all(line.endswith(";") == (line is lines[-1]) for line in lines) and not any(
         line.endswith("{") or line.startswith("if (") for line in lines
@@ -99,7 +103,7 @@ def joined_braces(lines: Sequence[str]) -> list[str]:
     return found
 
 
-def wrapped(type_name: str, names: list[str]) -> list[str]:
+def wrapped_declarations(type_name: str, names: list[str]) -> list[str]:
     """Declarations of many names of a type, at most 96 columns wide."""
     lines: list[str] = []
     current = ""

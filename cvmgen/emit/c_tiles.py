@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.plan import Field
-from cvmgen.analysis.tiling import Flat, Steps, Stored, Tiling, flattened, read_locals
+from cvmgen.analysis.tiling import AffineSteps, Flat, Stored, Tiling, flat_lines, read_locals
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_spelling import comment, identifier, indent
+from cvmgen.emit.c_spelling import c_identifier, comment, indented
 from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import product, unravel
-from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.uses import assigned, names_in, reassigned
 from cvmgen.ir.visit import fresh
 
 ZERO: i.Expr = i.Const(0)
@@ -23,7 +23,7 @@ OWN = ("call", "given", "block", "row", "column", "totals", "first", "space", "n
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class TileParameter:
     """A tensor that the statements behind the totals read or write, or where they note what its
     type does not hold."""
 
@@ -43,7 +43,7 @@ class TilePrinter(KernelPrinter):
         body: tuple[i.Stmt, ...],
         tiling: Tiling,
         name: str,
-        parameters: Sequence[Parameter],
+        parameters: Sequence[TileParameter],
         fields: Callable[[tuple[object, ...]], list[Field]],
         unpack: Callable[[Iterable[Field]], list[str]],
     ) -> None:
@@ -59,8 +59,8 @@ class TilePrinter(KernelPrinter):
         self.pointers.add(self.names["block"])
         self.span = nest.span
         found = tiling.found
-        rows = flattened(found.after, tiling.x.lines, found.divided, self.facts)
-        self.columns = flattened(rows.statements, tiling.w.lines, found.divided, self.facts)
+        rows = flat_lines(found.after, tiling.x.lines, found.divided, self.facts)
+        self.columns = flat_lines(rows.statements, tiling.w.lines, found.divided, self.facts)
         self.rows = rows
         self.after = self.columns.statements
         self.locals = read_locals(found.before, self.after)
@@ -74,7 +74,7 @@ class TilePrinter(KernelPrinter):
         return [
             "/* What becomes of totals depends on this. */",
             f"typedef struct {name} {{",
-            *indent([f"const {self.plan} *plan;", *members]),
+            *indented([f"const {self.plan} *plan;", *members]),
             f"}} {name};",
         ]
 
@@ -84,7 +84,7 @@ class TilePrinter(KernelPrinter):
         """The function that takes blocks of totals."""
         names, statements = self.names, self.statements()
         given, block = names["given"], names["block"]
-        self.changing = frozenset(changed(statements))
+        self.changing = frozenset(reassigned(statements))
         lines = [f"const {self.name}_call *const {given} = {names['call']};"]
         if fields := self.fields(statements):
             lines.append(f"const {self.plan} *const plan = {given}->plan;")
@@ -95,7 +95,7 @@ class TilePrinter(KernelPrinter):
         lines += [comment(self.quoted), *self.block(statements)]
         arguments = [f"const void *{names['call']}", f"const cvmgen_totals *{block}"]
         head = signature(f"static void {self.name}_totals(", arguments)
-        return "\n".join([*head, *wrap_c(indent(lines)), "}"])
+        return "\n".join([*head, *wrap_c(indented(lines)), "}"])
 
     def statements(self) -> i.Block:
         """The loops over a block, the one whose totals are neighbours inside, and in them the
@@ -134,13 +134,13 @@ class TilePrinter(KernelPrinter):
         """The indices of a side outside of its groups, which a block has one of each."""
         if not side.outer:
             return ()
-        return self.unravel(side.outer, i.Binary("truncdiv", self.of_block(name), group(side)))
+        return self.unravel(side.outer, i.Binary("truncdiv", self.of_block(name), group_size(side)))
 
     def index(self, side: Flat, name: str) -> i.Block:
         """The last index of a side, and the one that it is a part of."""
         first = self.of_block(name)
         if side.outer:
-            first = i.Binary("rem", first, group(side))
+            first = i.Binary("rem", first, group_size(side))
         value = i.Binary("+", first, i.Var(self.names[name]))
         index = i.Let(side.lines[-1].index, "i64", value, self.span)
         divided = self.tiling.found.divided
@@ -159,7 +159,7 @@ class TilePrinter(KernelPrinter):
     def running(self) -> str:
         """The function that runs the nest, and says whether it did."""
         names, tiling = self.names, self.tiling
-        factors = [f"cvmgen_factor {identifier(each)}" for each in self.factors()]
+        factors = [f"cvmgen_factor {c_identifier(each)}" for each in self.factors()]
         tensors = [f"{each.type} *{each.name}" for each in self.parameters]
         parameters = [f"const {self.plan} *plan", *factors, *tensors]
         parameters.append(f"cvmgen_workspace *{names['space']}")
@@ -173,16 +173,16 @@ class TilePrinter(KernelPrinter):
         lines += [
             f"const {self.name}_call {names['call']} = {{{call}}};",
             f"const cvmgen_contraction {names['nest']} = {{",
-            *indent(self.members(numbers, rows)),
+            *indented(self.members(numbers, rows)),
             "};",
         ]
         turned = "true" if tiling.turned else "false"
-        given = [f"&{names['nest']}", *map(identifier, self.factors()), turned]
+        given = [f"&{names['nest']}", *map(c_identifier, self.factors()), turned]
         given += [f"{self.name}_totals", f"&{names['call']}", names["space"]]
         lines += wrapped_list("return cvmgen_contract(", given, ");", 92)
         head = signature(f"static bool {self.name}_by_tiles(", parameters)
         title = "/* The nest by tiles of its totals; false if it is to be run as it stands. */"
-        return "\n".join([title, *head, *wrap_c(indent(lines)), "}"])
+        return "\n".join([title, *head, *wrap_c(indented(lines)), "}"])
 
     def factors(self) -> tuple[str, str]:
         return (self.tiling.x.load.tensor, self.tiling.w.load.tensor)
@@ -213,8 +213,8 @@ class TilePrinter(KernelPrinter):
             "w_start": tiling.w_start,
             "x_count": tiling.sizes[tiling.x.load.tensor],
             "w_count": tiling.sizes[tiling.w.load.tensor],
-            "row_group": group(self.rows),
-            "column_group": group(self.columns),
+            "row_group": group_size(self.rows),
+            "column_group": group_size(self.columns),
         }
 
     def box_rows(self) -> dict[str, list[tuple[i.Expr, ...]]]:
@@ -275,18 +275,18 @@ class TilePrinter(KernelPrinter):
 
     def first_element(self, stored: Stored) -> str:
         """Where the first total goes, or NULL if there is more to do with totals."""
-        first = identifier(stored.tensor)
+        first = c_identifier(stored.tensor)
         if stored.start != ZERO:
             first = f"{first} + {self.expr(stored.start, 10)}"
-        given = [f"{identifier(name)} != NULL" for name in dict.fromkeys(stored.without)]
+        given = [f"{c_identifier(name)} != NULL" for name in dict.fromkeys(stored.without)]
         return f"{' || '.join(given)} ? NULL : {first}" if given else first
 
 
-def group(side: Flat) -> i.Expr:
+def group_size(side: Flat) -> i.Expr:
     """How many lines there are inside the outer ones."""
     return product([loop.high for loop in side.inner])
 
 
-def y_step(steps: Steps, loop: i.Loop) -> i.Expr:
+def y_step(steps: AffineSteps, loop: i.Loop) -> i.Expr:
     """What the index of a loop adds to the place of a total, if totals are stored as they are."""
     return steps.get(loop.index, ZERO)

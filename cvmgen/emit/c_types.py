@@ -6,17 +6,17 @@ from collections.abc import Iterable
 
 from cvmgen.dtypes import CVM
 from cvmgen.emit import interface
-from cvmgen.emit.c_spelling import quoted
+from cvmgen.emit.c_spelling import c_string
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.spec.formula import Input, Operator
 
 
-class TypeChoice:
+class TypesPrinter:
     """Prints what an operator does about the types of its operands; `tensors` are all of them."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
-        self.tensors = interface.typed_operands(operator)
+        self.tensors = interface.typed_operand_names(operator)
         self.inputs = [item for item in operator.inputs if item.dtype != CVM]
         self.rows = f"{operator.name}_rows"
         self.types = f"{operator.name}_types"
@@ -37,7 +37,7 @@ class TypeChoice:
         if len(choices) > 1:
             lines += wrapped_list("enum { ", interface.row_names(self.operator), " };")
         if self.inputs:
-            names = [quoted(self.shown(item)) for item in self.inputs]
+            names = [c_string(self.shown(item)) for item in self.inputs]
             sizes = [str(len(each)) for each in (self.tensors, self.inputs, choices)]
             values = [*sizes, f"{self.rows}[0]", f"{self.types}_names"]
             lines += [
@@ -61,7 +61,7 @@ class TypeChoice:
             if item.variadic:
                 arguments = f"args->{item.name}, args->{item.name}_count"
                 lines += [
-                    f"if (cvmgen_check_alike(error, {quoted(item.name)}, {arguments})) {fail}",
+                    f"if (cvmgen_check_alike(error, {c_string(item.name)}, {arguments})) {fail}",
                 ]
         return lines
 
@@ -78,7 +78,7 @@ class TypeChoice:
         return f"{self.rows}[{plan}types][{self.tensors.index(name)}]"
 
     def check_output(self, output: str, fail: str, plan: str) -> list[str]:
-        arguments = f"error, {quoted(output)}, args->{output}, &{plan}{output}_shape"
+        arguments = f"error, {c_string(output)}, args->{output}, &{plan}{output}_shape"
         return [f"if (cvmgen_check_typed_output({arguments}, {self.dtype(output, plan)})) {fail}"]
 
     def set_output(self, output: str) -> str:
@@ -90,4 +90,4 @@ class TypeChoice:
 def dtype_names(codes: Iterable[tuple[str, int]]) -> str:
     """The names of the types as a C list of texts, at their codes."""
     by_code = {code: name for name, code in codes}
-    return ", ".join(quoted(by_code.get(code, "none")) for code in range(max(by_code) + 1))
+    return ", ".join(c_string(by_code.get(code, "none")) for code in range(max(by_code) + 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cvmgen.emit.c_spelling import indent
+from cvmgen.emit.c_spelling import indented
 from cvmgen.spec.formula import Attribute, Operator
 from cvmgen.spec.words import word_constant
 
@@ -17,7 +17,7 @@ def constants(operator: Operator) -> Iterator[str]:
             what = f"{attribute.word_name} in {operator.opset}_{operator.name}_args"
             *before, last = (f"{name} = {code}" for code, name in enumerate(names, 1))
             yield f"/* The words of {what}. */"
-            yield from ("enum {", *indent([*(f"{each}," for each in before), last]), "};")
+            yield from ("enum {", *indented([*(f"{each}," for each in before), last]), "};")
 
 
 def constant_names(operator: Operator, attribute: Attribute) -> list[str]:

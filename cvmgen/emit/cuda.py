@@ -16,17 +16,23 @@ from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, c_support, interface
 from cvmgen.emit.c_checks import output_checks
 from cvmgen.emit.c_nests import overflow_parameter
-from cvmgen.emit.c_spelling import comment, identifier, indent, quoted
-from cvmgen.emit.c_text import chosen, file_header, type_tests, wrapped, wrapped_list
-from cvmgen.emit.cuda_frame import Frame, Given, template
+from cvmgen.emit.c_spelling import c_identifier, c_string, comment, indented
+from cvmgen.emit.c_text import (
+    file_header,
+    type_tests,
+    typed_calls,
+    wrapped_declarations,
+    wrapped_list,
+)
+from cvmgen.emit.cuda_frame import KernelParameter, KernelTexts, template
 from cvmgen.emit.cuda_kernels import headers_of
 from cvmgen.emit.prepare import prepare_lines, prologue_lines
-from cvmgen.emit.render import render
+from cvmgen.emit.render import render_template
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.generic import generic
-from cvmgen.schedule.gpu.mapped import Function, Mapped, of_call
+from cvmgen.schedule.gpu.mapped import DeviceFunction, Mapped, plan_members_read
 from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.spec.formula import Input
 from cvmgen.typing import choices
@@ -42,7 +48,7 @@ def emit_operator(kernels: Kernels) -> str:
 def emit_interface(kernels: Kernels) -> str:
     """The public header of one operator, for C and C++; it needs no CUDA header."""
     operator = kernels.program.operator
-    return render(
+    return render_template(
         "cuda/interface.h.j2",
         full_name=operator.full_name,
         name=interface.c_name(operator),
@@ -57,11 +63,11 @@ def kernel_classes(kernels: Kernels) -> dict[str, str]:
     return {
         f"{emitter.kernel_name(kernel)}{function.name}": function.kind
         for kernel in kernels.kernels
-        for function in mapped(kernel).functions
+        for function in mapping_of(kernel).functions
     }
 
 
-def mapped(kernel: Kernel) -> Mapped:
+def mapping_of(kernel: Kernel) -> Mapped:
     if kernel.mapped is None:
         raise InternalError("emit cuda: a kernel is not mapped to threads")
     return kernel.mapped
@@ -78,12 +84,12 @@ class CudaEmitter(c.CEmitter):
 
     def __init__(self, kernels: Kernels) -> None:
         super().__init__(kernels)
-        host = tuple((mapped(each).before, mapped(each).start) for each in kernels.kernels)
-        self.fields = plan_fields(self.program, of_call(host))
+        host = tuple((mapping_of(each).before, mapping_of(each).start) for each in kernels.kernels)
+        self.fields = plan_fields(self.program, plan_members_read(host))
 
     def text(self) -> str:
         kernels = "\n\n".join(self.functions())
-        return render(
+        return render_template(
             "cuda/operator.cu.j2",
             header=file_header(self.program, self.masks()),
             includes="\n".join(f'#include "{name}"' for name in self.includes()),
@@ -93,10 +99,10 @@ class CudaEmitter(c.CEmitter):
             full_name=self.operator.full_name,
             types="".join(f"{line}\n" for line in self.types.declaration()),
             kernels=kernels,
-            fields="\n".join(indent(self.field_lines())),
-            prepare="\n".join(wrap_c(indent(prepare_lines(self.typed)))),
-            infer="\n".join(wrap_c(indent(self.infer()))),
-            run="\n".join(wrap_c(indent(self.run()))),
+            fields="\n".join(indented(self.field_lines())),
+            prepare="\n".join(wrap_c(indented(prepare_lines(self.typed)))),
+            infer="\n".join(wrap_c(indented(self.infer()))),
+            run="\n".join(wrap_c(indented(self.run()))),
             prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
             infer_head=self.head("int", f"{self.function}_cuda_infer"),
             run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream", *self.noted),
@@ -128,12 +134,12 @@ class CudaEmitter(c.CEmitter):
 
     def masks(self) -> list[str]:
         """What is said of the memory for pairs of candidates."""
-        said = (mapped(each).memory for each in self.kernels.kernels)
+        said = (mapping_of(each).memory for each in self.kernels.kernels)
         return [*dict.fromkeys(text for text in said if text)]
 
     def includes(self) -> list[str]:
         """The common header, and those of what kernels call."""
-        found = tuple(mapped(each) for each in self.kernels.kernels)
+        found = tuple(mapping_of(each) for each in self.kernels.kernels)
         bodies = tuple(function.body for each in found for function in each.functions)
         hosts = tuple(each.before for each in found)
         return ["cvmgen_cuda.h", *sorted(headers_of((bodies, hosts)))]
@@ -152,13 +158,15 @@ class CudaEmitter(c.CEmitter):
     def nest_functions(self, kernels: Sequence[Kernel]) -> list[str]:
         """The functions that the kernels of a nest become; those that differ in element types alone
         are one for all of them, which a kernel for each choice of types calls."""
-        names = {tuple(function.name for function in mapped(each).functions) for each in kernels}
+        names = {
+            tuple(function.name for function in mapping_of(each).functions) for each in kernels
+        }
         if len(names) > 1:
             return [text for each in kernels for text in self.nest_functions([each])]
-        columns = zip(*(mapped(each).functions for each in kernels), strict=True)
+        columns = zip(*(mapping_of(each).functions for each in kernels), strict=True)
         return [text for functions in columns for text in self.column([*kernels], [*functions])]
 
-    def column(self, kernels: Sequence[Kernel], functions: Sequence[Function]) -> list[str]:
+    def column(self, kernels: Sequence[Kernel], functions: Sequence[DeviceFunction]) -> list[str]:
         """A function of kernels, once for all of them or one for each."""
         frames = [self.frame(each) for each in kernels]
         made = generic(kernels, functions)
@@ -173,7 +181,7 @@ class CudaEmitter(c.CEmitter):
 
     def value_fields(self, number: int) -> list[Field]:
         """What the kernels of a nest read of a call, in the order of the structure."""
-        found = map(mapped, self.kernels.of(number))
+        found = map(mapping_of, self.kernels.of(number))
         bodies = (function.body for each in found for function in each.functions)
         read = {field for body in bodies for field in self.nest_fields(body)}
         known = [field for field in self.fields if field in read]
@@ -183,9 +191,11 @@ class CudaEmitter(c.CEmitter):
         fields = self.value_fields(number)
         lines = []
         for kind in FIELD_TYPES:
-            lines += wrapped(kind, [identifier(f.name) for f in fields if f.type == kind])
+            lines += wrapped_declarations(
+                kind, [c_identifier(f.name) for f in fields if f.type == kind]
+            )
         head = comment(f"What a call fixes for the kernels of {self.operator.place(nest.span)}.")
-        return "\n".join([head, f"struct {self.values_name(number)} {{", *indent(lines), "};"])
+        return "\n".join([head, f"struct {self.values_name(number)} {{", *indented(lines), "};"])
 
     def values_name(self, number: int) -> str:
         return f"{nest_name(self.program, number)}_values"
@@ -196,25 +206,29 @@ class CudaEmitter(c.CEmitter):
         unused = memory - choices.read_in(nest.body)
         return [each for each in super().tensors(nest) if each not in unused]
 
-    def frame(self, kernel: Kernel) -> Frame:
+    def frame(self, kernel: Kernel) -> KernelTexts:
         """What the functions that a kernel becomes share."""
         return self.framed(kernel, kernel.nest, kernel.typed)
 
-    def framed(self, kernel: Kernel, nest: i.Nest, body: i.Block) -> Frame:
+    def framed(self, kernel: Kernel, nest: i.Nest, body: i.Block) -> KernelTexts:
         number, dtypes = kernel.number, kernel.subject.dtypes
         parameters = [
-            Given(kind.removeprefix("const "), name, kind.startswith("const "))
+            KernelParameter(kind.removeprefix("const "), name, kind.startswith("const "))
             for name, kind in self.tensor_types(nest, dtypes)
         ]
-        parameters += [Given("int64_t", "overflow", None)] if overflow_parameter(body) else []
+        parameters += (
+            [KernelParameter("int64_t", "overflow", None)] if overflow_parameter(body) else []
+        )
         arguments = [self.operand(each, nest, dtypes) for each in self.tensors(nest)]
         if overflow_parameter(body):
             at = self.word(nest.tensor)
             arguments.append(f"overflow + {at}" if at else "overflow")
         if self.value_fields(number):
-            parameters.insert(0, Given(self.values_name(number), "values", None, whole=True))
+            parameters.insert(
+                0, KernelParameter(self.values_name(number), "values", None, whole=True)
+            )
             arguments.insert(0, "values")
-        return Frame(
+        return KernelTexts(
             self.program,
             self.kernel_name(kernel),
             kernel.typed,
@@ -236,7 +250,7 @@ class CudaEmitter(c.CEmitter):
         fail = "return CVMGEN_REFUSED;"
         lines = [f"if (cvmgen_refuse_check_values(error, args->check_values)) {fail}"]
         for item in self.operator.inputs:
-            call = f"cvmgen_check_data(error, {quoted(item.name)}, {self.tensor(item)})"
+            call = f"cvmgen_check_data(error, {c_string(item.name)}, {self.tensor(item)})"
             lines += self.every(item, f"if ({self.given(item)}{call}) {fail}")
         return lines
 
@@ -263,14 +277,14 @@ class CudaEmitter(c.CEmitter):
         lines = []
         if free:
             lines.append(f"const int32_t dtype = {self.dtype_of(free[0])};")
-            rule = quoted(f"on a device its element type must be that of {free[0].name}")
+            rule = c_string(f"on a device its element type must be that of {free[0].name}")
             if free[0].variadic:
-                rule = quoted("on a device all inputs must have one element type")
+                rule = c_string("on a device all inputs must have one element type")
             for item in free[0 if free[0].variadic else 1 :]:
                 lines += self.type_check(item, "dtype", rule)
         for item in read:
             if item.name in self.wide:
-                rule = quoted("on a device this input must be int32")
+                rule = c_string("on a device this input must be int32")
                 lines += self.type_check(item, "CVMGEN_INT32", rule)
         if free:
             lines.append("const bool narrow = dtype == CVMGEN_INT8;")
@@ -284,17 +298,17 @@ class CudaEmitter(c.CEmitter):
         return f"args->{item.name} == NULL ? CVMGEN_INT32 : {dtype}" if item.optional else dtype
 
     def type_check(self, item: Input, dtype: str, rule: str) -> list[str]:
-        arguments = f"error, {quoted(item.name)}, {self.tensor(item)}, {dtype}, {rule}"
+        arguments = f"error, {c_string(item.name)}, {self.tensor(item)}, {dtype}, {rule}"
         head = "if (cvmgen_check_type("
         lines = wrapped_list(head, arguments.split(", ", 4), ")) return CVMGEN_REFUSED;")
-        return lines if not item.variadic else [*self.every(item, lines[0]), *indent(lines[1:])]
+        return lines if not item.variadic else [*self.every(item, lines[0]), *indented(lines[1:])]
 
     def dispatch(self) -> list[str]:
         lines = ["int status = CVMGEN_OK;"]
         lines += self.allocate("cvmgen_device_scratch(error, stream, ")
         for number, nest in enumerate(self.program.nests):
             lines += self.launch(number, nest)
-        names = (identifier(each.name) for each in self.program.scratch)
+        names = (c_identifier(each.name) for each in self.program.scratch)
         lines += [f"cvmgen_device_free(stream, {name});" for name in names]
         return [*lines, "return status;"]
 
@@ -338,18 +352,18 @@ class CudaEmitter(c.CEmitter):
             return []
         words = {name: f"overflow[{self.word(name)}]" for name in self.overflowing}
         lines = [
-            f"cvmgen_begin(error, {quoted(self.operator.full_name)});",
+            f"cvmgen_begin(error, {c_string(self.operator.full_name)});",
             "if (overflow == NULL) return CVMGEN_OK;",
         ]
         for name, word in words.items():
             first = name == self.overflowing[0]
             head = "int status" if first else "if (status == CVMGEN_OK) status"
-            call = f"cvmgen_refuse_overflow(error, {quoted(name)}, args->{name}, {word});"
+            call = f"cvmgen_refuse_overflow(error, {c_string(name)}, args->{name}, {word});"
             lines.append(f"{head} = {call}")
         cleared = " = ".join([*words.values(), "CVMGEN_NO_OVERFLOW;"])
         lines += [f"if (status != CVMGEN_OK) {cleared}", "return status;"]
         head = self.head("int", f"{self.function}_cuda_refused", *self.noted)
-        return ["", head, *wrap_c(indent(lines)), "}"]
+        return ["", head, *wrap_c(indented(lines)), "}"]
 
     def word(self, output: str) -> int:
         """Which word of `overflow` belongs to an output."""
@@ -364,7 +378,7 @@ class CudaEmitter(c.CEmitter):
         tests = [] if first and nest.case is not None else ["status == CVMGEN_OK"]
         if nest.case is not None:
             tests.append(f"plan.which_case == {nest.case}")
-        return [f"if ({' && '.join(tests)}) {{", *indent(lines), "}"]
+        return [f"if ({' && '.join(tests)}) {{", *indented(lines), "}"]
 
     def refusal(self, nest: i.Nest) -> list[str]:
         """The refusal of a call in which a nest finds that another one would read outside."""
@@ -372,8 +386,8 @@ class CudaEmitter(c.CEmitter):
             return []
         tensor, size = nest.guarded.tensor, self.program.scratch_of(nest.tensor)[0].size
         shape = f"&plan.{tensor}_shape" if nest.guarded.placed else "NULL"
-        found = f"{identifier(nest.tensor)}, plan.{identifier(size)}"
-        call = f"cvmgen_refuse_device_outside(error, stream, {quoted(tensor)}, {shape}, {found});"
+        found = f"{c_identifier(nest.tensor)}, plan.{c_identifier(size)}"
+        call = f"cvmgen_refuse_device_outside(error, stream, {c_string(tensor)}, {shape}, {found});"
         return ["if (status == CVMGEN_OK)", f"    status = {call}"]
 
     def each(self, number: int, nest: i.Nest) -> list[str]:
@@ -383,14 +397,14 @@ class CudaEmitter(c.CEmitter):
         prologue = prologue_lines(self.typed, number, self.plan)
         test = f"{index} < args->{tensor}_count && status == CVMGEN_OK"
         head = f"for (int64_t {index} = 0; {test}; ++{index}) {{"
-        return [head, *indent([*prologue, *self.start(number, nest)]), "}"]
+        return [head, *indented([*prologue, *self.start(number, nest)]), "}"]
 
     def start(self, number: int, nest: i.Nest) -> list[str]:
         """Launch the kernels for the element types at hand."""
         lines = []
         # What stands around: the function, a test of the nest, a loop over tensors.
         width = 96 - 4 * (len(self.program.nests) > 1) - 4 * (nest.each is not None)
-        fields = [f"plan.{identifier(field.name)}" for field in self.value_fields(number)]
+        fields = [f"plan.{c_identifier(field.name)}" for field in self.value_fields(number)]
         if fields:
             head = f"const {self.values_name(number)} values = {{"
             lines += wrapped_list(head, fields, "};", width)
@@ -399,17 +413,17 @@ class CudaEmitter(c.CEmitter):
         inner = width - 4 * (len(kernels) > 1)
         before, start = [], []
         for each in kernels:
-            frame, found = self.frame(each), mapped(each)
+            frame, found = self.frame(each), mapping_of(each)
             before.append(frame.host(found.functions, found.before, width))
             start.append(frame.host(found.functions, found.start, inner))
         if all(each == before[0] for each in before):
-            return [*lines, *before[0], *chosen(tests, start)]
+            return [*lines, *before[0], *typed_calls(tests, start)]
         calls = [[*first, *then] for first, then in zip(before, start, strict=True)]
-        return [*lines, *chosen(tests, calls)]
+        return [*lines, *typed_calls(tests, calls)]
 
     def operand(self, tensor: str, nest: i.Nest, dtypes: Names[str, DType]) -> str:
         if tensor not in dtypes:
-            return identifier(tensor)
+            return c_identifier(tensor)
         dtype = dtypes[tensor]
         if tensor in self.operator.output_names:
             return f"({dtype.c} *){self.data(tensor)}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_like import CPrinter, constant
-from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, comment, identifier, indent
+from cvmgen.emit.c_like import CPrinter, helper_parameter
+from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, c_identifier, comment, indented
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
@@ -38,11 +38,11 @@ HEADERS = {
 
 def headers_of(body: object) -> set[str]:
     """The headers of what statements call."""
-    found = called(body)
+    found = called_helpers(body)
     return {name for name, helpers in HEADERS.items() if helpers & found}
 
 
-def called(body: object) -> set[str]:
+def called_helpers(body: object) -> set[str]:
     """The helpers that statements call."""
     sorts = {"block_sort" for each in walk(body) if isinstance(each, i.Sort) and each.among}
     return sorts | {each.function for each in walk(body) if isinstance(each, i.Call)}
@@ -60,7 +60,7 @@ class CudaKernelPrinter(KernelPrinter):
         self.names = names_in(body) | assigned(body) | read_tensors(body)
 
     def named(self, name: str) -> str:
-        return name if name in self.made else identifier(name)
+        return name if name in self.made else c_identifier(name)
 
     def word(self, expr: i.Word) -> str:
         # Kernels compile alone, without the header that has the constants.
@@ -84,7 +84,7 @@ class CudaKernelPrinter(KernelPrinter):
                 lowest = i.Call("lowest_bit", (word,))
                 body = self.block(substitute(loop.body, {bit: lowest}))
                 bits = self.expr(word)
-                return [f"for (; {bits} != 0; {bits} &= {bits} - 1) {{", *indent(body), "}"]
+                return [f"for (; {bits} != 0; {bits} &= {bits} - 1) {{", *indented(body), "}"]
             case _:
                 return super().loop(loop)
 
@@ -123,7 +123,7 @@ class CudaKernelPrinter(KernelPrinter):
     def function(self, head: str, function: i.Lambda, end: str) -> list[str]:
         given = ", ".join(map(self.parameter, function.parameters))
         result = f"-> {MACHINE_TYPES[function.result]} " if function.result else ""
-        return [f"{head}[=]({given}) {result}{{", *indent(self.block(function.body)), f"}}{end}"]
+        return [f"{head}[=]({given}) {result}{{", *indented(self.block(function.body)), f"}}{end}"]
 
     def parameter(self, parameter: i.Typed) -> str:
         if parameter.type == "place":
@@ -166,7 +166,7 @@ class LaunchPrinter(CPrinter):
     def leveled(self, expr: i.Expr) -> tuple[str, int]:
         match expr:
             case i.Member(structure=structure, name=name) if structure == HOST:
-                return f"plan.{identifier(name)}", PRIMARY
+                return f"plan.{c_identifier(name)}", PRIMARY
             case i.PrecisionOf(tensor=tensor):
                 return f"args->{tensor}->precision", PRIMARY
             case i.Call(function="exact_depth"):
@@ -197,7 +197,7 @@ class LaunchPrinter(CPrinter):
                 note = "Elements that are declared to fit int8 are read as such."
                 declared = any(isinstance(each, i.PrecisionOf) for each in walk(condition))
                 notes = [comment(note)] if declared else []
-                return [*notes, f"if ({self.expr(condition)})", *indent(self.block(then))]
+                return [*notes, f"if ({self.expr(condition)})", *indented(self.block(then))]
             case i.Launch():
                 return self.launch(statement)
             case i.Borrow():
@@ -208,7 +208,7 @@ class LaunchPrinter(CPrinter):
     def inside(self, body: i.Block) -> list[str]:
         """Statements that stand a level deeper."""
         self.width -= 4
-        lines = indent(self.block(body))
+        lines = indented(self.block(body))
         self.width += 4
         return lines
 
@@ -231,19 +231,19 @@ class LaunchPrinter(CPrinter):
         first, *others = self.items(reaches)
         *bounds, last = [first, *(f" {each}" for each in others)]
         lines = [*rows, *(f"{each}," for each in bounds), f"{last});"]
-        return [f"{name} = cvmgen_worthwhile_tiles(", *indent(lines)]
+        return [f"{name} = cvmgen_worthwhile_tiles(", *indented(lines)]
 
     def branch(self, statement: i.If) -> list[str]:
         """A choice between launches; braces stand where a branch is more than one of them."""
         head = f"if ({self.expr(statement.condition)})"
         then, rest = self.inside(statement.then), self.inside(statement.otherwise)
-        if all(map(single, (statement.then, statement.otherwise))):
+        if all(map(is_single_statement, (statement.then, statement.otherwise))):
             return [head, *then, "else", *rest]
         return [f"{head} {{", *then, "} else {", *rest, "}"]
 
     def launch(self, launch: i.Launch) -> list[str]:
         """The start of a kernel by one of the functions for it."""
-        constants = ", ".join(map(constant, launch.function.constants))
+        constants = ", ".join(map(helper_parameter, launch.function.constants))
         function = f"cvmgen_{launch.function.function}{f'<{constants}>' if constants else ''}"
         kernel = self.functions[launch.kernel]
         more = zip(kernel.parameters, launch.arguments, strict=True)
@@ -271,5 +271,5 @@ class LaunchPrinter(CPrinter):
         return [*lines, f"cvmgen_device_free(stream, {name});"]
 
 
-def single(body: i.Block) -> bool:
+def is_single_statement(body: i.Block) -> bool:
     return len(body) == 1 and isinstance(body[0], i.Launch)

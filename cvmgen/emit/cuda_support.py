@@ -7,7 +7,7 @@ from collections.abc import Mapping as Names
 from math import isqrt
 
 from cvmgen.emit import c_support
-from cvmgen.emit.render import render, support_file
+from cvmgen.emit.render import render_template, support_file
 from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.schedules import Schedules, packaged
@@ -94,4 +94,4 @@ def mask_size(settings: Names[str, Settings]) -> int:
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:
     """The public header of an opset, which includes those of its operators."""
     includes = "\n".join(f'#include "{opset}/{each.name}.h"' for each in operators)
-    return render("cuda/opset.h.j2", opset=opset, guard=opset.upper(), includes=includes)
+    return render_template("cuda/opset.h.j2", opset=opset, guard=opset.upper(), includes=includes)

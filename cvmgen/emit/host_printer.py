@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cvmgen.emit.c_like import CPrinter
-from cvmgen.emit.c_spelling import PRIMARY, UNARY, comment, identifier, indent, quoted
+from cvmgen.emit.c_spelling import PRIMARY, UNARY, c_identifier, c_string, comment, indented
 from cvmgen.escape import in_c_format
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import changed
+from cvmgen.ir.uses import reassigned
 from cvmgen.spec.formula import Operator
 
 INTEGER = '%" PRId64 "'
@@ -26,7 +26,7 @@ class HostPrinter(CPrinter):
 
     def part(self, statements: i.Block) -> list[str]:
         """A part of the host code on its own."""
-        self.changing = frozenset(changed(statements))
+        self.changing = frozenset(reassigned(statements))
         return self.block(statements)
 
     # -------------------------------------------------------- statements
@@ -36,7 +36,7 @@ class HostPrinter(CPrinter):
         lines: list[str] = []
         for statement in statements:
             line = self.operator.place(statement.span)
-            named = self.line is not None and not isinstance(statement, (h.Refuse, h.Keep))
+            named = self.line is not None and not isinstance(statement, (h.Refuse, h.FillPlan))
             if named and line != self.line:
                 self.line = line
                 lines.append(comment(line))
@@ -48,13 +48,13 @@ class HostPrinter(CPrinter):
             case h.Check():
                 return [self.check(statement)]
             case h.Refuse(operand=operand, shown=shown, rule=rule):
-                given = f"{quoted(operand)}, {self.text(shown)}, {self.text(rule)}"
+                given = f"{c_string(operand)}, {self.text(shown)}, {self.text(rule)}"
                 return [f"return cvmgen_refuse(error, {given});"]
-            case h.Keep(members=members):
-                pairs = ((identifier(name), self.expr(value)) for name, value in members)
+            case h.FillPlan(members=members):
+                pairs = ((c_identifier(name), self.expr(value)) for name, value in members)
                 return [f"{self.plan}{name} = {value};" for name, value in pairs]
             case i.Let(name=name, type="list", value=value):
-                return self.list_into(name, value, f"cvmgen_list {identifier(name)}")
+                return self.list_into(name, value, f"cvmgen_list {c_identifier(name)}")
             case i.Assign(name=name, value=i.ListOf() as value):
                 return self.list_into(name, value, "")
             case i.Merge():
@@ -64,7 +64,7 @@ class HostPrinter(CPrinter):
 
     def list_into(self, name: str, value: i.Expr, declared: str) -> list[str]:
         """Make a list under a name; one written out is filled entry by entry."""
-        local = identifier(name)
+        local = c_identifier(name)
         if not isinstance(value, i.ListOf):
             fixed = "const " * (declared != "" and of_shape(value))
             return [f"{fixed}{declared or local} = {self.expr(value)};"]
@@ -75,13 +75,13 @@ class HostPrinter(CPrinter):
         return lines
 
     def append(self, statement: i.Append) -> list[str]:
-        name, value = identifier(statement.name), self.expr(statement.value)
+        name, value = c_identifier(statement.name), self.expr(statement.value)
         function = "cvmgen_insert" if statement.kind == "set" else "cvmgen_append"
         return [f"{function}(&{name}, {value});"]
 
     def merge(self, merge: i.Merge) -> list[str]:
-        lists = ", ".join(f"&{identifier(step)}" for step in merge.steps)
-        box = identifier(merge.extents)
+        lists = ", ".join(f"&{c_identifier(step)}" for step in merge.steps)
+        box = c_identifier(merge.extents)
         if not merge.steps:
             return [f"cvmgen_merge(&{box}, 0, NULL);"]
         walks = f"{box}_walks"
@@ -95,10 +95,10 @@ class HostPrinter(CPrinter):
         """Refusals stand below their tests, checks in braces."""
         match statement:
             case i.If(condition=condition, then=(h.Refuse(),) as then, otherwise=()):
-                return [f"if ({self.expr(condition)})", *indent(self.block(then))]
+                return [f"if ({self.expr(condition)})", *indented(self.block(then))]
             case i.If(then=(h.Check(), *_)):
                 head = f"if ({self.expr(statement.condition)}) {{"
-                return [head, *indent(self.block(statement.then)), "}"]
+                return [head, *indented(self.block(statement.then)), "}"]
             case _:
                 return super().branch(statement)
 
@@ -106,20 +106,20 @@ class HostPrinter(CPrinter):
         match loop.body:
             case (h.Check() | i.If(then=(h.Refuse(),), otherwise=()),) if loop.low is not None:
                 head = self.loop_head(loop, self.named(loop.index), loop.low, self.expr(loop.high))
-                return [head, *indent(self.block(loop.body))]
+                return [head, *indented(self.block(loop.body))]
             case _:
                 return super().loop(loop)
 
     def check(self, check: h.Check) -> str:
-        given = ["error", quoted(check.operand), *map(self.argument, check.arguments)]
+        given = ["error", c_string(check.operand), *map(self.argument, check.arguments)]
         return f"if (cvmgen_{check.function}({', '.join(given)})) return CVMGEN_REFUSED;"
 
-    def argument(self, argument: h.Argument) -> str:
+    def argument(self, argument: h.CheckArgument) -> str:
         match argument:
             case h.Helper(name=name):
                 return f"cvmgen_{name}"
             case str():
-                return quoted(argument)
+                return c_string(argument)
             case _:
                 return self.expr(argument)  # type: ignore[arg-type]
 
@@ -130,7 +130,7 @@ class HostPrinter(CPrinter):
             case i.Member(structure=h.ARGUMENTS, name=name):
                 return f"args->{name}", PRIMARY
             case i.Member(structure=h.PLAN, name=name):
-                return f"{self.plan}{identifier(name)}", PRIMARY
+                return f"{self.plan}{c_identifier(name)}", PRIMARY
             case i.Call(function="null"):
                 return "NULL", PRIMARY
             case i.Call(function="value_at", arguments=(place,)):
@@ -161,10 +161,10 @@ class HostPrinter(CPrinter):
     def text(self, pieces: h.Text) -> str:
         """A text: a literal where it shows no value, else what makes it."""
         match pieces:
-            case (h.Shown(kind="int" | "list") as shown,):
+            case (h.ShownValue(kind="int" | "list") as shown,):
                 return f"{self.shown(shown)[2]}.text"
             case _ if all(isinstance(piece, str) for piece in pieces):
-                return quoted("".join(map(str, pieces)))
+                return c_string("".join(map(str, pieces)))
             case _:
                 return f"{self.format(pieces)}.text"
 
@@ -175,7 +175,7 @@ class HostPrinter(CPrinter):
             match piece:
                 case str():
                     formats.append(in_c_format(piece))
-                case h.Term():
+                case h.NamedTerm():
                     self.term(piece, earlier, formats, values)
                 case _:
                     form, value, _ = self.shown(piece)
@@ -183,20 +183,22 @@ class HostPrinter(CPrinter):
                     values.append(value)
         return format_call("".join(formats), values)
 
-    def term(self, term: h.Term, earlier: list[str], formats: list[str], values: list[str]) -> None:
+    def term(
+        self, term: h.NamedTerm, earlier: list[str], formats: list[str], values: list[str]
+    ) -> None:
         """`, C = 3`, without what is not given; the comma behind another term alone."""
         present = "" if term.given is None else self.expr(term.given)
         comma = ", " if "" in earlier else ""
         if earlier and not comma:
             formats.append("%s")
-            values.append(f'{both(present, earlier)} ? ", " : ""')
+            values.append(f'{both_present(present, earlier)} ? ", " : ""')
         earlier.append(present)
         form, value, _ = self.shown(term.shown)
         text = f"{comma}{in_c_format(term.name)} = {form}"
         formats.append("%s" if present else text)
         values.append(f'{present} ? {format_call(text, [value])}.text : ""' if present else value)
 
-    def shown(self, shown: h.Shown | h.ShownWord) -> tuple[str, str, str]:
+    def shown(self, shown: h.ShownValue | h.ShownWord) -> tuple[str, str, str]:
         """The format of a value, what is given for it, and what makes a text of it alone."""
         if isinstance(shown, h.ShownWord):
             text = self.word_shown(shown)
@@ -218,8 +220,8 @@ class HostPrinter(CPrinter):
         return "%s", f"{text}.text", text
 
     def word_shown(self, shown: h.ShownWord) -> str:
-        code = identifier(shown.code)
-        word = f"cvmgen_word_text({code}, {quoted(' '.join(shown.words))})"
+        code = c_identifier(shown.code)
+        word = f"cvmgen_word_text({code}, {c_string(' '.join(shown.words))})"
         if shown.numbers is None:
             return word
         return f"({code} != 0 ? {word} : {self.shown(shown.numbers)[2]})"
@@ -230,7 +232,7 @@ def format_call(text: str, values: Sequence[str]) -> str:
     return f"cvmgen_format({', '.join([literal, *values])})"
 
 
-def both(present: str, earlier: Sequence[str]) -> str:
+def both_present(present: str, earlier: Sequence[str]) -> str:
     """The test that a term is shown, and one of those before it."""
     test = " || ".join(earlier)
     if not present:

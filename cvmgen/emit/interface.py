@@ -35,7 +35,7 @@ def row_names(operator: Operator) -> list[str]:
     return [f"{operator.name}_of_{row}" for row in rows]
 
 
-def typed_operands(operator: Operator) -> tuple[str, ...]:
+def typed_operand_names(operator: Operator) -> tuple[str, ...]:
     """The operands with a storage type of their own: inputs, then outputs."""
     return tuple(operator.choices[0])
 
@@ -68,7 +68,7 @@ def twice(extent: i.Expr) -> TypeGuard[i.Binary]:
     return isinstance(extent, i.Binary) and extent.op == "*" and extent.left == i.Const(2)
 
 
-def constant(expr: n.Expr | None) -> Any:
+def default_value(expr: n.Expr | None) -> Any:
     """The Python value of a default: int, bool, word or tuple; None when there is none."""
     match expr:
         case None:
@@ -76,9 +76,9 @@ def constant(expr: n.Expr | None) -> Any:
         case n.Number(value=value) | n.Truth(value=value) | n.Word(text=value):
             return value
         case n.TupleOf(elements=elements):
-            return tuple(constant(element) for element in elements)
+            return tuple(default_value(element) for element in elements)
         case n.Negate(operand=operand):
-            return -constant(operand)
+            return -default_value(operand)
         case _:
             raise AssertionError("the checker admits only constant defaults")
 
@@ -142,7 +142,7 @@ def default_lines(operator: Operator) -> list[str]:
     """Statements that set the defaults in a zeroed structure."""
     lines = []
     for attribute in operator.attributes:
-        value = constant(attribute.default)
+        value = default_value(attribute.default)
         name = f"args->{attribute.name}"
         if isinstance(value, str):
             full_name = f"{operator.full_name}.{attribute.name}"
@@ -165,7 +165,7 @@ def default_lines(operator: Operator) -> list[str]:
 MANIFEST_VERSION = 4  # counts the changes of the manifest's layout
 
 
-def places(operator: Operator) -> dict[str, Any]:
+def source_places(operator: Operator) -> dict[str, Any]:
     """Where an operator stands, and each block that its generated code names lines of."""
     blocks = {title: span.place for title, span in operator.blocks}
     return {"place": operator.span.place, "blocks": blocks}
@@ -181,7 +181,7 @@ def manifest_entry(program: i.Program) -> dict[str, Any]:
         "doc": operator.doc,
         "aliases": list(operator.aliases),
         "formula": operator.text,
-        **places(operator),
+        **source_places(operator),
         "function": c_name(operator),
         "moves": list(moved_inputs(program)),
         "inputs": [
@@ -206,7 +206,7 @@ def manifest_entry(program: i.Program) -> dict[str, Any]:
                 "list": attribute.is_list,
                 "optional": attribute.optional,
                 "required": attribute.required,
-                "default": constant(attribute.default),
+                "default": default_value(attribute.default),
                 "range": attribute.interval_text,
                 "words": list(attribute.words),
             }
@@ -215,7 +215,7 @@ def manifest_entry(program: i.Program) -> dict[str, Any]:
     }
 
 
-def limits() -> dict[str, Any]:
+def interface_limits() -> dict[str, Any]:
     """Constants of the interface that loading needs."""
     return {
         "max_rank": MAX_RANK,
@@ -227,12 +227,12 @@ def limits() -> dict[str, Any]:
 
 def manifest_text(entries: Sequence[Mapping[str, Any]]) -> str:
     """The manifest: a line for each member of an operator, so that differences stay small."""
-    operators = ",\n".join(f"    {{\n{members(entry, 6)}\n    }}" for entry in entries)
-    head = members({"version": MANIFEST_VERSION, "limits": limits()}, 2)
+    operators = ",\n".join(f"    {{\n{json_members(entry, 6)}\n    }}" for entry in entries)
+    head = json_members({"version": MANIFEST_VERSION, "limits": interface_limits()}, 2)
     return f'{{\n{head},\n  "operators": [\n{operators}\n  ]\n}}\n'
 
 
-def members(entry: Mapping[str, Any], margin: int) -> str:
+def json_members(entry: Mapping[str, Any], margin: int) -> str:
     """The members of an object, each on a line; objects in a list on lines of their own."""
     pad = " " * margin
     lines = []

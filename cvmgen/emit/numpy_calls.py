@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cvmgen.emit.python_calls import Calls
-from cvmgen.emit.python_printer import indent
+from cvmgen.emit.python_printer import indented
 from cvmgen.emit.python_text import literal
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.ir.python_names import identifier
+from cvmgen.ir.python_names import python_identifier
 
 
 class ArrayCalls(Calls):
@@ -27,7 +27,7 @@ class ArrayCalls(Calls):
         return "np.int64" if types <= {"int32", "int64"} else "object"
 
     def memory(self) -> list[str]:
-        pairs = ((identifier(each.name), self.size(each)) for each in self.program.scratch)
+        pairs = ((python_identifier(each.name), self.size(each)) for each in self.program.scratch)
         return [f"{name} = np.zeros({size}, np.int64)" for name, size in pairs]
 
     def values(self, output: str) -> list[str]:
@@ -43,15 +43,15 @@ class ArrayCalls(Calls):
             given = "out" if len(outputs) == 1 else f"out[{at}]"
             if output not in self.precise:
                 made = f"vectors.working({made}, {self.exact_integers(output)})"
-                lines.append(f"{identifier(output)} = np.empty(plan.{output}_shape, {made})")
+                lines.append(f"{python_identifier(output)} = np.empty(plan.{output}_shape, {made})")
                 continue
             new = f"np.empty(plan.{output}_shape, {made})"
-            lines.append(f"{identifier(output)} = {new} if out is None else {given}")
+            lines.append(f"{python_identifier(output)} = {new} if out is None else {given}")
         return lines
 
     def nest_calls(self) -> list[str]:
         # What a choice does not take is computed all the same, a quotient by 0 for one.
-        return ['with np.errstate(all="ignore"):', *indent(super().nest_calls())]
+        return ['with np.errstate(all="ignore"):', *indented(super().nest_calls())]
 
     def finish(self) -> list[str]:
         outputs = self.operator.output_names
@@ -59,8 +59,8 @@ class ArrayCalls(Calls):
         for at, output in enumerate(outputs):
             if output in self.precise:
                 continue
-            name = identifier(output)
+            name = python_identifier(output)
             given = "out" if len(outputs) == 1 else f"out and out[{at}]"
             what = f"OPERATOR, {literal(output)}, {name}, {output}_dtype, {given}"
             lines.append(f"{name} = vectors.result({what})")
-        return [*lines, f"return {', '.join(map(identifier, outputs))}"]
+        return [*lines, f"return {', '.join(map(python_identifier, outputs))}"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from cvmgen.emit.python_printer import BINARY, PRIMARY, PythonPrinter, indent
+from cvmgen.emit.python_printer import BINARY, PRIMARY, PythonPrinter, indented
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.ir.python_names import identifier
+from cvmgen.ir.python_names import python_identifier
 
 REDUCED = {
     "sum": "vectors.total",
@@ -69,7 +69,7 @@ class ArrayPrinter(PythonPrinter):
             case _:
                 assert_never(expr)
 
-    def slots(self, index: a.Index) -> str:
+    def slots(self, index: a.IndexList) -> str:
         return ", ".join(self.spread(each) if pack else self.index(each) for each, pack in index)
 
     def spread(self, listed: i.Expr) -> str:
@@ -83,7 +83,7 @@ class ArrayPrinter(PythonPrinter):
     def access(self, access: i.Access) -> str:
         """A tensor itself, or of Python's numbers an element."""
         one = "" if access.which is None else f"[{self.index(access.which)}]"
-        tensor = f"{identifier(access.tensor)}{one}"
+        tensor = f"{python_identifier(access.tensor)}{one}"
         if not access.index:
             return tensor
         slots = self.slots(access.index)
@@ -94,7 +94,9 @@ class ArrayPrinter(PythonPrinter):
 
     def run(self, entries: i.Entries) -> str:
         """The entries of a list, as a part of its memory."""
-        return f"{identifier(entries.first.tensor)}[{self.part(entries.first, entries.length)}]"
+        return (
+            f"{python_identifier(entries.first.tensor)}[{self.part(entries.first, entries.length)}]"
+        )
 
     def part(self, first: i.Access | i.Load, length: i.Expr) -> str:
         """The subscript of so many entries."""
@@ -113,10 +115,10 @@ class ArrayPrinter(PythonPrinter):
         match statement:
             case i.Sort(entries=entries, keys=i.Access(tensor=keys, index=index), width=width):
                 first = i.Access(keys, None, index[:-1])
-                rows = f"{identifier(keys)}[{self.part(first, entries.length)}, :{width}]"
+                rows = f"{python_identifier(keys)}[{self.part(first, entries.length)}, :{width}]"
                 return [f"arrays.sort({self.run(entries)}, {rows})"]
             case i.Store(target=i.Access() as target, value=value):
-                where = f"{identifier(target.tensor)}, {self.expr(value)}"
+                where = f"{python_identifier(target.tensor)}, {self.expr(value)}"
                 if not target.index:
                     return [f"arrays.store_all({where})"]
                 return [f"arrays.store({where}, {self.slots(target.index)})"]
@@ -138,7 +140,7 @@ class ArrayPrinter(PythonPrinter):
                 return self.statement(i.If(condition, then, otherwise, statement.span))
             case a.Continue():
                 return ["continue"]
-            case a.Fill(target=target, value=value, op=op):
+            case a.FillArray(target=target, value=value, op=op):
                 return [f"{self.expr(target)} {op}= {self.expr(value)}"]
             case a.CopyAll(target=target, source=source):
                 places = f"{self.expr(source.array)}, {self.slots(source.index)}"
@@ -165,6 +167,6 @@ class ArrayPrinter(PythonPrinter):
         arguments = [f"[{self.listed(blocks.computed)}]", f"[{self.listed(blocks.kept)}]"]
         arguments += [] if blocks.integer is None else [self.expr(blocks.integer)]
         arguments += [f"spare={blocks.spare}"] * bool(blocks.spare)
-        names = ", ".join(map(identifier, blocks.names)) + "," * (len(blocks.names) == 1)
+        names = ", ".join(map(python_identifier, blocks.names)) + "," * (len(blocks.names) == 1)
         head = f"for {names} in arrays.blocks({', '.join(arguments)}):"
-        return [head, *indent(self.block(blocks.body))]
+        return [head, *indented(self.block(blocks.body))]

@@ -18,7 +18,7 @@ PARTS = range(48, 96)  # 64ths from 3/4 to 3/2
 def power_tables() -> dict[str, object]:
     ln2 = ln_of(2, 1, WIDTH)
     one = 1 << WIDTH
-    near = [divided(part) for part in PARTS]
+    near = [mantissa_inverse(part) for part in PARTS]
     logs = [abs(ln_of(256, each, WIDTH)) * one // ln2 for each in near]
     factors, term = [], one
     for k in range(1, EXP2_TERMS + 1):
@@ -27,7 +27,7 @@ def power_tables() -> dict[str, object]:
     return {
         "log2_terms": LOG2_TERMS,
         "log2_factors": pairs(one * one // (2 * ln2 * (k + 1)) for k in range(LOG2_TERMS)),
-        "near": rows([str(each) for each in near], 12),
+        "near": table_rows([str(each) for each in near], 12),
         "near_logs": pairs(logs),
         "exp2_steps": pairs(exp2_of(k << (WIDTH - 6), WIDTH) // 2 for k in range(64)),
         "exp2_terms": EXP2_TERMS,
@@ -37,7 +37,7 @@ def power_tables() -> dict[str, object]:
     }
 
 
-def divided(part: int) -> int:
+def mantissa_inverse(part: int) -> int:
     """256 divided by the middle of a 64th part, and 256 for both that 1 lies between."""
     return 256 if part in (63, 64) else round(256 * 64 / (part + 0.5))
 
@@ -45,10 +45,10 @@ def divided(part: int) -> int:
 def pairs(values: Iterable[int]) -> str:
     """Numbers below 1 in units of 2^-128, by their upper and their lower word."""
     words = [each >> (WIDTH - 128) for each in values]
-    return rows([f"{{0x{each >> 64:016x}, 0x{each % (1 << 64):016x}}}" for each in words], 2)
+    return table_rows([f"{{0x{each >> 64:016x}, 0x{each % (1 << 64):016x}}}" for each in words], 2)
 
 
-def rows(entries: list[str], count: int) -> str:
+def table_rows(entries: list[str], count: int) -> str:
     lines = [entries[at : at + count] for at in range(0, len(entries), count)]
     return "\n".join(f"        {', '.join(line)}," for line in lines)
 
@@ -57,4 +57,4 @@ def digits(value: int) -> str:
     """The value of a cvmgen_fixed: its words, the lowest first."""
     number = value >> (WIDTH - 64 * WORDS)
     words = [number >> (64 * at) & ((1 << 64) - 1) for at in range(WORDS + 1)]
-    return "{{\n" + rows([f"0x{each:016x}" for each in words], 3) + "\n    }}"
+    return "{{\n" + table_rows([f"0x{each:016x}" for each in words], 3) + "\n    }}"

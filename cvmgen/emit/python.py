@@ -13,19 +13,19 @@ from cvmgen import lists, powers, reals, rules, support, typed
 from cvmgen.emit import interface
 from cvmgen.emit.python_calls import Calls
 from cvmgen.emit.python_host import HostText
-from cvmgen.emit.python_printer import PythonPrinter, indent
-from cvmgen.emit.python_text import attribute_text, comment, definition, unpacked, value_text
-from cvmgen.emit.render import render
+from cvmgen.emit.python_printer import PythonPrinter, indented
+from cvmgen.emit.python_text import attribute_doc, comment, definition, unpacked_members, value_text
+from cvmgen.emit.render import render_template
 from cvmgen.emit.wrap import wrap_python
 from cvmgen.escape import in_docstring
 from cvmgen.ir import arrays as a
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
-from cvmgen.ir.python_names import identifier
+from cvmgen.ir.python_names import python_identifier
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.host_part import given_in
-from cvmgen.lower.walks import strided, whole_pack
+from cvmgen.lower.walks import pack_of_loop, strided
 from cvmgen.spec.formula import Operator
 
 MODULES = ("reals", "typed", "arrays", "vectors")  # what operators import where they use it
@@ -62,7 +62,7 @@ def emit_header(opset: str, operators: Iterable[Operator]) -> str:
     aliases = "\n".join(f"{alias} = {each.name}" for each in listed for alias in each.aliases)
     names = sorted([each.name for each in listed] + [a for each in listed for a in each.aliases])
     exported = "\n".join(f'    "{name}",' for name in names)
-    return render(
+    return render_template(
         "python/package.py.j2",
         opset=opset,
         imports=imports,
@@ -79,17 +79,19 @@ class PythonEmitter:
         self.operator = program.operator
         self.printer = printer
         self.calls = calls
-        kept = (each for each in program.prepare if isinstance(each, h.Keep))
+        kept = (each for each in program.prepare if isinstance(each, h.FillPlan))
         self.fields = [name for each in kept for name, _ in each.members]
 
     def text(self) -> str:
         operator = self.operator
         formula = "\n".join(f"    {line}".rstrip() for line in operator.text.splitlines())
-        prepare = "\n".join(wrap_python(indent(HostText(self.printer).block(self.program.prepare))))
+        prepare = "\n".join(
+            wrap_python(indented(HostText(self.printer).block(self.program.prepare)))
+        )
         nests = "\n\n\n".join(self.nests())
-        run = "\n".join(wrap_python(indent(self.calls.run())))
+        run = "\n".join(wrap_python(indented(self.calls.run())))
         uses = modules_used(f"def _():\n{prepare}\n{nests}\ndef _():\n{run}")
-        return render(
+        return render_template(
             "python/operator.py.j2",
             full_name=operator.full_name,
             place=in_docstring(operator.files),
@@ -100,15 +102,15 @@ class PythonEmitter:
                 f"from . import _{name} as {name}\n" for name in MODULES if name in uses
             ),
             types=self.calls.type_rows(),
-            call_doc=in_docstring("\n".join(indent(self.calls.call_doc()))),
+            call_doc=in_docstring("\n".join(indented(self.calls.call_doc()))),
             imports="import builtins\n" if "builtins" in uses else "",
             prepare_head=definition("_prepare", self.calls.prepare_parameters()),
             prepare=prepare,
             nests=nests,
             head=definition(operator.name, self.parameters()),
             infer_head=definition("infer", self.infer_parameters()),
-            contract=in_docstring("\n".join(indent(self.contract()))),
-            infer="\n".join(indent(self.calls.infer())),
+            contract=in_docstring("\n".join(indented(self.contract()))),
+            infer="\n".join(indented(self.calls.infer())),
             run=run,
         )
 
@@ -118,8 +120,8 @@ class PythonEmitter:
         """Keyword parameters with their defaults; None where the caller must give a value."""
         shown = []
         for attribute in self.operator.attributes:
-            value = interface.constant(attribute.default)
-            shown.append(f"{identifier(attribute.name)}={value_text(value)}")
+            value = interface.default_value(attribute.default)
+            shown.append(f"{python_identifier(attribute.name)}={value_text(value)}")
         return ["*", *shown] if shown else []
 
     def infer_parameters(self) -> list[str]:
@@ -131,7 +133,7 @@ class PythonEmitter:
         parameters, default = [], ""
         for item in self.operator.inputs:
             default = "=None" if item.optional else default
-            parameters.append(f"{identifier(item.name)}{default}")
+            parameters.append(f"{python_identifier(item.name)}{default}")
         attributes = self.attribute_parameters() or ["*"]
         return [*parameters, *attributes, "precisions=None", "dtype=None", "out=None", "check=None"]
 
@@ -144,9 +146,9 @@ class PythonEmitter:
             note = " (a list of tensors)" if item.variadic else note
             note += ", or empty" * item.empty
             kinds = interface.types_text(self.operator, item.name)
-            lines.append(f"{identifier(item.name)}: {kinds} of shape [{shape}]{note}")
+            lines.append(f"{python_identifier(item.name)}: {kinds} of shape [{shape}]{note}")
         for attribute in self.operator.attributes:
-            lines.append(f"{identifier(attribute.name)}: {attribute_text(attribute)}")
+            lines.append(f"{python_identifier(attribute.name)}: {attribute_doc(attribute)}")
         if self.program.scratch:
             memory = f"Lists besides the tensors: {interface.scratch_text(self.program)}"
             lines += ["", *textwrap.wrap(memory, 94)]
@@ -158,13 +160,13 @@ class PythonEmitter:
         return [self.nest(number, nest) for number, nest in enumerate(self.program.nests)]
 
     def nest(self, number: int, nest: i.Nest) -> str:
-        tensors = ", ".join(identifier(tensor) for tensor in self.calls.tensors(nest))
+        tensors = ", ".join(python_identifier(tensor) for tensor in self.calls.tensors(nest))
         body = nest.body
         lines = [comment(self.program.quoted(nest))]
         names = names_in(body) - assigned(body) | names_in(nest.prologue) | given_in(body)
         needed = [name for name in self.fields if name in names]
         if needed:
-            lines += unpacked([identifier(name) for name in needed])
+            lines += unpacked_members([python_identifier(name) for name in needed])
         lines += self.whole_packs(body)
         head = sum(isinstance(each, a.Head) for each in body)
         lines += self.printer.block(body[:head])
@@ -175,22 +177,22 @@ class PythonEmitter:
             index, tensor, _ = nest.each
             inner = [*self.printer.block(nest.prologue), *inner]
             inner = [
-                f"for {identifier(index)} in range(len({identifier(tensor)})):",
-                *indent(inner),
+                f"for {python_identifier(index)} in range(len({python_identifier(tensor)})):",
+                *indented(inner),
             ]
         lines += inner
         return "\n".join(
-            [f"def {self.calls.nest_name(number)}(plan, {tensors}):", *wrap_python(indent(lines))]
+            [f"def {self.calls.nest_name(number)}(plan, {tensors}):", *wrap_python(indented(lines))]
         )
 
     def whole_packs(self, body: tuple[i.Stmt, ...]) -> list[str]:
         """A list for each pack that is bound in parts and read entry by entry."""
         packs = {
-            whole_pack(each)
+            pack_of_loop(each)
             for each in walk(body)
             if isinstance(each, i.PackLoop) and each.slots is not None and not strided(each)
         }
-        return [f"{identifier(pack)} = [0] * support.MAX_RANK" for pack in sorted(packs)]
+        return [f"{python_identifier(pack)} = [0] * support.MAX_RANK" for pack in sorted(packs)]
 
 
 def modules_used(text: str) -> set[str]:

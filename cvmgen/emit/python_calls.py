@@ -5,10 +5,10 @@ from __future__ import annotations
 from cvmgen.analysis.moved import moved_inputs
 from cvmgen.dtypes import CVM
 from cvmgen.emit import interface
-from cvmgen.emit.python_printer import indent
+from cvmgen.emit.python_printer import indented
 from cvmgen.emit.python_text import literal, literals
 from cvmgen.ir import nodes as i
-from cvmgen.ir.python_names import identifier
+from cvmgen.ir.python_names import python_identifier
 from cvmgen.typing import choices
 
 
@@ -20,13 +20,13 @@ class Calls:
     def __init__(self, program: i.Program) -> None:
         self.program = program
         self.operator = program.operator
-        self.types = interface.typed_operands(self.operator)
+        self.types = interface.typed_operand_names(self.operator)
         self.precise = self.operator.precise_outputs
 
     def prepare_parameters(self) -> list[str]:
         names = [item.name for item in self.operator.inputs]
         names += [attribute.name for attribute in self.operator.attributes]
-        return [identifier(name) for name in names]
+        return [python_identifier(name) for name in names]
 
     def nest_name(self, number: int) -> str:
         tensor = self.program.nests[number].tensor
@@ -39,7 +39,7 @@ class Calls:
         if nest.each is not None and nest.each[1] not in read:
             read.append(nest.each[1])  # how many there are is all that is asked of them
         scratch = choices.scratch_read(self.program, nest)
-        return [*read, *scratch, *choices.filled(self.program, nest)]
+        return [*read, *scratch, *choices.written_tensors(self.program, nest)]
 
     def type_rows(self) -> str:
         """The choices of element types by operand."""
@@ -49,7 +49,7 @@ class Calls:
             ", ".join(f'"{name}": "{dtype.name}"' for name, dtype in choice.items())
             for choice in self.operator.choices
         ]
-        return "\n".join(["TYPES = (", *indent(f"{{{row}}}," for row in rows), ")", ""])
+        return "\n".join(["TYPES = (", *indented(f"{{{row}}}," for row in rows), ")", ""])
 
     def call_doc(self) -> list[str]:
         """What a docstring says of the arguments that every call has."""
@@ -96,8 +96,8 @@ class Calls:
                 arguments.append(
                     f"support.described(OPERATOR, names[{at}], shapes[{at}], precisions[{at}])"
                 )
-        arguments += [identifier(attribute.name) for attribute in self.operator.attributes]
-        lines += ["plan = _prepare(", *indent(f"{each}," for each in arguments), ")"]
+        arguments += [python_identifier(attribute.name) for attribute in self.operator.attributes]
+        lines += ["plan = _prepare(", *indented(f"{each}," for each in arguments), ")"]
         shapes = ", ".join(f"plan.{name}_shape" for name in self.operator.output_names)
         found = ", ".join(
             f"plan.{name}_precision" if name in self.precise else "None"
@@ -114,7 +114,7 @@ class Calls:
         if not names:
             lines[-1] = "support.declared(OPERATOR, [], precisions)"
         for item in operator.inputs:
-            name = identifier(item.name)
+            name = python_identifier(item.name)
             shown = literal(item.name)
             if item.dtype != CVM:
                 lines.append(f"{name} = typed.typed_operand(OPERATOR, {shown}, given[{shown}])")
@@ -131,19 +131,19 @@ class Calls:
 
     def memory(self) -> list[str]:
         """The memory of selected lists."""
-        pairs = ((identifier(each.name), self.size(each)) for each in self.program.scratch)
+        pairs = ((python_identifier(each.name), self.size(each)) for each in self.program.scratch)
         return [f"{name} = [0] * {size}" for name, size in pairs]
 
     @staticmethod
     def size(scratch: i.Scratch) -> str:
-        return f"plan.{identifier(scratch.size)}"
+        return f"plan.{python_identifier(scratch.size)}"
 
     def nest_calls(self) -> list[str]:
         lines = []
         for number, nest in enumerate(self.program.nests):
             calls = [self.call(number, nest), *self.refusal(nest)]
             if nest.case is not None:
-                calls = [f"if plan.which_case == {nest.case}:", *indent(calls)]
+                calls = [f"if plan.which_case == {nest.case}:", *indented(calls)]
             lines += calls
         return lines
 
@@ -154,7 +154,7 @@ class Calls:
             return []
         tensor = nest.guarded.tensor
         shape = f"plan.{tensor}_shape" if nest.guarded.placed else None
-        where = f"OPERATOR, {literal(tensor)}, {identifier(nest.tensor)}, {shape}"
+        where = f"OPERATOR, {literal(tensor)}, {python_identifier(nest.tensor)}, {shape}"
         return [f"support.refuse_outside({where})"]
 
     def choose_types(self) -> list[str]:
@@ -162,14 +162,14 @@ class Calls:
         if not self.types:
             return []
         items = [item for item in self.operator.inputs if item.dtype != CVM]
-        pairs = ", ".join(f"{literal(item.name)}: {identifier(item.name)}" for item in items)
+        pairs = ", ".join(f"{literal(item.name)}: {python_identifier(item.name)}" for item in items)
         chosen = "types, given" if items else "types, _"
         several = ", ".join(literal(item.name) for item in items if item.variadic)
         rest = f", [{several}]" if several else ""
         return [f"{chosen} = typed.typed_operands(OPERATOR, TYPES, {{{pairs}}}{rest})"]
 
     def check(self, tensor: str) -> list[str]:
-        name = identifier(tensor)
+        name = python_identifier(tensor)
         item = next(each for each in self.operator.inputs if each.name == tensor)
         if item.variadic:
             return [f"for each in {name}:", "    each.check_values()"]
@@ -183,7 +183,7 @@ class Calls:
         if moved:
             arrays = []
             for item in self.operator.inputs:
-                name = identifier(item.name)
+                name = python_identifier(item.name)
                 if item.name in moved:
                     each = f"*(each.array for each in {name})" if item.variadic else ""
                     optional = f"{name} and " if item.optional else ""
@@ -203,13 +203,13 @@ class Calls:
 
     def values(self, output: str) -> list[str]:
         """The list that the values of an output go to."""
-        return [f"{identifier(output)} = [0] * support.size(plan.{output}_shape)"]
+        return [f"{python_identifier(output)} = [0] * support.size(plan.{output}_shape)"]
 
     def out_checks(self) -> list[str]:
         """An output array of the caller fits and shares no memory with an input."""
         arrays = []
         for item in self.operator.inputs:
-            name = identifier(item.name)
+            name = python_identifier(item.name)
             if item.variadic:
                 arrays.append(f"*(({literal(item.name)}, each.array) for each in {name})")
             elif item.optional:
@@ -237,7 +237,7 @@ class Calls:
     def argument(self, tensor: str) -> str:
         """A tensor of a nest, as what its elements are read from or written to."""
         item = next((each for each in self.operator.inputs if each.name == tensor), None)
-        name = identifier(tensor)
+        name = python_identifier(tensor)
         if item is None:
             return name
         if item.variadic:
@@ -250,9 +250,11 @@ class Calls:
         for output in outputs:
             shape = f"plan.{output}_shape"
             if output in self.precise:
-                arrays.append(f"support.stored({identifier(output)}, {shape}, {output}_dtype)")
+                arrays.append(
+                    f"support.stored({python_identifier(output)}, {shape}, {output}_dtype)"
+                )
                 continue
-            values = f"OPERATOR, {literal(output)}, {identifier(output)}, {shape}"
+            values = f"OPERATOR, {literal(output)}, {python_identifier(output)}, {shape}"
             arrays.append(f"typed.stored_as({values}, {output}_dtype)")
         if len(outputs) == 1:
             return [

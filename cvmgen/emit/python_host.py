@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cvmgen import rules
-from cvmgen.emit.python_printer import PythonPrinter, indent
+from cvmgen.emit.python_printer import PythonPrinter, indented
 from cvmgen.emit.python_text import comment, literal, literals
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
-from cvmgen.ir.python_names import identifier
+from cvmgen.ir.python_names import python_identifier
 
 # Rules that the run time has names for.
 RULES = {rules.ATTRIBUTE_MISSING: "ATTRIBUTE_MISSING", rules.NO_CASE: "NO_CASE"}
@@ -24,7 +24,7 @@ class HostText:
         lines: list[str] = []
         for statement in statements:
             line = self.printer.operator.place(statement.span)
-            if line != self.line and not isinstance(statement, (h.Refuse, h.Keep)):
+            if line != self.line and not isinstance(statement, (h.Refuse, h.FillPlan)):
                 self.line = line
                 lines.append(comment(line))
             lines += self.statement(statement)
@@ -33,7 +33,7 @@ class HostText:
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
             case h.Check(function=function, operand=operand, gives=gives):
-                names = ", ".join(map(identifier, gives))
+                names = ", ".join(map(python_identifier, gives))
                 arguments = ["OPERATOR", literal(operand), *map(self.argument, statement.arguments)]
                 call = f"support.{function}({', '.join(arguments)})"
                 return [f"{names} = {call}" if names else call]
@@ -41,18 +41,20 @@ class HostText:
                 told = self.terms(shown) if shown else '""'
                 return [f"support.refuse(OPERATOR, {literal(operand)}, {told}, {self.rule(rule)})"]
             case h.Unpack(names=names, value=value):
-                targets = ", ".join(map(identifier, names)) + "," * (len(names) == 1)
+                targets = ", ".join(map(python_identifier, names)) + "," * (len(names) == 1)
                 return [f"{targets} = {self.printer.expr(value)}"]
-            case h.Keep(members=members):
-                pairs = ((identifier(name), self.printer.expr(value)) for name, value in members)
-                listed = indent(f"{name}={value}," for name, value in pairs)
+            case h.FillPlan(members=members):
+                pairs = (
+                    (python_identifier(name), self.printer.expr(value)) for name, value in members
+                )
+                listed = indented(f"{name}={value}," for name, value in pairs)
                 return ["return SimpleNamespace(", *listed, ")"]
             case i.If(condition=condition, then=then, otherwise=otherwise):
-                lines = [f"if {self.printer.expr(condition)}:", *indent(self.block(then))]
+                lines = [f"if {self.printer.expr(condition)}:", *indented(self.block(then))]
                 if len(otherwise) == 1 and isinstance(otherwise[0], i.If):
                     first, *rest = self.statement(otherwise[0])
                     return [*lines, f"el{first}", *rest]
-                return lines + ["else:", *indent(self.block(otherwise))] * bool(otherwise)
+                return lines + ["else:", *indented(self.block(otherwise))] * bool(otherwise)
             case i.Loop():
                 self.printer.guarded = False
                 lines = self.printer.statement(statement)
@@ -61,11 +63,11 @@ class HostText:
             case _:
                 return self.printer.statement(statement)
 
-    def argument(self, argument: h.Argument) -> str:
+    def argument(self, argument: h.CheckArgument) -> str:
         match argument:
             case h.Helper(name=name):
                 return f"support.{name}"
-            case h.Words(words=words):
+            case h.AllowedWords(words=words):
                 return f"[{literals(words)}]"
             case tuple():
                 return self.terms(argument)
@@ -87,10 +89,10 @@ class HostText:
         return f"support.terms([{', '.join(map(self.term, pieces))}])"
 
     def term(self, piece: h.Piece) -> str:
-        assert isinstance(piece, h.Term)
+        assert isinstance(piece, h.NamedTerm)
         text = self.printer.expr(piece.shown.value)
         if isinstance(piece.shown, h.ShownWord) and piece.shown.numbers is not None:
-            text = f"{identifier(piece.shown.code)} or {text}"
+            text = f"{python_identifier(piece.shown.code)} or {text}"
         if isinstance(piece.given, i.Given):
-            text = f"{identifier(piece.given.name)} and {text}"
+            text = f"{python_identifier(piece.given.name)} and {text}"
         return f"({literal(piece.name)}, {text})"

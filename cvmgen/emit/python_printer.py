@@ -10,10 +10,10 @@ from cvmgen.emit.python_text import literal
 from cvmgen.errors import InternalError
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
-from cvmgen.ir.python_names import identifier
+from cvmgen.ir.python_names import python_identifier
 from cvmgen.ir.uses import ROUNDED, may_be_real
 from cvmgen.ir.visit import walk
-from cvmgen.lower.walks import strided, whole_pack
+from cvmgen.lower.walks import pack_of_loop, strided
 
 BINARY = {
     "+": (9, "+"),
@@ -55,7 +55,7 @@ FOLDS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all"}
 PRIMARY, UNARY = 12, 11
 
 
-def indent(lines: Iterable[str]) -> list[str]:
+def indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" if line else "" for line in lines]
 
 
@@ -112,7 +112,7 @@ class PythonPrinter:
             case i.Word(text=text):
                 return literal(text), PRIMARY
             case i.Var(name=name):
-                return identifier(name), PRIMARY
+                return python_identifier(name), PRIMARY
             case i.Binary():
                 return self.binary(expr)
             case i.Compare(op=op, left=left, right=right):
@@ -122,7 +122,7 @@ class PythonPrinter:
             case i.Not(operand=i.Contains(element=element, collection=collection)):
                 return f"{self.expr(element, 7)} not in {self.expr(collection, 7)}", 6
             case i.Not(operand=i.Given(name=name)):
-                return f"{identifier(name)} is None", 6
+                return f"{python_identifier(name)} is None", 6
             case i.Not(operand=operand):
                 return f"not {self.expr(operand, 5)}", 4
             case i.Select(condition=condition, then=then, otherwise=otherwise):
@@ -150,27 +150,27 @@ class PythonPrinter:
                 return self.fold(expr), PRIMARY
             case i.Load(tensor=tensor, which=which, offset=offset):
                 one = "" if which is None else f"[{self.index(which)}]"
-                return f"{identifier(tensor)}{one}[{self.index(offset)}]", PRIMARY
+                return f"{python_identifier(tensor)}{one}[{self.index(offset)}]", PRIMARY
             case i.Dot(pack=pack, steps=None):
                 return f"{pack}_at", PRIMARY
             case i.Dot(pack=pack, steps=steps):
                 assert steps is not None
-                return f"support.dot({self.expr(steps)}, {identifier(pack)})", PRIMARY
+                return f"support.dot({self.expr(steps)}, {python_identifier(pack)})", PRIMARY
             case i.Entries(first=i.Load(tensor=tensor, offset=offset), length=length):
                 end = length if offset == i.Const(0) else i.Binary("+", offset, length)
                 start = "" if offset == i.Const(0) else self.expr(offset)
-                return f"{identifier(tensor)}[{start}:{self.expr(end)}]", PRIMARY
+                return f"{python_identifier(tensor)}[{start}:{self.expr(end)}]", PRIMARY
             case i.Given(name=name):
-                return f"{identifier(name)} is not None", 6
+                return f"{python_identifier(name)} is not None", 6
             case i.PrecisionOf(tensor=tensor, which=which):
                 one = "" if which is None else f"[{self.expr(which)}]"
-                return f"{identifier(tensor)}{one}.precision", PRIMARY
+                return f"{python_identifier(tensor)}{one}.precision", PRIMARY
             case i.Convert(operand=operand):
                 return self.leveled(operand)
             case i.Bind() | i.Access() | i.Entries() | i.ArrayExpr():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case i.Member(structure=h.ARGUMENTS, name=name):
-                return identifier(name), PRIMARY
+                return python_identifier(name), PRIMARY
             case i.Member() | i.Address() | i.Closure():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case _:
@@ -266,10 +266,10 @@ class PythonPrinter:
         for each in over:
             match each:
                 case i.Over(index=index, low=None, high=high):
-                    parts.append(f"for {identifier(index)} in {self.expr(high, 2)}")
+                    parts.append(f"for {python_identifier(index)} in {self.expr(high, 2)}")
                 case i.Over(index=index, low=low, high=high):
                     assert low is not None
-                    parts.append(f"for {identifier(index)} in {self.span(low, high)}")
+                    parts.append(f"for {python_identifier(index)} in {self.span(low, high)}")
                 case i.OverPack(pack=pack, extents=extents, slots=None):
                     parts.append(f"for {pack} in support.indices({self.expr(extents)})")
                 case i.OverPack(pack=pack, extents=extents, slots=slots):
@@ -313,11 +313,11 @@ class PythonPrinter:
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
             case i.Let(name=name, value=value) | i.Assign(name=name, value=value):
-                return [f"{identifier(name)} = {self.expr(value)}"]
+                return [f"{python_identifier(name)} = {self.expr(value)}"]
             case i.Accumulate(name=name, op=op, value=value):
-                return [self.accumulate(identifier(name), op, value)]
+                return [self.accumulate(python_identifier(name), op, value)]
             case i.AddAt(name=name, index=index, value=value):
-                place = f"{identifier(name)}[{self.expr(index)}]"
+                place = f"{python_identifier(name)}[{self.expr(index)}]"
                 match value:
                     case i.Binary(op="*", left=i.Const(value=-1), right=right):
                         return [f"{place} -= {self.expr(right)}"]
@@ -326,19 +326,19 @@ class PythonPrinter:
             case i.Store(target=target, value=value):
                 return [f"{self.expr(target)} = {self.expr(value)}"]
             case i.Sort(entries=entries, keys=keys, width=width):
-                keys_name = identifier(keys.tensor)
+                keys_name = python_identifier(keys.tensor)
                 return [f"support.sort({self.stretch(entries)}, {keys_name}, {width})"]
             case i.Break():
                 return ["break"]
             case i.Loop(index=index, low=low, high=high, body=body):
                 over = self.expr(high) if low is None else self.span(low, high)
-                return [f"for {identifier(index)} in {over}:", *indent(self.block(body))]
+                return [f"for {python_identifier(index)} in {over}:", *indented(self.block(body))]
             case i.PackLoop():
                 return self.pack_loop(statement)
             case i.If(condition=condition, then=then, otherwise=otherwise):
-                lines = [f"if {self.expr(condition)}:", *indent(self.block(then))]
+                lines = [f"if {self.expr(condition)}:", *indented(self.block(then))]
                 if otherwise:
-                    lines += ["else:", *indent(self.block(otherwise))]
+                    lines += ["else:", *indented(self.block(otherwise))]
                 return lines
             case _:
                 raise InternalError(f"emit: {type(statement).__name__} is not for this place")
@@ -348,7 +348,7 @@ class PythonPrinter:
         first = entries.first
         assert isinstance(first, i.Load)
         parts = self.expr(first.offset), self.expr(entries.length)
-        return f"{identifier(first.tensor)}, {', '.join(parts)}"
+        return f"{python_identifier(first.tensor)}, {', '.join(parts)}"
 
     def accumulate(self, name: str, op: str, value: i.Expr) -> str:
         match op:
@@ -362,13 +362,13 @@ class PythonPrinter:
                 return f"{name} {op}= {self.expr(value)}"
 
     def pack_loop(self, loop: i.PackLoop) -> list[str]:
-        pack = identifier(loop.pack)
+        pack = python_identifier(loop.pack)
         walked = f"support.indices({self.expr(loop.extents)})"
         positions = i.Dot(loop.pack, None) in walk(loop.body)
         body = self.block(loop.body)
         kept = loop.slots is not None and not strided(loop)
         if loop.slots is not None and kept:
-            whole = identifier(whole_pack(loop))
+            whole = python_identifier(pack_of_loop(loop))
             body = [
                 f"for slot, entry in zip({self.expr(loop.slots)}, {pack}):",
                 f"    {whole}[slot] = entry",
@@ -379,8 +379,8 @@ class PythonPrinter:
             if not kept and not reads_index(loop):
                 size = f"support.size({self.expr(loop.extents)})"
                 head = f"for {loop.pack}_at in range({size}):"
-            return [head, *indent(body)]
-        return [f"for {pack} in {walked}:", *indent(body)]
+            return [head, *indented(body)]
+        return [f"for {pack} in {walked}:", *indented(body)]
 
 
 def reads_index(loop: i.PackLoop) -> bool:

@@ -25,7 +25,7 @@ def literals(texts: Iterable[str]) -> str:
     return ", ".join(map(literal, texts))
 
 
-def unpacked(names: list[str]) -> list[str]:
+def unpacked_members(names: list[str]) -> list[str]:
     """Locals for members of the plan, as many on a line as fit."""
     lines: list[str] = []
     row: list[str] = []
@@ -46,7 +46,7 @@ def definition(name: str, parameters: list[str]) -> str:
     return "\n".join(wrap_python([f"def {name}({', '.join(parameters)}):"]))
 
 
-def attribute_text(attribute: Attribute) -> str:
+def attribute_doc(attribute: Attribute) -> str:
     """What a docstring says of an attribute."""
     kind = "list of int" if attribute.is_list else attribute.kind
     if attribute.components:
@@ -59,7 +59,7 @@ def attribute_text(attribute: Attribute) -> str:
         return text + ", optional"
     if attribute.required:
         return text + ", required"
-    return f"{text}, default {value_text(interface.constant(attribute.default))}"
+    return f"{text}, default {value_text(interface.default_value(attribute.default))}"
 
 
 def value_text(value: Any) -> str:

@@ -29,7 +29,7 @@ _HEAD = re.compile(r".*?(?= \*/|\n\n)", re.S)
 """What the first comment of a file says first."""
 
 
-def render(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     return environment().get_template(template).render(notice=NOTICE, **values)
 
 
@@ -37,5 +37,5 @@ def support_file(name: str, **values: Any) -> str:
     """A file that generated code needs: that of cvmgen/runtime, else its template filled in."""
     path = runtime_folder() / name
     if not path.is_file():
-        return render(f"{name}.j2", **values)
+        return render_template(f"{name}.j2", **values)
     return _HEAD.sub(rf"\g<0> {NOTICE}", path.read_text(encoding="utf-8"), count=1)

@@ -15,7 +15,7 @@ from cvmgen.build import compile_library
 from cvmgen.build.files import digest_of
 from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.files import FilePath
-from cvmgen.graph.limits import Array, checked_input, clamp, largest
+from cvmgen.graph.limits import Array, checked_input, clamp, largest_magnitude
 from cvmgen.memory import zeroed_bytes
 
 VERSION = 1
@@ -70,7 +70,7 @@ class CompiledModel:
         self._file = str(folder)
         self._lock = threading.Lock()
         self._digest = digest(folder)
-        self.library = compiled(folder)
+        self.library = compiled_models(folder)
         self._functions(ctypes.CDLL(str(self.library)), threads)
 
     def _functions(self, library: ctypes.CDLL, threads: int) -> None:
@@ -91,7 +91,7 @@ class CompiledModel:
         """Run the model on `x`, as `Network` does: the same checks and the same integers."""
         values = checked_input(np.asarray(x), self.input_shape, self._file)
         with self._lock:
-            clamp(values, largest(self.input_precision), self._data)
+            clamp(values, largest_magnitude(self.input_precision), self._data)
             self._set_threads(self._threads)  # another model may be of the same library
             if self._run(*self._pointers, self._workspace) != 0:
                 raise ModelError("the model refuses its arguments", file=self._file)
@@ -120,7 +120,7 @@ def digest(folder: Path) -> str:
     return digest_of(folder, sorted(each for each in folder.iterdir() if each.suffix in SUFFIXES))
 
 
-def compiled(folder: Path) -> Path:
+def compiled_models(folder: Path) -> Path:
     """The shared library of all models in a folder."""
     sources = {
         path.name: path.read_text(encoding="utf-8")

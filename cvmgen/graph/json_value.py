@@ -30,7 +30,7 @@ class JsonValue:
 
     def table(self) -> dict[str, Any]:
         if not isinstance(self.value, dict):
-            self.fail(f"must be an object, not {described(self.value)}")
+            self.fail(f"must be an object, not {short_text(self.value)}")
         return self.value
 
     def find(self, key: str) -> JsonValue | None:
@@ -46,17 +46,17 @@ class JsonValue:
 
     def items(self) -> list[JsonValue]:
         if not isinstance(self.value, list):
-            self.fail(f"must be a list, not {described(self.value)}")
+            self.fail(f"must be a list, not {short_text(self.value)}")
         return [self.inner(item, f"[{index}]") for index, item in enumerate(self.value)]
 
     def text(self) -> str:
         if not isinstance(self.value, str):
-            self.fail(f"must be a string, not {described(self.value)}")
+            self.fail(f"must be a string, not {short_text(self.value)}")
         return self.value
 
     def integer(self) -> int:
         if not isinstance(self.value, int) or isinstance(self.value, bool):
-            self.fail(f"must be an integer, not {described(self.value)}")
+            self.fail(f"must be an integer, not {short_text(self.value)}")
         return self.value
 
     def integers(self) -> tuple[int, ...]:
@@ -86,7 +86,7 @@ def parse_json(data: bytes, file: str | None, where: str | None = None) -> JsonV
         raise ModelError(f"is not usable JSON: {error}", file=file, where=where) from error
 
 
-def described(value: object) -> str:
+def short_text(value: object) -> str:
     """The JSON value in few words."""
     match value:
         case None:

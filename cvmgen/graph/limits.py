@@ -32,7 +32,7 @@ def shape_fault(shape: Sequence[int]) -> str | None:
     return None
 
 
-def largest(precision: int) -> int:
+def largest_magnitude(precision: int) -> int:
     """The largest magnitude of a value of `precision` bits; -2^(p-1) is not one of them."""
     return (1 << (precision - 1)) - 1
 

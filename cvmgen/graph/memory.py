@@ -33,7 +33,7 @@ class Layout:
     total_bytes: int
 
 
-def place(lifetimes: Iterable[Lifetime]) -> Layout:
+def plan_memory(lifetimes: Iterable[Lifetime]) -> Layout:
     """Give each tensor an aligned offset that no tensor alive at the same time touches.
 
     The largest tensors come first, each into the tightest gap that holds it: the classic greedy
@@ -44,17 +44,17 @@ def place(lifetimes: Iterable[Lifetime]) -> Layout:
     placed: list[Lifetime] = []
     for lifetime in ordered:
         taken = sorted(
-            (offsets[other.tensor], offsets[other.tensor] + aligned(other.size))
+            (offsets[other.tensor], offsets[other.tensor] + cache_aligned(other.size))
             for other in placed
             if lifetime.meets(other)
         )
-        offsets[lifetime.tensor] = _tightest_gap(taken, aligned(lifetime.size))
+        offsets[lifetime.tensor] = _tightest_gap(taken, cache_aligned(lifetime.size))
         placed.append(lifetime)
-    ends = (offsets[one.tensor] + aligned(one.size) for one in ordered)
-    return Layout(offsets, max(ends, default=0), sum(aligned(one.size) for one in ordered))
+    ends = (offsets[one.tensor] + cache_aligned(one.size) for one in ordered)
+    return Layout(offsets, max(ends, default=0), sum(cache_aligned(one.size) for one in ordered))
 
 
-def aligned(size: int) -> int:
+def cache_aligned(size: int) -> int:
     """`size` rounded up to whole cache lines."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 

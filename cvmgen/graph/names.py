@@ -18,7 +18,7 @@ Attributes = Sequence[tuple[str, Value]]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class AttributeKind:
     """What an attribute must be: in words, and as a reader that gives None for other values.
 
     The reader gives a 1-tuple, so that None can be a value too.
@@ -37,15 +37,15 @@ class Passed:
     """
 
     name: str
-    kind: Kind
+    kind: AttributeKind
     resolve: Callable[[Value, Shapes], Value] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedAttribute:
     """An attribute that only repeats what the input shapes say, or allows one value."""
 
-    kind: Kind
+    kind: AttributeKind
     expected: Callable[[Shapes], Value]
 
 
@@ -54,7 +54,7 @@ class GraphOperator:
     """An operator of graphs: our operator, its attributes, and what they are by default there."""
 
     operator: str
-    attributes: dict[str, Passed | Checked] = field(default_factory=dict)
+    attributes: dict[str, Passed | CheckedAttribute] = field(default_factory=dict)
     defaults: tuple[tuple[str, Value], ...] = ()
     outputs: int = 1
 
@@ -73,7 +73,7 @@ def output_count(name: str) -> int | None:
     return OPERATORS[name].outputs if name in OPERATORS else None
 
 
-def translate(name: str, attributes: Attributes, shapes: Shapes) -> tuple[str, dict[str, Value]]:
+def our_operator(name: str, attributes: Attributes, shapes: Shapes) -> tuple[str, dict[str, Value]]:
     """Our operator and its attributes, for the operator `name` of graphs on inputs of `shapes`.
 
     AttributeFault names an attribute that is unknown, of the wrong kind, or does not go with the
@@ -104,7 +104,7 @@ def check_shapes(name: str, attributes: Attributes, shapes: Shapes) -> None:
             raise AttributeFault(attribute, f"is {value}, and the node needs {expected}")
 
 
-def _read(attribute: str, kind: Kind, value: Value) -> Value:
+def _read(attribute: str, kind: AttributeKind, value: Value) -> Value:
     read = kind.read(value)
     if read is None:
         raise AttributeFault(attribute, f"must be {kind.words}, not {value!r}")
@@ -158,25 +158,25 @@ def _word(value: Value) -> tuple[str] | None:
     return (value,) if isinstance(value, str) else None
 
 
-INTEGER: Final = Kind("an integer", _integer)
-OPTIONAL_INTEGER: Final = Kind("an integer or None", _optional_integer)
-BOOLEAN: Final = Kind("True or False", _boolean)
-INTEGERS: Final = Kind("a list of integers", _integers)
-PAIR: Final = Kind("a pair of integers", _pair)
-PAIR_OR_ONE: Final = Kind("an integer or a pair of integers", _pair_or_one)
-WORD: Final = Kind("a word", _word)
+INTEGER: Final = AttributeKind("an integer", _integer)
+OPTIONAL_INTEGER: Final = AttributeKind("an integer or None", _optional_integer)
+BOOLEAN: Final = AttributeKind("True or False", _boolean)
+INTEGERS: Final = AttributeKind("a list of integers", _integers)
+PAIR: Final = AttributeKind("a pair of integers", _pair)
+PAIR_OR_ONE: Final = AttributeKind("an integer or a pair of integers", _pair_or_one)
+WORD: Final = AttributeKind("a word", _word)
 
 
 # The tables
 
 
-def _same(kind: Kind, *names: str) -> dict[str, Passed | Checked]:
+def _same(kind: AttributeKind, *names: str) -> dict[str, Passed | CheckedAttribute]:
     """Attributes of one kind that are called the same on both sides."""
     return {name: Passed(name, kind) for name in names}
 
 
-def _always(kind: Kind, value: Value) -> Checked:
-    return Checked(kind, lambda shapes: value)
+def _always(kind: AttributeKind, value: Value) -> CheckedAttribute:
+    return CheckedAttribute(kind, lambda shapes: value)
 
 
 def _plain(*names: str) -> dict[str, GraphOperator]:
@@ -189,8 +189,8 @@ def _target_shape(value: Value, shapes: Shapes) -> Value:
     return target_shape(value, shapes[0])
 
 
-_BIAS: Final = Checked(BOOLEAN, lambda shapes: len(shapes) == 3)
-_CHANNELS: Final = Checked(INTEGER, lambda shapes: shapes[1][0])
+_BIAS: Final = CheckedAttribute(BOOLEAN, lambda shapes: len(shapes) == 3)
+_CHANNELS: Final = CheckedAttribute(INTEGER, lambda shapes: shapes[1][0])
 _LAYOUT: Final = _always(WORD, "NCHW")
 _SIGNED: Final = _always(BOOLEAN, True)
 
@@ -216,7 +216,7 @@ OPERATORS: Final = MappingProxyType(
                 **_same(PAIR, "padding", "dilation"),
                 **_same(INTEGER, "groups"),
                 "channels": _CHANNELS,
-                "kernel_size": Checked(PAIR, lambda shapes: shapes[1][2:]),
+                "kernel_size": CheckedAttribute(PAIR, lambda shapes: shapes[1][2:]),
                 "use_bias": _BIAS,
                 "layout": _LAYOUT,
                 "kernel_layout": _always(WORD, "OIHW"),
@@ -262,7 +262,7 @@ OPERATORS: Final = MappingProxyType(
         "slice_like": GraphOperator("slice_like", {"axis": Passed("axes", INTEGERS)}),
         "take": GraphOperator("take", _same(OPTIONAL_INTEGER, "axis")),
         "cvm_lut": GraphOperator(
-            "cvm_lut", {"in_dim": Checked(INTEGER, lambda shapes: math.prod(shapes[1]))}
+            "cvm_lut", {"in_dim": CheckedAttribute(INTEGER, lambda shapes: math.prod(shapes[1]))}
         ),
         "get_valid_counts": GraphOperator(
             "get_valid_count", _same(INTEGER, "score_threshold"), outputs=2

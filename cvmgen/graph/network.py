@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.files import FilePath
-from cvmgen.graph.limits import INPUT, Array, checked_input, clamp, largest
-from cvmgen.graph.operators import Bound, Operators, operands
+from cvmgen.graph.limits import INPUT, Array, checked_input, clamp, largest_magnitude
+from cvmgen.graph.operators import BoundOperator, Operators, sorted_inputs
 from cvmgen.graph.parameters import read_parameters
 from cvmgen.graph.plan import (
     Plan,
-    Step,
+    PlanStep,
     check_parameters,
-    find_operator,
+    library_operator,
     make_plan,
 )
 from cvmgen.graph.symbol import Symbol, validate
@@ -100,7 +100,7 @@ class Network:
         values = checked_input(np.asarray(x), self.input_shape, self._file)
         with self._lock:
             if self._data is not None:
-                clamp(values, largest(self.input_precision), self._data)
+                clamp(values, largest_magnitude(self.input_precision), self._data)
             if self._data is not None and self._there:
                 self._there[self._in].copy_from(self._data)
             for node, call in self._calls:
@@ -130,24 +130,26 @@ class Network:
     def _bind(
         self,
         plan: Plan,
-        step: Step,
+        step: PlanStep,
         arrays: Mapping[int, Any],
         operators: Operators,
         fixed: Set[int],
-    ) -> Bound:
-        operator = find_operator(operators, step.operator)
+    ) -> BoundOperator:
+        operator = library_operator(operators, step.operator)
         outputs = tuple(arrays[index] for index in step.outputs)
         precisions = [plan.tensors[index].precision for index in step.inputs]
         constants = [
             name
-            for name, index in zip(operator.inputs, operands(operator, step.inputs), strict=True)
+            for name, index in zip(
+                operator.inputs, sorted_inputs(operator, step.inputs), strict=True
+            )
             if not isinstance(index, list) and index in fixed
         ]
         try:
             return operator.bind(
-                *operands(operator, [arrays[index] for index in step.inputs]),
+                *sorted_inputs(operator, [arrays[index] for index in step.inputs]),
                 out=outputs[0] if len(outputs) == 1 else outputs,
-                precisions=operands(operator, precisions),
+                precisions=sorted_inputs(operator, precisions),
                 constants=constants,
                 **dict(step.attributes),
             )

@@ -22,13 +22,13 @@ class Inferred(Protocol):
     def precisions(self) -> Sequence[int]: ...
 
 
-class Bound(Protocol):
+class BoundOperator(Protocol):
     """An operator on fixed arrays: a call computes the outputs anew."""
 
     def __call__(self) -> object: ...
 
 
-class Operator(Protocol):
+class LibraryOperator(Protocol):
     """One operator: what it gives for shapes and precisions, and how to bind it to arrays."""
 
     @property
@@ -52,7 +52,7 @@ class Operator(Protocol):
         precisions: Sequence[int | list[int] | None],
         constants: Sequence[str],
         **attributes: Value,
-    ) -> Bound: ...
+    ) -> BoundOperator: ...
 
 
 class Operators(Protocol):
@@ -62,7 +62,9 @@ class Operators(Protocol):
     def cvm(self) -> Any: ...
 
 
-def operands(operator: Operator, given: Sequence[Given]) -> list[Given | list[Given] | None]:
+def sorted_inputs(
+    operator: LibraryOperator, given: Sequence[Given]
+) -> list[Given | list[Given] | None]:
     """What a node gives, sorted to the inputs of its operator; None for those it leaves out.
 
     A variadic input takes, as a list, whatever the inputs beside it leave.

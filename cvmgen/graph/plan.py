@@ -10,15 +10,15 @@ from typing import Final, cast
 import numpy as np
 
 from cvmgen.errors import CvmgenError, ModelError
-from cvmgen.graph.limits import INPUT, Array, largest
-from cvmgen.graph.memory import Layout, Lifetime, place
-from cvmgen.graph.names import AttributeFault, check_shapes, translate
-from cvmgen.graph.operators import Inferred, Operator, Operators, operands
+from cvmgen.graph.limits import INPUT, Array, largest_magnitude
+from cvmgen.graph.memory import Layout, Lifetime, plan_memory
+from cvmgen.graph.names import AttributeFault, check_shapes, our_operator
+from cvmgen.graph.operators import Inferred, LibraryOperator, Operators, sorted_inputs
 from cvmgen.graph.symbol import (
     Entry,
-    Node,
-    Reference,
+    OutputReference,
     Symbol,
+    SymbolNode,
     execution_order,
     first_entries,
 )
@@ -28,7 +28,7 @@ ITEM_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class PlannedTensor:
     """The value of one output of node `node`, as inferred."""
 
     node: str
@@ -37,7 +37,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """One operator to run, under our names; inputs and outputs are indices of tensors."""
 
     node: str
@@ -56,9 +56,9 @@ class Plan:
     reads it.
     """
 
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[PlannedTensor, ...]
     variables: Mapping[str, int]
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     heads: tuple[int, ...]
     layout: Layout
 
@@ -69,8 +69,8 @@ def make_plan(symbol: Symbol, operators: Operators) -> Plan:
     Every stated shape and precision must be the inferred one, in nodes that no head needs too.
     """
     starts = first_entries([len(node.outputs) for node in symbol.nodes])
-    tensors: dict[int, Tensor] = {}
-    steps: list[Step] = []
+    tensors: dict[int, PlannedTensor] = {}
+    steps: list[PlanStep] = []
     for index in execution_order(symbol):
         node = symbol.nodes[index]
         inputs = tuple(_entry(starts, source) for source in node.inputs)
@@ -79,13 +79,13 @@ def make_plan(symbol: Symbol, operators: Operators) -> Plan:
             results = [_variable(node)]
         else:
             step, results = _step(symbol, node, operators, [tensors[i] for i in inputs])
-            steps.append(Step(node.name, step[0], tuple(step[1].items()), inputs, outputs))
+            steps.append(PlanStep(node.name, step[0], tuple(step[1].items()), inputs, outputs))
         tensors.update(zip(outputs, results, strict=True))
     variables = _variables(symbol, starts)
     heads = tuple(_entry(starts, head) for head in symbol.heads)
     needed = _needed(steps, heads)
     ordered = tuple(tensors[index] for index in range(starts[-1]))
-    layout = place(_lifetimes(ordered, needed, heads, variables[INPUT]))
+    layout = plan_memory(_lifetimes(ordered, needed, heads, variables[INPUT]))
     return Plan(ordered, variables, needed, heads, layout)
 
 
@@ -101,10 +101,10 @@ def check_parameters(symbol: Symbol, parameters: Mapping[str, Array]) -> dict[st
     }
 
 
-def find_operator(operators: Operators, name: str) -> Operator:
+def library_operator(operators: Operators, name: str) -> LibraryOperator:
     """The operator `name` of the CVM opset; ModelError when the library has none."""
     try:
-        return cast(Operator, getattr(operators.cvm, name))
+        return cast(LibraryOperator, getattr(operators.cvm, name))
     except (AttributeError, CvmgenError) as error:
         raise ModelError(f"the operator library has no operator '{name}'") from error
 
@@ -112,14 +112,14 @@ def find_operator(operators: Operators, name: str) -> Operator:
 # Variables
 
 
-def _entry(starts: tuple[int, ...], reference: Reference) -> int:
+def _entry(starts: tuple[int, ...], reference: OutputReference) -> int:
     return starts[reference.node] + reference.output
 
 
-def _variable(node: Node) -> Tensor:
+def _variable(node: SymbolNode) -> PlannedTensor:
     (entry,) = node.outputs
     assert entry.precision is not None, "validate() refuses variables without a precision"
-    return Tensor(node.name, entry.shape, entry.precision)
+    return PlannedTensor(node.name, entry.shape, entry.precision)
 
 
 def _variables(symbol: Symbol, starts: tuple[int, ...]) -> dict[str, int]:
@@ -131,7 +131,7 @@ def _variables(symbol: Symbol, starts: tuple[int, ...]) -> dict[str, int]:
     return variables
 
 
-def _parameter(symbol: Symbol, node: Node, parameters: Mapping[str, Array]) -> Array:
+def _parameter(symbol: Symbol, node: SymbolNode, parameters: Mapping[str, Array]) -> Array:
     where = f"node {node.name}"
     if node.name not in parameters:
         symbol.fail("the parameter is missing", where)
@@ -141,7 +141,7 @@ def _parameter(symbol: Symbol, node: Node, parameters: Mapping[str, Array]) -> A
         symbol.fail(f"the parameter is {array.dtype}, neither int8 nor int32", where)
     if array.shape != tensor.shape:
         symbol.fail(f"stated shape {tensor.shape}, the parameter has {array.shape}", where)
-    limit = largest(tensor.precision)
+    limit = largest_magnitude(tensor.precision)
     outside = (array > limit) | (array < -limit)
     if outside.any():
         index = tuple(int(i) for i in np.argwhere(outside)[0])
@@ -154,22 +154,22 @@ def _parameter(symbol: Symbol, node: Node, parameters: Mapping[str, Array]) -> A
 
 
 def _step(
-    symbol: Symbol, node: Node, operators: Operators, inputs: Sequence[Tensor]
-) -> tuple[tuple[str, dict[str, Value]], list[Tensor]]:
+    symbol: Symbol, node: SymbolNode, operators: Operators, inputs: Sequence[PlannedTensor]
+) -> tuple[tuple[str, dict[str, Value]], list[PlannedTensor]]:
     """Our operator with its attributes, and its outputs, for a node with `inputs`."""
     where = f"node {node.name}"
     name = cast(str, node.operator)
     shapes = [tensor.shape for tensor in inputs]
     try:
-        ours, attributes = translate(name, node.attributes, shapes)
-        inferred = _infer(find_operator(operators, ours), inputs, attributes)
+        ours, attributes = our_operator(name, node.attributes, shapes)
+        inferred = _infer(library_operator(operators, ours), inputs, attributes)
         check_shapes(name, node.attributes, shapes)
     except (AttributeFault, CvmgenError) as error:
         symbol.fail(str(error), where)
     if len(inferred.shapes) != len(node.outputs):
         symbol.fail(f"{ours} gives {len(inferred.shapes)} outputs", where)
     results = [
-        Tensor(node.name, tuple(shape), precision)
+        PlannedTensor(node.name, tuple(shape), precision)
         for shape, precision in zip(inferred.shapes, inferred.precisions, strict=True)
     ]
     for entry, result in zip(node.outputs, results, strict=True):
@@ -177,15 +177,17 @@ def _step(
     return (ours, attributes), results
 
 
-def _infer(operator: Operator, inputs: Sequence[Tensor], attributes: dict[str, Value]) -> Inferred:
+def _infer(
+    operator: LibraryOperator, inputs: Sequence[PlannedTensor], attributes: dict[str, Value]
+) -> Inferred:
     return operator.infer(
-        shapes=operands(operator, [tensor.shape for tensor in inputs]),
-        precisions=operands(operator, [tensor.precision for tensor in inputs]),
+        shapes=sorted_inputs(operator, [tensor.shape for tensor in inputs]),
+        precisions=sorted_inputs(operator, [tensor.precision for tensor in inputs]),
         **attributes,
     )
 
 
-def _compare(symbol: Symbol, stated: Entry, inferred: Tensor) -> None:
+def _compare(symbol: Symbol, stated: Entry, inferred: PlannedTensor) -> None:
     where = f"node {inferred.node}"
     if stated.shape != inferred.shape:
         symbol.fail(f"stated shape {stated.shape}, inferred {inferred.shape}", where)
@@ -197,10 +199,10 @@ def _compare(symbol: Symbol, stated: Entry, inferred: Tensor) -> None:
 # Liveness
 
 
-def _needed(steps: Sequence[Step], heads: Iterable[int]) -> tuple[Step, ...]:
+def _needed(steps: Sequence[PlanStep], heads: Iterable[int]) -> tuple[PlanStep, ...]:
     """The steps that a head depends on, in their order."""
     wanted = set(heads)
-    needed: list[Step] = []
+    needed: list[PlanStep] = []
     for step in reversed(steps):
         if wanted.intersection(step.outputs):
             wanted.update(step.inputs)
@@ -209,7 +211,7 @@ def _needed(steps: Sequence[Step], heads: Iterable[int]) -> tuple[Step, ...]:
 
 
 def _lifetimes(
-    tensors: Sequence[Tensor], steps: Sequence[Step], heads: Sequence[int], data: int
+    tensors: Sequence[PlannedTensor], steps: Sequence[PlanStep], heads: Sequence[int], data: int
 ) -> list[Lifetime]:
     """From when to when each written tensor must be kept; heads to after the last step.
 

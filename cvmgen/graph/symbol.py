@@ -15,7 +15,7 @@ VERSIONS: Final = ("cvm_1.0.0", "cvm_1.1.0")
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class OutputReference:
     """Output `output` of the node with index `node`."""
 
     node: int
@@ -35,13 +35,13 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SymbolNode:
     """A variable (no operator) or the use of an operator, under its name in graphs."""
 
     name: str
     outputs: tuple[Entry, ...]
     operator: str | None = None
-    inputs: tuple[Reference, ...] = ()
+    inputs: tuple[OutputReference, ...] = ()
     attributes: tuple[tuple[str, Value], ...] = ()
 
 
@@ -49,13 +49,13 @@ class Node:
 class Symbol:
     """A whole graph; `file` is the name that errors quote."""
 
-    nodes: tuple[Node, ...]
-    heads: tuple[Reference, ...]
+    nodes: tuple[SymbolNode, ...]
+    heads: tuple[OutputReference, ...]
     version: str = VERSIONS[0]
     postprocess: str | None = None
     file: str | None = field(default=None, compare=False)
 
-    def entry(self, reference: Reference) -> Entry:
+    def entry(self, reference: OutputReference) -> Entry:
         return self.nodes[reference.node].outputs[reference.output]
 
     def fail(self, rule: str, where: str | None = None) -> NoReturn:
@@ -126,7 +126,7 @@ def _check_names(symbol: Symbol) -> None:
         first[node.name] = index
 
 
-def _check_entries(symbol: Symbol, node: Node) -> None:
+def _check_entries(symbol: Symbol, node: SymbolNode) -> None:
     where = f"node {node.name}"
     for output, entry in enumerate(node.outputs):
         fault = shape_fault(entry.shape)
@@ -143,7 +143,7 @@ def _check_entries(symbol: Symbol, node: Node) -> None:
         symbol.fail("the precision of a variable must be set", where)
 
 
-def _check_reference(symbol: Symbol, reference: Reference, where: str, what: str) -> None:
+def _check_reference(symbol: Symbol, reference: OutputReference, where: str, what: str) -> None:
     nodes = symbol.nodes
     if not 0 <= reference.node < len(nodes):
         rule = f"{what} refers to node {reference.node}, and the nodes are 0 to {len(nodes) - 1}"

@@ -14,9 +14,9 @@ from cvmgen.graph.names import OPERATORS, output_count
 from cvmgen.graph.symbol import (
     VERSIONS,
     Entry,
-    Node,
-    Reference,
+    OutputReference,
     Symbol,
+    SymbolNode,
     first_entries,
     validate,
 )
@@ -77,7 +77,7 @@ def format_symbol(symbol: Symbol) -> bytes:
 # Reading
 
 
-def _nodes(top: JsonValue) -> tuple[Node, ...]:
+def _nodes(top: JsonValue) -> tuple[SymbolNode, ...]:
     values = [_named(value, i) for i, value in enumerate(top.member("nodes").items())]
     operators = [_operator(value) for value in values]
     counts = [_output_count(value, name) for value, name in zip(values, operators, strict=True)]
@@ -85,7 +85,7 @@ def _nodes(top: JsonValue) -> tuple[Node, ...]:
     _check_indices(top, operators, starts)
     lists = _Lists(top.member("attrs"), starts[-1], len(values))
     return tuple(
-        Node(
+        SymbolNode(
             name=value.member("name").text(),
             outputs=tuple(lists.entry(i) for i in range(starts[index], starts[index + 1])),
             operator=operator,
@@ -135,12 +135,12 @@ def _check_indices(
         stated.fail(f"has {len(stated.items())} items, and the nodes make it {len(expected)}")
 
 
-def _reference(value: JsonValue) -> Reference:
+def _reference(value: JsonValue) -> OutputReference:
     items = value.items()
     if len(items) != 3:
         value.fail(f"must be [node, output, version], not {len(items)} items")
     node, output, _ = (item.integer() for item in items)
-    return Reference(node, output)
+    return OutputReference(node, output)
 
 
 class _Lists:
@@ -203,7 +203,7 @@ def _attribute(node: JsonValue, name: str, value: object) -> Value:
 # Writing
 
 
-def _node_table(node: Node) -> dict[str, Any]:
+def _node_table(node: SymbolNode) -> dict[str, Any]:
     table: dict[str, Any] = {"op": VARIABLE, "name": node.name}
     if node.operator is not None:
         table["op"] = OPERATOR
@@ -218,7 +218,7 @@ def _node_table(node: Node) -> dict[str, Any]:
 
 
 def _entry_lists(symbol: Symbol) -> dict[str, Any]:
-    def items(item: Callable[[Node, Entry], object]) -> list[object]:
+    def items(item: Callable[[SymbolNode, Entry], object]) -> list[object]:
         return [item(node, entry) for node in symbol.nodes for entry in node.outputs]
 
     return {
@@ -237,7 +237,7 @@ def _storage_ids(symbol: Symbol) -> list[int]:
     return known if len(known) == len(stated) else list(range(len(stated)))
 
 
-def _attribute_text(node: Node) -> str:
+def _attribute_text(node: SymbolNode) -> str:
     if node.operator is None:
         return ""
     return json.dumps({name: render_value(value) for name, value in node.attributes})

@@ -8,14 +8,14 @@ from dataclasses import replace
 from cvmgen import polynomials as p
 from cvmgen.dtypes import CVM, MAX_RANK, DType
 from cvmgen.functions import OPPOSITE, REAL_FUNCTIONS
-from cvmgen.inside.binding import alike, put
-from cvmgen.inside.knowledge import Every, Forms, Knowledge, frozen, is_truth
+from cvmgen.inside.binding import canonical, with_free_values
+from cvmgen.inside.knowledge import Every, Forms, Knowledge, frozen, is_boolean
 from cvmgen.ir import nodes as i
 from cvmgen.polynomials import Poly
 from cvmgen.spec.formula import Operator
 
 
-def within(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
+def range_test(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
     """low <= value < high, as far as it is not to be seen."""
     match low, value:
         case i.Const(value=least), i.Const(value=number) if least <= number:
@@ -25,7 +25,7 @@ def within(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
     return i.Logic("and", (i.Compare("<=", low, value), i.Compare("<", value, high)))
 
 
-def in_order(low: i.Expr, high: i.Expr, length: i.Expr) -> i.Expr:
+def order_test(low: i.Expr, high: i.Expr, length: i.Expr) -> i.Expr:
     """0 <= low <= high <= length, as far as it is not to be seen."""
     pairs = ((i.ZERO, low), (low, high), (high, length))
     wanted = tuple(i.Compare("<=", one, other) for one, other in pairs if one != other)
@@ -43,7 +43,7 @@ class Assumptions(Forms):
 
     def assume(self, at: Knowledge, condition: i.Expr, truth: bool = True) -> Knowledge:
         """What is known where a condition holds, or does not."""
-        key = alike(condition)
+        key = canonical(condition)
         at = replace(at, truths={**at.truths, key: truth})
         match condition:
             case i.Const(value=value):
@@ -51,7 +51,7 @@ class Assumptions(Forms):
             case i.Not(operand=operand):
                 return self.assume(at, operand, not truth)
             case i.Bind(name=name, value=value, body=body):
-                return self.assume(at, put(body, {name: value}), truth)
+                return self.assume(at, with_free_values(body, {name: value}), truth)
             case i.Logic(op="and" | "or" as op, operands=operands):
                 if (op == "and") == truth:
                     for each in operands:
@@ -64,9 +64,9 @@ class Assumptions(Forms):
                 first = i.Logic("and", (test, chosen[0]))
                 second = i.Logic("and", (self.opposite(test, at), chosen[1]))
                 return self.one_of(at, (first, second))
-            case i.Compare(op="==" | "!=" as op, left=left, right=right) if is_truth(
+            case i.Compare(op="==" | "!=" as op, left=left, right=right) if is_boolean(
                 left
-            ) or is_truth(right):
+            ) or is_boolean(right):
                 same = (op == "==") == truth
                 both = i.Logic("and", (left, right if same else i.Not(right)))
                 neither = i.Logic("and", (i.Not(left), i.Not(right) if same else right))
@@ -85,7 +85,7 @@ class Assumptions(Forms):
 
     def of_integers(self, test: i.Compare, at: Knowledge) -> bool:
         sides = (test.left, test.right)
-        if any(is_truth(each) for each in sides):
+        if any(is_boolean(each) for each in sides):
             return False
         return not (self.reals and any(self.is_real(each, at) for each in sides))
 
@@ -222,9 +222,11 @@ class Assumptions(Forms):
                     value = self.named(over.index, (element, self.listed(collection, at)))
                 tests = [self.in_range(value, over, at)]
                 if condition is not None:
-                    tests.append(put(condition, {over.index: value}))
+                    tests.append(with_free_values(condition, {over.index: value}))
                 if made != index:
-                    tests.append(i.Compare("==", element, put(made, {over.index: value})))
+                    tests.append(
+                        i.Compare("==", element, with_free_values(made, {over.index: value}))
+                    )
                 return i.Logic("and", tuple(tests))
             case i.Binary(op="union", left=left, right=right):
                 return i.Logic("or", (i.Contains(element, left), i.Contains(element, right)))
@@ -247,7 +249,7 @@ class Assumptions(Forms):
     def in_range(self, value: i.Expr, over: i.Over, at: Knowledge) -> i.Expr:
         if over.low is None:
             return i.Contains(value, over.high)
-        return within(value, over.low, over.high)
+        return range_test(value, over.low, over.high)
 
     def of_attribute(self, value: i.Expr, name: str) -> i.Expr | None:
         """The declared range of the entries of an attribute."""
@@ -260,7 +262,7 @@ class Assumptions(Forms):
         place = self.named("place", (value, entries))
         index = (*first.index[:-1], (place, False))
         access = i.Access(first.tensor, first.which, index)
-        inside = within(place, i.ZERO, entries.length)
+        inside = range_test(place, i.ZERO, entries.length)
         known = (inside, i.Compare("==", value, access))
         origin = self.of_stored(access, value)
         return i.Logic("and", known if origin is None else (*known, origin))
@@ -278,7 +280,7 @@ class Assumptions(Forms):
                 return self.contained(at, i.Var(index), members, True)
             case i.Over(index=index, low=low, high=high):
                 assert low is not None
-                return self.assume(at, within(i.Var(index), low, high))
+                return self.assume(at, range_test(i.Var(index), low, high))
             case i.OverPack(pack=pack, extents=extents, slots=slots):
                 return at.pack(pack, extents, slots)
 
@@ -340,7 +342,7 @@ class Assumptions(Forms):
                 case i.Gather("list", element, (i.Over(name, None, members),), None) if (
                     members == slots
                 ):
-                    below = i.Compare("<", entry, put(element, {name: index}))
+                    below = i.Compare("<", entry, with_free_values(element, {name: index}))
                     cases.append(i.Logic("and", (i.Contains(index, slots), below)))
                 case _:
                     cases.append(i.Const(True))

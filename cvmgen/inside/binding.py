@@ -14,7 +14,7 @@ from cvmgen.ir.visit import with_children
 BINDERS = (i.Gather, i.Fold, i.Bind)
 
 
-def put(expr: i.Expr, values: Mapping[str, i.Expr]) -> i.Expr:
+def with_free_values(expr: i.Expr, values: Mapping[str, i.Expr]) -> i.Expr:
     """The expression with values for its free names; none of theirs is captured."""
     if not values:
         return expr
@@ -67,7 +67,7 @@ def _below(
     return (inner if renamed == name else {**inner, name: i.Var(renamed)}), renamed
 
 
-def alike(expr: i.Expr, depth: int = 0) -> i.Expr:
+def canonical(expr: i.Expr, depth: int = 0) -> i.Expr:
     """The expression with bound names by their depth: what means the same looks the same."""
     result: i.Expr = _alike(expr, {}, depth)
     return result
@@ -109,13 +109,13 @@ TRUE = i.Const(True)
 
 def put_over(over: i.Over | i.OverPack, values: dict[str, i.Expr]) -> i.Over | i.OverPack:
     if isinstance(over, i.Over):
-        low = None if over.low is None else put(over.low, values)
-        return replace(over, low=low, high=put(over.high, values))
-    slots = None if over.slots is None else put(over.slots, values)
-    return replace(over, extents=put(over.extents, values), slots=slots)
+        low = None if over.low is None else with_free_values(over.low, values)
+        return replace(over, low=low, high=with_free_values(over.high, values))
+    slots = None if over.slots is None else with_free_values(over.slots, values)
+    return replace(over, extents=with_free_values(over.extents, values), slots=slots)
 
 
-def both(one: i.Expr, other: i.Expr) -> i.Expr:
+def conjunction(one: i.Expr, other: i.Expr) -> i.Expr:
     return all_of((one, other))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cvmgen.inside.assumptions import within
-from cvmgen.inside.binding import put
+from cvmgen.inside.assumptions import range_test
+from cvmgen.inside.binding import with_free_values
 from cvmgen.inside.knowledge import Knowledge
 from cvmgen.inside.prover import Prover
 from cvmgen.ir import nodes as i
@@ -161,8 +161,8 @@ class CallProver(Prover):
         for own, (given, _) in zip(stored.index, access.index, strict=False):
             if isinstance(own, i.Var) and own.name in values:
                 values[own.name] = given
-        tests = [put(each, values) for each in stored.conditions]
-        same = i.Compare("==", value, put(stored.value, values))
+        tests = [with_free_values(each, values) for each in stored.conditions]
+        same = i.Compare("==", value, with_free_values(stored.value, values))
         return i.Logic("and", (*tests, same))
 
 
@@ -183,25 +183,27 @@ class Summary:
         for statement in body:
             match statement:
                 case i.Let(name=name, value=value):
-                    counted = count_of(body, name)
+                    counted = counter_facts(body, name)
                     if counted is None:
-                        lets = {**lets, name: put(value, lets)}
+                        lets = {**lets, name: with_free_values(value, lets)}
                         continue
                     local |= {name}
-                    conditions = (*conditions, put(counted, lets))
+                    conditions = (*conditions, with_free_values(counted, lets))
                 case i.Loop(index=index, low=low, high=high, body=inner):
                     value = i.Var(index)
-                    inside = i.Contains(value, high) if low is None else within(value, low, high)
-                    more = (*conditions, put(inside, lets))
+                    inside = (
+                        i.Contains(value, high) if low is None else range_test(value, low, high)
+                    )
+                    more = (*conditions, with_free_values(inside, lets))
                     self.block(inner, more, local | {index}, lets)
                 case i.If(condition=condition, then=then, otherwise=otherwise):
                     simple = filter(self.is_simple, conjuncts(condition))
-                    tests = tuple(put(each, lets) for each in simple)
+                    tests = tuple(with_free_values(each, lets) for each in simple)
                     self.block(then, (*conditions, *tests), local, lets)
                     self.block(otherwise, conditions, local, lets)
                 case i.Store(target=i.Access(tensor=tensor, index=index), value=value):
-                    places = tuple(put(each, lets) for each, _ in index)
-                    stored = Alternative(places, conditions, put(value, lets), local)
+                    places = tuple(with_free_values(each, lets) for each, _ in index)
+                    stored = Alternative(places, conditions, with_free_values(value, lets), local)
                     self.found.setdefault(tensor, []).append(stored)
                 case i.Sort(entries=i.Entries(first=i.Access(tensor=tensor))):
                     self.found[tensor] = [each.anywhere() for each in self.found[tensor]]
@@ -219,7 +221,7 @@ class Summary:
         )
 
 
-def count_of(body: i.Block, name: str) -> i.Expr | None:
+def counter_facts(body: i.Block, name: str) -> i.Expr | None:
     """What is known of a local that counts iterations of a loop beside it; else None."""
     count = i.Var(name)
     for statement in body:

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cvmgen.dtypes import MAX_SIZE
-from cvmgen.inside.binding import TRUE, both, quantified
-from cvmgen.inside.calls import CallProver, Slots, count_of
+from cvmgen.inside.binding import TRUE, conjunction, quantified
+from cvmgen.inside.calls import CallProver, Slots, counter_facts
 from cvmgen.inside.knowledge import Knowledge
 from cvmgen.inside.sites import Open, Sites
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import fresh, walk
-from cvmgen.lower.expressions import Expressions, entry
-from cvmgen.lower.translate import translate
+from cvmgen.lower.expressions import Expressions, entry_of
+from cvmgen.lower.translate import operator_program
 from cvmgen.rules import NOT_THERE
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
@@ -34,25 +34,25 @@ NOTHING = i.Const(MAX_SIZE)  # no element reads outside
 
 def stay_inside(program: i.Program) -> i.Program:
     """What is not proved to stay inside of its tensor gets a test in front."""
-    return once(program)[0]
+    return checked_once(program)[0]
 
 
 def open_places(program: i.Program) -> tuple[Open, ...]:
     """The places of a formula that are not proved to stay inside, in the order of the text."""
-    return tuple(sorted(once(program)[1], key=lambda each: each.span.start))
+    return tuple(sorted(checked_once(program)[1], key=lambda each: each.span.start))
 
 
-def once(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
-    """What `checked` gives, kept for the targets to come: all begin with the same program."""
+def checked_once(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
+    """What `with_checks` gives, kept for the targets to come: all begin with the same program."""
     for known, found in KEPT:
         if known is program.operator:
             return found
-    found = checked(program)
+    found = with_checks(program)
     KEPT.append((program.operator, found))
     return found
 
 
-def checked(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
+def with_checks(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
     """The program with tests, and the places that are not proved.
 
     Where something is not proved, definitions must not read what they do not ask for.
@@ -62,7 +62,7 @@ def checked(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
     found = checks.program_with_tests()
     if not told:
         return found, ()
-    checks = Checks(translate(program.operator, lazy=True))
+    checks = Checks(operator_program(program.operator, lazy=True))
     return checks.program_with_tests(), tuple(checks.sites.open.values())
 
 
@@ -183,7 +183,7 @@ class Checks:
                 raise AssertionError(f"{type(statement).__name__} in host code")
         result: i.Expr = TRUE
         for each in parts:
-            result = both(result, self.sites.test(each, at))
+            result = conjunction(result, self.sites.test(each, at))
         return result
 
     # -------------------------------------------------------- nests
@@ -197,7 +197,7 @@ class Checks:
             before = len(sites.open)
             test = self.block(nest, nest.body, sites, at)
             own = {each.name for each in self.program.scratch_of(nest.tensor)}
-            if read_tensors(test) & own or names_in(test) & counters(nest):
+            if read_tensors(test) & own or names_in(test) & changing_locals(nest):
                 place = list(sites.open.values())[before]
                 raise sites.untestable(place.span, f"{place.what} while the list is made")
             if test != TRUE:
@@ -249,7 +249,7 @@ class Checks:
         if position is None:
             test = i.Fold("all", point.test, over, None) if over else point.test
             return i.Select(test, NOTHING, i.ZERO)
-        found = without(position, {name_of(each) for each in (*outer, *over)})
+        found = with_zeros(position, {name_of(each) for each in (*outer, *over)})
         if found != i.ZERO:
             found = i.Convert("i64", found)
         value: i.Expr = i.Select(point.test, NOTHING, found)
@@ -323,8 +323,8 @@ class Checks:
             bounded = sites.binder(binder, at)
             for each in reversed(over):
                 bounded = quantified(each, bounded)
-            bounds = both(bounds, bounded)
-            if self.prover.proved(at, begins(binder)):
+            bounds = conjunction(bounds, bounded)
+            if self.prover.proved(at, first_value_condition(binder)):
                 first.add(name_of(binder))
             sites, at = sites.inside(name_of(binder)), self.prover.enter(at, binder)
             over.append(binder)
@@ -342,11 +342,11 @@ class Checks:
             case i.Let(name=name, value=value):
                 tested = sites.test(value, at)
                 known = at.let(name, value)
-                counted = count_of(body, name)
+                counted = counter_facts(body, name)
                 if counted is not None:  # it changes; what it counts is known
                     known = self.prover.assume(at, counted)
                 more = self.block(nest, rest, sites.inside(name), known)
-                return both(tested, i.Bind(name, value, more) if more != TRUE else TRUE)
+                return conjunction(tested, i.Bind(name, value, more) if more != TRUE else TRUE)
             case i.Loop(index=index, low=low, high=high, body=inner):
                 tested = self.loop(nest, i.Over(index, low, high), inner, sites, at)
             case i.PackLoop(pack=pack, extents=extents, slots=slots, body=inner):
@@ -355,15 +355,15 @@ class Checks:
                 one = self.block(nest, then, sites, self.prover.assume(at, condition))
                 no = self.prover.assume(at, condition, truth=False)
                 other = self.block(nest, otherwise, sites, no)
-                tested = both(sites.test(condition, at), sites.chosen(condition, one, other))
+                tested = conjunction(sites.test(condition, at), sites.chosen(condition, one, other))
             case i.Store(target=i.Access() as target, value=value):
                 tested = sites.test(value, at)
                 if nest.tensor in self.program.operator.output_names and not self.gathers(nest):
                     written = sites.access(replace(target, span=nest.span), at)
-                    tested = both(tested, written)
+                    tested = conjunction(tested, written)
             case _:
                 tested = TRUE
-        return both(tested, self.block(nest, rest, sites, at))
+        return conjunction(tested, self.block(nest, rest, sites, at))
 
     def loop(
         self, nest: i.Nest, over: i.Over | i.OverPack, body: i.Block, sites: Sites, at: Knowledge
@@ -371,7 +371,7 @@ class Checks:
         """The test of a loop of a nest."""
         inner = sites.inside(name_of(over))
         tested = self.block(nest, body, inner, self.prover.enter(at, over))
-        return both(sites.binder(over, at), quantified(over, tested))
+        return conjunction(sites.binder(over, at), quantified(over, tested))
 
 
 def name_of(over: i.Over | i.OverPack) -> str:
@@ -383,24 +383,24 @@ def parted(over: i.Over | i.OverPack) -> bool:
     return isinstance(over, i.OverPack) and over.slots is not None
 
 
-def begins(over: i.Over | i.OverPack) -> i.Expr:
+def first_value_condition(over: i.Over | i.OverPack) -> i.Expr:
     """The condition under which a loop has a first value, which is 0, or all zeros."""
     match over:
         case i.Over(low=i.Const(value=0), high=high):
             return i.Compare("<=", i.Const(1), high)
         case i.OverPack(extents=box, slots=None):
             slot = i.Over("slot", i.ZERO, i.Call("len", (box,)))
-            extent = i.Compare("<=", i.Const(1), entry(box, i.Var("slot")))
+            extent = i.Compare("<=", i.Const(1), entry_of(box, i.Var("slot")))
             return i.Fold("all", extent, (slot,), None)
         case _:
             return i.Const(False)
 
 
-def without(position: i.Expr, kept: set[str]) -> i.Expr:
+def with_zeros(position: i.Expr, kept: set[str]) -> i.Expr:
     """A position where all indices but some are 0."""
     match position:
         case i.Binary(op="+", left=i.Binary(op="*", left=left, right=size), right=right):
-            front, back = without(left, kept), without(right, kept)
+            front, back = with_zeros(left, kept), with_zeros(right, kept)
             if front == i.ZERO:
                 return back
             scaled = i.Binary("*", front, size)
@@ -411,6 +411,6 @@ def without(position: i.Expr, kept: set[str]) -> i.Expr:
             raise AssertionError("no position of an element")
 
 
-def counters(nest: i.Nest) -> set[str]:
+def changing_locals(nest: i.Nest) -> set[str]:
     """The locals of a nest that change."""
     return {each.name for each in walk(nest.body) if isinstance(each, i.Accumulate)}

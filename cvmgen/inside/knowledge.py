@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cvmgen import polynomials as p
 from cvmgen.dtypes import MAX_RANK
-from cvmgen.inside.binding import alike, put
+from cvmgen.inside.binding import canonical, with_free_values
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk, with_operands
 from cvmgen.polynomials import Poly
@@ -101,7 +101,7 @@ class Forms:
             case i.Call(function="negate", arguments=(operand,)):
                 return p.minus({}, self.poly(operand, at))
             case i.Bind(name=name, value=value, body=body):
-                return self.poly(put(body, {name: value}), at)
+                return self.poly(with_free_values(body, {name: value}), at)
             case i.Var(name=name) if name in at.lets and self.plain(at.lets[name]):
                 return self.poly(at.lets[name], at)
             case i.Binary(op="floordiv" | "mod" as op, left=left, right=right):
@@ -136,7 +136,7 @@ class Forms:
         """An atom with the parts of it in one form."""
         match expr:
             case i.Fold() | i.Gather():
-                return alike(expr)
+                return canonical(expr)
             case i.Var():
                 return expr
             case i.Select(condition=condition, then=then, otherwise=otherwise):
@@ -150,10 +150,10 @@ class Forms:
 
     def normal(self, expr: i.Expr, at: Knowledge) -> i.Expr:
         """An integer in one form; of anything else its parts."""
-        if is_list(expr, at):
-            return alike(self.listed(expr, at))
-        if is_truth(expr):
-            return alike(expr)
+        if is_list_value(expr, at):
+            return canonical(self.listed(expr, at))
+        if is_boolean(expr):
+            return canonical(expr)
         return self.expr(self.poly(expr, at))
 
     def expr(self, poly: Poly) -> i.Expr:
@@ -181,11 +181,11 @@ class Forms:
             return None
         match self.listed(sequence, at):
             case i.Gather("list", element, (i.Over(name, None, members),), None):
-                return put(element, {name: i.Item(members, index)})
+                return with_free_values(element, {name: i.Item(members, index)})
             case i.Gather("list", element, (i.Over(name, low, _),), None):
                 assert low is not None
                 place = index if low == i.ZERO else i.Binary("+", low, index)
-                return put(element, {name: place})
+                return with_free_values(element, {name: place})
             case _:
                 return None
 
@@ -207,11 +207,11 @@ class Forms:
             return self.atom(i.Item(sequence, self.expr(self.poly(index, at))))
         match self.listed(sequence, at):
             case i.Gather("list", element, (i.Over(name, None, members),), None):
-                return self.poly(put(element, {name: i.Item(members, index)}), at)
+                return self.poly(with_free_values(element, {name: i.Item(members, index)}), at)
             case i.Gather("list", element, (i.Over(name, low, _),), None):
                 assert low is not None
                 place = index if low == i.ZERO else i.Binary("+", low, index)
-                return self.poly(put(element, {name: place}), at)
+                return self.poly(with_free_values(element, {name: place}), at)
             case i.ListOf(entries=entries):
                 return self.written(entries, index, at)
             case i.Part(sequence=whole, low=low):
@@ -321,23 +321,23 @@ class Forms:
                 return self.atom(i.Call("size", (self.inner(other, at),)))
 
 
-def is_list(expr: i.Expr, at: Knowledge) -> bool:
+def is_list_value(expr: i.Expr, at: Knowledge) -> bool:
     match expr:
         case i.Var(name=name) if name in at.packs:
             return True
         case i.Var(name=name) if name in at.lets:
-            return is_list(at.lets[name], at)
+            return is_list_value(at.lets[name], at)
         case i.Gather() | i.ListOf() | i.Part() | i.Call(function="unflatten") | i.Entries():
             return True
         case i.Select(then=then, otherwise=otherwise):
-            return is_list(then, at) or is_list(otherwise, at)
+            return is_list_value(then, at) or is_list_value(otherwise, at)
         case i.Binary(op="union" | "difference"):
             return True
         case _:
             return False
 
 
-def is_truth(expr: i.Expr) -> bool:
+def is_boolean(expr: i.Expr) -> bool:
     match expr:
         case i.Compare() | i.Logic() | i.Not() | i.Contains() | i.Given() | i.Word():
             return True
@@ -353,7 +353,7 @@ def is_truth(expr: i.Expr) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ProofCase:
     """Conditions of a case, and the value that an atom has in it."""
 
     conditions: tuple[i.Expr, ...]
@@ -362,10 +362,10 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Cases:
+class ProofCases:
     """One of these holds, at least; `alternatives` are what says so, if that was assumed."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[ProofCase, ...]
     alternatives: tuple[i.Expr, ...] = ()
 
 
@@ -375,9 +375,9 @@ def wins(name: str, each: i.Expr, arguments: tuple[i.Expr, ...]) -> tuple[i.Expr
     return tuple(i.Compare(relation, each, other) for other in arguments if other is not each)
 
 
-def reads_elements(conditions: tuple[i.Expr, ...]) -> bool:
+def conditions_read_elements(conditions: tuple[i.Expr, ...]) -> bool:
     return any(isinstance(each, i.Access) for each in walk(conditions))
 
 
-def alternative_cases(alternatives: tuple[i.Expr, ...]) -> Cases:
-    return Cases(tuple(Case((each,)) for each in alternatives), alternatives)
+def alternative_cases(alternatives: tuple[i.Expr, ...]) -> ProofCases:
+    return ProofCases(tuple(ProofCase((each,)) for each in alternatives), alternatives)

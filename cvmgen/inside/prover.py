@@ -13,20 +13,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cvmgen import polynomials as p
-from cvmgen.inside.assumptions import within
-from cvmgen.inside.binding import alike, put
+from cvmgen.inside.assumptions import range_test
+from cvmgen.inside.binding import canonical, with_free_values
 from cvmgen.inside.knowledge import (
-    Case,
-    Cases,
     Every,
     Knowledge,
+    ProofCase,
+    ProofCases,
     alternative_cases,
+    conditions_read_elements,
     frozen,
-    is_list,
-    reads_elements,
+    is_list_value,
     wins,
 )
-from cvmgen.inside.search import FEW_STEPS, STEPS, Quotients, Search
+from cvmgen.inside.search import FEW_STEPS, STEPS, ProofSearch, Quotients
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
@@ -73,7 +73,7 @@ class Prover(Quotients):
     # -------------------------------------------------------- conditions
 
     def holds(self, at: Knowledge, condition: i.Expr, truth: bool, splits: int) -> bool:
-        known = at.truths.get(alike(condition))
+        known = at.truths.get(canonical(condition))
         if known is not None:
             return known == truth
         match condition:
@@ -82,7 +82,7 @@ class Prover(Quotients):
             case i.Not(operand=operand):
                 return self.holds(at, operand, not truth, splits)
             case i.Bind(name=name, value=value, body=body):
-                return self.holds(at, put(body, {name: value}), truth, splits)
+                return self.holds(at, with_free_values(body, {name: value}), truth, splits)
             case i.Logic(op="and" | "or" as op, operands=operands):
                 if (op == "and") == truth:
                     return all(self.holds(at, each, truth, splits) for each in operands)
@@ -124,7 +124,7 @@ class Prover(Quotients):
             possible = [each for each in alternatives if not self.refuted(at, each)]
             if len(possible) == 1:
                 known = self.assume(at, possible[0]).truths
-                if known.get(alike(condition)) == truth:
+                if known.get(canonical(condition)) == truth:
                     return True
         return False
 
@@ -177,7 +177,7 @@ class Prover(Quotients):
         if near.impossible:
             return True
         steps = STEPS if splits >= 0 else FEW_STEPS
-        if Search(self, near, steps).proves(goal):
+        if ProofSearch(self, near, steps).proves(goal):
             return True
         return splits > 0 and self.by_cases(near, goal, splits - 1)
 
@@ -223,13 +223,13 @@ class Prover(Quotients):
                 case i.Item(
                     sequence=i.Call(function="unflatten", arguments=(position, box)), index=index
                 ):
-                    inside = within(position, i.ZERO, i.Call("size", (box,)))
+                    inside = range_test(position, i.ZERO, i.Call("size", (box,)))
                     if self.holds(at, inside, True, 1):
                         extent = self.expr(self.entry(box, index, at))
-                        at = self.assume(at, within(self.atoms[number], i.ZERO, extent))
+                        at = self.assume(at, range_test(self.atoms[number], i.ZERO, extent))
                 case i.Call(function="flatten_index", arguments=(indices, box)) as position:
                     if self.is_within(at, indices, box):
-                        at = self.assume(at, within(position, i.ZERO, i.Call("size", (box,))))
+                        at = self.assume(at, range_test(position, i.ZERO, i.Call("size", (box,))))
                 case _:
                     pass
         return at
@@ -241,9 +241,9 @@ class Prover(Quotients):
         ):
             return False
         slot = self.fresh("slot")
-        inner = self.assume(at, within(slot, i.ZERO, i.Call("len", (box,))))
+        inner = self.assume(at, range_test(slot, i.ZERO, i.Call("len", (box,))))
         entry, extent = (self.expr(self.entry(each, slot, at)) for each in (indices, box))
-        return self.holds(inner, within(entry, i.ZERO, extent), True, 2)
+        return self.holds(inner, range_test(entry, i.ZERO, extent), True, 2)
 
     def same_entries(self, at: Knowledge, atoms: set[int]) -> Knowledge:
         """Entries of one list at places that are equal are equal."""
@@ -300,7 +300,7 @@ class Prover(Quotients):
             expr = at.lets[expr.name]
         if isinstance(expr, i.Item):
             expr = self.made(expr.sequence, expr.index, at) or expr
-        return expr if isinstance(expr, i.Select) and not is_list(expr, at) else None
+        return expr if isinstance(expr, i.Select) and not is_list_value(expr, at) else None
 
     @staticmethod
     def gap(one: int, other: int) -> Poly:
@@ -308,7 +308,7 @@ class Prover(Quotients):
 
     def plainly_equal(self, at: Knowledge, difference: Poly) -> bool:
         """Whether facts at hand say that a difference is 0."""
-        search = Search(self, at, FEW_STEPS)
+        search = ProofSearch(self, at, FEW_STEPS)
         return search.proves(difference) and search.proves(p.minus({}, difference))
 
     # -------------------------------------------------------- facts for all values of an index
@@ -321,16 +321,20 @@ class Prover(Quotients):
         return at
 
     def instance(self, at: Knowledge, every: Every, value: i.Expr) -> Knowledge:
-        key = ("every", alike(every.condition), every.over, value)
+        key = ("every", canonical(every.condition), every.over, value)
         if key in at.known:
             return at
         inside = self.in_range(value, every.over, at)
         if every.test is not None:
-            inside = i.Logic("and", (inside, put(every.test, {every.over.index: value})))
+            inside = i.Logic(
+                "and", (inside, with_free_values(every.test, {every.over.index: value}))
+            )
         if not self.holds(at, inside, True, PLAIN):
             return at
         at = replace(at, known=at.known | {key})
-        return self.assume(at, put(every.condition, {every.over.index: value}), every.truth)
+        return self.assume(
+            at, with_free_values(every.condition, {every.over.index: value}), every.truth
+        )
 
     def candidates(self, at: Knowledge, every: Every, atoms: set[int]) -> list[i.Expr]:
         """The values at which lists are read, or which are members of a set."""
@@ -353,7 +357,7 @@ class Prover(Quotients):
         (number,) = p.atoms_of(self.poly(index, at))
         for node in walk(every.condition):
             if isinstance(node, i.Item) and node.sequence == read.sequence:
-                place = self.poly(put(node.index, {every.over.index: index}), at)
+                place = self.poly(with_free_values(node.index, {every.over.index: index}), at)
                 apart = p.split(place, number)
                 if apart is not None and apart[0] == 1 and apart[1]:
                     yield self.expr(p.minus(self.poly(read.index, at), apart[1]))
@@ -379,9 +383,9 @@ class Prover(Quotients):
                     continue
                 assert isinstance(over, i.Over)
                 assert isinstance(whole, i.Over)
-                if not self.holds(at, within(over.high, i.ZERO, whole.high), True, PLAIN):
+                if not self.holds(at, range_test(over.high, i.ZERO, whole.high), True, PLAIN):
                     continue
-                term = self.poly(put(short.element, {over.index: over.high}), at)
+                term = self.poly(with_free_values(short.element, {over.index: over.high}), at)
                 at = self.fact(at, p.minus(p.minus(p.atom(other), p.atom(one)), term))
         return at
 
@@ -395,13 +399,13 @@ class Prover(Quotients):
             return all(self.in_case(apart, goal, case, splits) for case in cases.cases)
         return False
 
-    def in_case(self, at: Knowledge, goal: Poly, case: Case, splits: int) -> bool:
+    def in_case(self, at: Knowledge, goal: Poly, case: ProofCase, splits: int) -> bool:
         for condition in case.conditions:
             if self.refuted(at, condition):
                 return True
             at = self.assume(at, condition)
         if case.number is not None:
-            goal = p.put(goal, case.number, case.value)
+            goal = p.with_atom_value(goal, case.number, case.value)
             affected = [each for each in at.facts if case.number in set(p.atoms_of(each))]
             at = replace(
                 at,
@@ -409,7 +413,7 @@ class Prover(Quotients):
                 known=at.known - {frozen(each) for each in affected},
             )
             for fact in affected:
-                at = self.fact(at, p.put(fact, case.number, case.value))
+                at = self.fact(at, p.with_atom_value(fact, case.number, case.value))
         return at.impossible or self.not_negative(at, goal, splits)
 
     def refuted(self, at: Knowledge, condition: i.Expr) -> bool:
@@ -424,7 +428,7 @@ class Prover(Quotients):
         finally:
             self.left, self.refuting = left, False
 
-    def splits(self, at: Knowledge, goal: Poly) -> Iterator[Cases]:
+    def splits(self, at: Knowledge, goal: Poly) -> Iterator[ProofCases]:
         """The choices that a goal depends on, the most telling ones first."""
         own = set(p.atoms_of(goal))
         near, next_to = self.near(at, own, ROUNDS), self.near(at, own, 1)
@@ -435,9 +439,9 @@ class Prover(Quotients):
             for choice, number in chosen
             if choice is not None and not self.is_decided(at, choice.condition)
         ]
-        often = Counter(alike(choice.condition) for choice, _ in choices)
-        choices.sort(key=lambda each: -often[alike(each[0].condition)])
-        shared = [each for each in choices if often[alike(each[0].condition)] > 1]
+        often = Counter(canonical(choice.condition) for choice, _ in choices)
+        choices.sort(key=lambda each: -often[canonical(each[0].condition)])
+        shared = [each for each in choices if often[canonical(each[0].condition)] > 1]
         rest = [each for each in choices if each not in shared]
         for choice, number in (*shared, *(each for each in rest if each[1] in own)):
             yield self.branches(at, choice, number)
@@ -446,7 +450,7 @@ class Prover(Quotients):
             if number in next_to:
                 yield self.branches(at, choice, number)
         elements = any(isinstance(self.atoms[number], i.Access) for number in own | near)
-        either = [each for each in at.either if elements or not reads_elements(each)]
+        either = [each for each in at.either if elements or not conditions_read_elements(each)]
         for alternatives in either:
             if names_in(alternatives) & names:
                 yield alternative_cases(alternatives)
@@ -459,11 +463,11 @@ class Prover(Quotients):
     def is_decided(self, at: Knowledge, condition: i.Expr) -> bool:
         return any(self.holds(at, condition, truth, PLAIN) for truth in (True, False))
 
-    def branches(self, at: Knowledge, choice: i.Select, number: int) -> Cases:
+    def branches(self, at: Knowledge, choice: i.Select, number: int) -> ProofCases:
         test = choice.condition
-        yes = Case((test,), number, self.poly(choice.then, at))
+        yes = ProofCase((test,), number, self.poly(choice.then, at))
         no = self.poly(choice.otherwise, at)
-        return Cases((yes, Case((self.opposite(test, at),), number, no)))
+        return ProofCases((yes, ProofCase((self.opposite(test, at),), number, no)))
 
     @staticmethod
     def near(at: Knowledge, own: set[int], rounds: int) -> set[int]:
@@ -474,16 +478,16 @@ class Prover(Quotients):
             found |= {each for atoms in facts if atoms & found for each in atoms}
         return found - own
 
-    def extremes(self, at: Knowledge, numbers: list[int]) -> Iterator[Cases]:
+    def extremes(self, at: Knowledge, numbers: list[int]) -> Iterator[ProofCases]:
         """A maximum is one of its arguments, and none is greater."""
         for number in numbers:
             match self.atoms[number]:
                 case i.Call(function="max" | "min" as name, arguments=arguments):
                     if self.extreme(at, number) is None:
                         cases = (
-                            Case(wins(name, each, arguments), number, self.poly(each, at))
+                            ProofCase(wins(name, each, arguments), number, self.poly(each, at))
                             for each in arguments
                         )
-                        yield Cases(tuple(cases))
+                        yield ProofCases(tuple(cases))
                 case _:
                     pass

@@ -112,13 +112,13 @@ class Quotients(Assumptions):
             return value >= 0
         if frozen(below) in at.known or self.at_least_1(at, poly):
             return True
-        return Search(self, self.told_once(at, poly), FEW_STEPS).proves(below)
+        return ProofSearch(self, self.told_once(at, poly), FEW_STEPS).proves(below)
 
     def told_once(self, at: Knowledge, poly: Poly) -> Knowledge:
         """With what the atoms of a divisor say, but for quotients: they would not end."""
         for number in set(p.atoms_of(poly)):
             for said in self.told(number, at):
-                if not isinstance(said, i.Expr) or is_plain(said):
+                if not isinstance(said, i.Expr) or is_conjunction(said):
                     at = self.said(at, said)
             match self.atoms[number]:
                 case i.Binary(op="floordiv", left=left, right=right):
@@ -158,11 +158,11 @@ class Quotients(Assumptions):
         return at
 
 
-def is_plain(condition: i.Expr) -> bool:
+def is_conjunction(condition: i.Expr) -> bool:
     """Whether a condition is made of comparisons that hold together."""
     match condition:
         case i.Logic(op="and", operands=operands):
-            return all(map(is_plain, operands))
+            return all(map(is_conjunction, operands))
         case _:
             return isinstance(condition, i.Compare)
 
@@ -175,7 +175,7 @@ FEW_STEPS = 10  # of one for what has to be plain
 Waiting = tuple[int, int, int, int, Poly]
 
 
-class Search:
+class ProofSearch:
     """Looks for steps from facts to one goal."""
 
     def __init__(self, prover: Quotients, at: Knowledge, steps: int = STEPS) -> None:
@@ -208,7 +208,7 @@ class Search:
             for key, each in list(kept.items()):
                 if found[0] in set(p.atoms_of(each)):
                     del kept[key]
-                    changed = p.tightened(p.put(each, *found))
+                    changed = p.tightened(p.with_atom_value(each, *found))
                     if changed:
                         kept[frozen(changed)] = changed
                         waiting += [changed] * (len(changed) <= 3)
@@ -217,7 +217,7 @@ class Search:
     def proves(self, goal: Poly) -> bool:
         """Whether steps lead from a goal to one without a term that is against it."""
         for value in self.values:
-            goal = p.put(goal, *value)
+            goal = p.with_atom_value(goal, *value)
         waiting: list[Waiting] = []
         self.seen.clear()
         if self.add(waiting, [goal], 0):
@@ -289,7 +289,7 @@ class Search:
             for number in atoms & set(p.atoms_of(fact)):
                 apart = p.split(fact, number)
                 if apart is not None and apart[0] == -1:
-                    yield p.put(goal, number, apart[1])
+                    yield p.with_atom_value(goal, number, apart[1])
 
     def by_facts(self, goal: Poly, against: list[p.Monomial]) -> Iterator[Poly]:
         for monomial in against:

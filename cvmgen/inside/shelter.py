@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cvmgen.inside.assumptions import in_order, within
+from cvmgen.inside.assumptions import order_test, range_test
 from cvmgen.inside.calls import CallProver
 from cvmgen.inside.knowledge import Knowledge
 from cvmgen.ir import nodes as i
@@ -134,7 +134,7 @@ class Shelter:
         return with_operands(expr, lambda each: self.expr(each, at))
 
     def entry(self, sequence: i.Expr, index: i.Expr) -> i.Expr:
-        return within(index, i.ZERO, i.Call("len", (sequence,)))
+        return range_test(index, i.ZERO, i.Call("len", (sequence,)))
 
     def item(self, expr: i.Item, at: Knowledge) -> i.Expr:
         there = self.entry(expr.sequence, expr.index)
@@ -143,7 +143,7 @@ class Shelter:
             return read
         if isinstance(expr.sequence, i.Var) and expr.sequence.name in self.prover.many:
             last = i.Binary("-", i.Var(self.prover.many[expr.sequence.name]), i.Const(1))
-            return i.Item(expr.sequence, cut(expr.index, i.ZERO, last), expr.span)
+            return i.Item(expr.sequence, clamped(expr.index, i.ZERO, last), expr.span)
         return i.Select(there, read, i.ZERO)
 
     def part(self, expr: i.Part, at: Knowledge) -> i.Expr:
@@ -151,11 +151,11 @@ class Shelter:
         length: i.Expr = i.Call("len", (expr.sequence,))
         low = i.ZERO if expr.low is None else expr.low
         high = length if expr.high is None else expr.high
-        if self.prover.proved(at, in_order(low, high, length)):
+        if self.prover.proved(at, order_test(low, high, length)):
             return expr
-        low = cut(low, i.ZERO, length)
-        return replace(expr, low=low, high=expr.high and cut(high, low, length))
+        low = clamped(low, i.ZERO, length)
+        return replace(expr, low=low, high=expr.high and clamped(high, low, length))
 
 
-def cut(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
+def clamped(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
     return i.Call("max", (low, i.Call("min", (value, high))))

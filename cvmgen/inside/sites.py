@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cvmgen.analysis.definedness import operands
-from cvmgen.inside.assumptions import in_order, within
-from cvmgen.inside.binding import TRUE, alike, all_of, bind, both, put, put_over, quantified
+from cvmgen.analysis.definedness import direct_operands
+from cvmgen.inside.assumptions import order_test, range_test
+from cvmgen.inside.binding import (
+    TRUE,
+    all_of,
+    bind,
+    canonical,
+    conjunction,
+    put_over,
+    quantified,
+    with_free_values,
+)
 from cvmgen.inside.calls import CallProver, Slots
-from cvmgen.inside.knowledge import Knowledge, is_list
+from cvmgen.inside.knowledge import Knowledge, is_list_value
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
-from cvmgen.lower.expressions import entry
+from cvmgen.lower.expressions import entry_of
 from cvmgen.lower.selections import length_name
 from cvmgen.source import Span, SpecError
 
@@ -52,11 +61,11 @@ class Sites:
                 name, body = self.renamed(name, body)
                 with_name = self.inside(name)
                 tested = with_name.test(body, at.let(name, value))
-                return both(self.test(value, at), bind(name, value, tested))
+                return conjunction(self.test(value, at), bind(name, value, tested))
             case i.Select(condition=condition, then=then, otherwise=otherwise):
                 one = self.test(then, self.prover.assume(at, condition))
                 other = self.test(otherwise, self.prover.assume(at, condition, truth=False))
-                return both(self.test(condition, at), self.chosen(condition, one, other))
+                return conjunction(self.test(condition, at), self.chosen(condition, one, other))
             case i.Logic(op="and" | "or" as op, operands=(first, *more)):
                 if not more:
                     return self.test(first, at)
@@ -66,7 +75,7 @@ class Sites:
                 guarded = (
                     self.chosen(first, tested, TRUE) if truth else self.chosen(first, TRUE, tested)
                 )
-                return both(self.test(first, at), guarded)
+                return conjunction(self.test(first, at), guarded)
             case i.Fold() | i.Gather():
                 return self.each(expr.over, expr.condition, expr.element, at)
             case i.Access():
@@ -74,10 +83,12 @@ class Sites:
             case i.Item():
                 return self.item(expr, at)
             case i.Part(sequence=sequence, low=low, high=high):
-                return both(self.parts(expr, at), self.part(expr, sequence, low, high, at))
+                return conjunction(self.parts(expr, at), self.part(expr, sequence, low, high, at))
             case i.Call(function="unflatten", arguments=(position, box)):
-                inside = within(position, i.ZERO, i.Call("size", (box,)))
-                return both(self.parts(expr, at), self.required(inside, at, expr.span, INSIDE))
+                inside = range_test(position, i.ZERO, i.Call("size", (box,)))
+                return conjunction(
+                    self.parts(expr, at), self.required(inside, at, expr.span, INSIDE)
+                )
             case i.Entries(first=first):
                 assert isinstance(first, i.Access)
                 return self.list_indices(first, at)
@@ -91,7 +102,7 @@ class Sites:
                 return self.parts(expr, at)
 
     def parts(self, expr: i.Expr, at: Knowledge) -> i.Expr:
-        return all_of(self.test(each, at) for each in operands(expr))
+        return all_of(self.test(each, at) for each in direct_operands(expr))
 
     def inside(self, *names: str) -> Sites:
         """The same within binders of names."""
@@ -103,7 +114,7 @@ class Sites:
     def renamed(self, name: str, body: i.Expr) -> tuple[str, i.Expr]:
         """A bound name that means nothing else here."""
         new = self.new(name)
-        return (new, body) if new == name else (new, put(body, {name: i.Var(new)}))
+        return (new, body) if new == name else (new, with_free_values(body, {name: i.Var(new)}))
 
     def each(
         self,
@@ -117,15 +128,15 @@ class Sites:
             if condition is None:
                 return self.test(element, at)
             tested = self.test(element, self.prover.assume(at, condition))
-            return both(self.test(condition, at), self.chosen(condition, tested, TRUE))
+            return conjunction(self.test(condition, at), self.chosen(condition, tested, TRUE))
         first, *more = over
         name = first.index if isinstance(first, i.Over) else first.pack
         parted = isinstance(first, i.OverPack) and first.slots is not None
         if not parted and (new := self.new(name)) != name:
             values: dict[str, i.Expr] = {name: i.Var(new)}
             more = [put_over(each, values) for each in more]
-            condition = None if condition is None else put(condition, values)
-            element = put(element, values)
+            condition = None if condition is None else with_free_values(condition, values)
+            element = with_free_values(element, values)
             if isinstance(first, i.Over):
                 first = replace(first, index=new)
             else:
@@ -133,7 +144,7 @@ class Sites:
             name = new
         inner = self.inside(name)
         tested = inner.each(tuple(more), condition, element, self.prover.enter(at, first))
-        return both(self.binder(first, at), quantified(first, tested))
+        return conjunction(self.binder(first, at), quantified(first, tested))
 
     def binder(self, over: i.Over | i.OverPack, at: Knowledge) -> i.Expr:
         match over:
@@ -141,10 +152,10 @@ class Sites:
                 return self.test(members, at)
             case i.Over(low=low, high=high):
                 assert low is not None
-                return both(self.test(low, at), self.test(high, at))
+                return conjunction(self.test(low, at), self.test(high, at))
             case i.OverPack(extents=extents, slots=slots):
                 tested = self.test(extents, at)
-                return tested if slots is None else both(tested, self.test(slots, at))
+                return tested if slots is None else conjunction(tested, self.test(slots, at))
 
     # -------------------------------------------------------- conditions
 
@@ -179,7 +190,7 @@ class Sites:
         return SpecError(place, message, HINT)
 
     def item(self, expr: i.Item, at: Knowledge) -> i.Expr:
-        tested = both(self.parts_of_list(expr.sequence, at), self.test(expr.index, at))
+        tested = conjunction(self.parts_of_list(expr.sequence, at), self.test(expr.index, at))
         match expr.sequence:
             case i.Var(name=name) if name in at.packs and at.packs[name][-1][1] is not None:
                 bound = [
@@ -188,8 +199,10 @@ class Sites:
                 ]
                 condition: i.Expr = i.Logic("or", tuple(bound))
             case sequence:
-                condition = within(expr.index, i.ZERO, i.Call("len", (sequence,)))
-        return both(tested, self.required(condition, at, expr.span, "this entry is in the list"))
+                condition = range_test(expr.index, i.ZERO, i.Call("len", (sequence,)))
+        return conjunction(
+            tested, self.required(condition, at, expr.span, "this entry is in the list")
+        )
 
     def parts_of_list(self, sequence: i.Expr, at: Knowledge) -> i.Expr:
         """The test of a list of which one entry is read; all of it is made all the same."""
@@ -209,7 +222,7 @@ class Sites:
     ) -> i.Expr:
         length: i.Expr = i.Call("len", (sequence,))
         ends = i.ZERO if low is None else low, length if high is None else high
-        condition = in_order(*ends, length)
+        condition = order_test(*ends, length)
         return self.required(condition, at, expr.span, "this part is in the list")
 
     def is_optional(self, tensor: str) -> bool:
@@ -222,10 +235,10 @@ class Sites:
         tested = self.parts_of_index(expr, at)
         prover, tensor = self.prover, expr.tensor
         if tensor in self.prover.stored:
-            return both(tested, self.of_list(expr, at))
+            return conjunction(tested, self.of_list(expr, at))
         if self.is_optional(tensor):
             given = self.required(i.Given(tensor), at, expr.span, f"{tensor} is given")
-            tested = both(tested, given)
+            tested = conjunction(tested, given)
             at = prover.assume(at, i.Given(tensor))
         shape = prover.shapes[tensor]
         if expr.which is not None:
@@ -233,9 +246,11 @@ class Sites:
             shape = ((i.Item(many, expr.which), True),)
             count = next(each.count for each in prover.operator.inputs if each.name == tensor)
             assert count is not None
-            there = within(expr.which, i.ZERO, i.Var(count))
-            tested = both(tested, self.required(there, at, expr.span, "there is such an input"))
-        return both(tested, self.index(expr.index, shape, expr.span, at))
+            there = range_test(expr.which, i.ZERO, i.Var(count))
+            tested = conjunction(
+                tested, self.required(there, at, expr.span, "there is such an input")
+            )
+        return conjunction(tested, self.index(expr.index, shape, expr.span, at))
 
     def parts_of_index(self, expr: i.Access, at: Knowledge) -> i.Expr:
         tests = [] if expr.which is None else [self.test(expr.which, at)]
@@ -251,9 +266,11 @@ class Sites:
             return self.list_indices(expr, at, whole=True)
         outer = expr.index[:-1]
         length = i.Access(length_name(expr.tensor), None, outer or ((i.ZERO, False),))
-        there = within(expr.index[-1][0], i.ZERO, length)
+        there = range_test(expr.index[-1][0], i.ZERO, length)
         indices = self.list_indices(expr, at)
-        return both(indices, self.required(there, at, expr.span, "this entry is in the list"))
+        return conjunction(
+            indices, self.required(there, at, expr.span, "this entry is in the list")
+        )
 
     @property
     def lengths(self) -> set[str]:
@@ -265,7 +282,9 @@ class Sites:
         tests = []
         indices = expr.index if whole else expr.index[:-1]
         for (value, _), extent in zip(indices, scratch.shape, strict=False):
-            tests.append(self.required(within(value, i.ZERO, extent), at, expr.span, "it is made"))
+            tests.append(
+                self.required(range_test(value, i.ZERO, extent), at, expr.span, "it is made")
+            )
         return all_of(tests)
 
     # -------------------------------------------------------- indices within a shape
@@ -292,7 +311,7 @@ class Sites:
         return self.along(index, whole, span, at)
 
     def within(self, value: i.Expr, extent: i.Expr, span: Span | None, at: Knowledge) -> i.Expr:
-        return self.required(within(value, i.ZERO, extent), at, span, INSIDE)
+        return self.required(range_test(value, i.ZERO, extent), at, span, INSIDE)
 
     def along(self, index: Slots, whole: i.Expr, span: Span | None, at: Knowledge) -> i.Expr:
         """Slots against the entries of one list, from its front on."""
@@ -303,12 +322,12 @@ class Sites:
                 tests.append((self.behind(place, value, whole), self.is_named(value, at)))
                 place = i.Binary("+", place, i.Call("len", (value,)))
             else:
-                tests.append((within(value, i.ZERO, extent_at(whole, place)), True))
+                tests.append((range_test(value, i.ZERO, extent_at(whole, place)), True))
                 place = next_to(place)
         rank = i.Compare("==", i.Call("len", (whole,)), place)
         known = self.prover.assume(at, rank)
         found = [self.required(rank, at, span, "there are as many indices as dimensions")]
-        named = isinstance(whole, i.Var) or extents_of(whole) is not None
+        named = isinstance(whole, i.Var) or written_entries(whole) is not None
         for test, testable in tests:
             tested = self.required(test, known, span, INSIDE)
             if tested is not TRUE and not (named and testable):
@@ -319,7 +338,7 @@ class Sites:
     def behind(self, place: i.Expr, value: i.Expr, whole: i.Expr) -> i.Expr:
         """The test of a list of indices against the extents from a place on."""
         length = i.Call("len", (value,))
-        extents = extents_of(whole)
+        extents = written_entries(whole)
         if extents is not None and isinstance(place, i.Const):
             several = enumerate(extents[int(place.value) :])
             return all_of(
@@ -327,13 +346,15 @@ class Sites:
                     "or",
                     (
                         i.Compare("<=", length, i.Const(number)),
-                        within(entry(value, i.Const(number)), i.ZERO, extent),
+                        range_test(entry_of(value, i.Const(number)), i.ZERO, extent),
                     ),
                 )
                 for number, extent in several
             )
         slot = i.Var(self.new("slot"))
-        inside = within(entry(value, slot), i.ZERO, entry(whole, i.Binary("+", place, slot)))
+        inside = range_test(
+            entry_of(value, slot), i.ZERO, entry_of(whole, i.Binary("+", place, slot))
+        )
         return i.Fold("all", inside, (i.Over(slot.name, i.ZERO, length),), None)
 
     def is_named(self, value: i.Expr, at: Knowledge) -> bool:
@@ -356,20 +377,20 @@ class Sites:
         prover = self.prover
         own, box = prover.listed(value, at), prover.listed(extents, at)
         match own:
-            case i.Call(function="unflatten", arguments=(_, extents_of_it)) if alike(
+            case i.Call(function="unflatten", arguments=(_, extents_of_it)) if canonical(
                 prover.listed(extents_of_it, at)
-            ) == alike(box):
+            ) == canonical(box):
                 return TRUE  # the call itself stays inside of its box
             case i.Var(name=name) if name in at.packs:
                 binders = at.packs[name]
                 if binders[-1][1] is None:
-                    if alike(prover.listed(binders[-1][0], at)) == alike(box):
+                    if canonical(prover.listed(binders[-1][0], at)) == canonical(box):
                         return TRUE
                 else:
                     return self.bound_in_parts(value, binders, extents, span, at)
             case _:
                 pass
-        if is_list(own, at) and isinstance(own, i.Gather) and own.condition is not None:
+        if is_list_value(own, at) and isinstance(own, i.Gather) and own.condition is not None:
             raise self.untestable(span)
         if same_members(own, box):
             assert isinstance(own, i.Gather) and isinstance(box, i.Gather)
@@ -377,20 +398,20 @@ class Sites:
             (other,) = box.over
             assert isinstance(over, i.Over) and isinstance(other, i.Over)
             index, element = self.renamed(over.index, own.element)
-            extent = put(box.element, {other.index: i.Var(index)})
-            inside = within(element, i.ZERO, extent)
+            extent = with_free_values(box.element, {other.index: i.Var(index)})
+            inside = range_test(element, i.ZERO, extent)
             test = i.Fold("all", inside, (replace(over, index=index),), None)
             return self.required(test, at, span, INSIDE)
         rank = i.Compare("==", i.Call("len", (value,)), i.Call("len", (extents,)))
         same = self.required(rank, at, span, "there are as many indices as dimensions")
         name = self.new("slot")
-        inside = within(entry(own, i.Var(name)), i.ZERO, entry(box, i.Var(name)))
+        inside = range_test(entry_of(own, i.Var(name)), i.ZERO, entry_of(box, i.Var(name)))
         over = i.Over(name, i.ZERO, i.Call("len", (extents,)))
         test = i.Fold("all", inside, (over,), None)
         tested = self.required(test, prover.assume(at, rank), span, INSIDE)
         if tested is not TRUE and isinstance(own, i.Call):
             raise self.untestable(span)
-        return both(same, tested)
+        return conjunction(same, tested)
 
     def bound_in_parts(
         self,
@@ -406,20 +427,20 @@ class Sites:
         places = [each for _, each in binders if each is not None]
         filled = i.Logic("or", tuple(i.Contains(i.Var(slot), each) for each in places))
         over = i.Over(slot, i.ZERO, length)
-        inside = within(i.Item(value, i.Var(slot)), i.ZERO, entry(extents, i.Var(slot)))
+        inside = range_test(i.Item(value, i.Var(slot)), i.ZERO, entry_of(extents, i.Var(slot)))
         tests: list[i.Expr] = [
             i.Fold("all", filled, (over,), None),
             i.Fold("all", inside, (over,), None),
         ]
         for each in places:
-            within_rank = within(i.Var(part), i.ZERO, length)
+            within_rank = range_test(i.Var(part), i.ZERO, length)
             tests.append(i.Fold("all", within_rank, (i.Over(part, None, each),), None))
         if not all(self.prover.proved(at, test) for test in tests):
             raise self.untestable(span, "each dimension has one index, which stays inside")
         return TRUE
 
 
-def extents_of(whole: i.Expr) -> tuple[i.Expr, ...] | None:
+def written_entries(whole: i.Expr) -> tuple[i.Expr, ...] | None:
     """The entries of a list that is written out."""
     match whole:
         case i.ListOf(entries=entries) if not any(spread for _, spread in entries):
@@ -429,7 +450,7 @@ def extents_of(whole: i.Expr) -> tuple[i.Expr, ...] | None:
 
 
 def extent_at(whole: i.Expr, place: i.Expr) -> i.Expr:
-    extents = extents_of(whole)
+    extents = written_entries(whole)
     if extents is not None and isinstance(place, i.Const) and place.value < len(extents):
         return extents[int(place.value)]
     return i.Item(whole, place)
@@ -448,6 +469,6 @@ def same_members(one: i.Expr, other: i.Expr) -> bool:
             i.Gather(kind="list", over=(i.Over(low=None, high=mine),), condition=None),
             i.Gather(kind="list", over=(i.Over(low=None, high=theirs),), condition=None),
         ):
-            return alike(mine) == alike(theirs)
+            return canonical(mine) == canonical(theirs)
         case _:
             return False

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
 
-Index = tuple[tuple[i.Expr, bool], ...]  # an entry marked True is a list that is spread
+IndexList = tuple[tuple[i.Expr, bool], ...]  # an entry marked True is a list that is spread
 
 # ---------------------------------------------------------------- expressions
 
@@ -38,7 +38,7 @@ class Read(i.ArrayExpr):
     """
 
     array: i.Expr
-    index: Index
+    index: IndexList
     fill: i.Expr | None = None
 
 
@@ -47,7 +47,7 @@ class At(i.ArrayExpr):
     """Entries by subscript, numbers and slices; all of them without one."""
 
     array: i.Expr
-    index: Index
+    index: IndexList
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Padded(i.ArrayExpr):
 
     array: i.Expr
     fill: i.Expr
-    index: Index
+    index: IndexList
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Reduce(i.ArrayExpr):
 
     op: str
     operands: tuple[i.Expr, ...]
-    axes: Index
+    axes: IndexList
     only: i.Expr | None
 
 
@@ -125,7 +125,7 @@ class Continue(i.ArrayStmt):
 
 
 @dataclass(frozen=True, slots=True)
-class Fill(i.ArrayStmt):
+class FillArray(i.ArrayStmt):
     """The entries of an array become those of a value, cut to its type; or `entry op value`."""
 
     target: i.Expr
@@ -178,4 +178,4 @@ class Elements(i.ArrayStmt):
 
 
 Head = Shape | Integers | Elements  # what a nest begins with
-ArrayStmt = Axes | Blocks | Choose | Continue | Fill | CopyAll | Into | Head
+ArrayStmt = Axes | Blocks | Choose | Continue | FillArray | CopyAll | Into | Head

@@ -16,7 +16,7 @@ CASE = f"{OURS}which_case"  # the number of the case that holds
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownValue:
     """A value in the text of a refusal; `kind`: int, bool, list, lists (of several tensors),
     precision, or far_precision, of which it is not told how large it would be."""
 
@@ -31,19 +31,19 @@ class ShownWord:
     value: i.Expr
     code: str
     words: tuple[str, ...]
-    numbers: Shown | None
+    numbers: ShownValue | None
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class NamedTerm:
     """`name = value`, if there is a value, which `given` says; a comma stands between terms."""
 
     name: str
-    shown: Shown | ShownWord
+    shown: ShownValue | ShownWord
     given: i.Expr | None
 
 
-Piece = str | Shown | ShownWord | Term
+Piece = str | ShownValue | ShownWord | NamedTerm
 Text = tuple[Piece, ...]
 
 
@@ -55,13 +55,13 @@ class Helper:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class AllowedWords:
     """The words that an attribute can be given."""
 
     words: tuple[str, ...]
 
 
-Argument = i.Expr | Helper | Words | Text | str | None
+CheckArgument = i.Expr | Helper | AllowedWords | Text | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Check(i.HostStmt):
 
     function: str
     operand: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[CheckArgument, ...]
     gives: tuple[str, ...] = ()
 
 
@@ -93,7 +93,7 @@ class Unpack(i.HostStmt):
 
 
 @dataclass(frozen=True, slots=True)
-class Keep(i.HostStmt):
+class FillPlan(i.HostStmt):
     """The values that the rest of the call reads become members of its plan."""
 
     members: tuple[tuple[str, i.Expr], ...]

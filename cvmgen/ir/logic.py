@@ -24,7 +24,7 @@ def conjunction(tests: Iterable[i.Expr]) -> i.Expr:
     return tests[0] if len(tests) == 1 else i.Logic("and", tests)
 
 
-def joined(statement: i.If) -> i.If:
+def merged_conditions(statement: i.If) -> i.If:
     """`if a: if b:` is `if a and b:`."""
     match statement:
         case i.If(otherwise=(), then=(i.If(otherwise=()) as inner,)):

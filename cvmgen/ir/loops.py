@@ -25,7 +25,7 @@ def over_of(loop: i.Loop | i.PackLoop) -> Over:
     return i.Over(loop.index, loop.low, loop.high)
 
 
-def ends(over: Over) -> list[i.Expr]:
+def range_ends(over: Over) -> list[i.Expr]:
     """What says how often a range is gone through."""
     pair = (over.low, over.high) if isinstance(over, i.Over) else (over.extents, over.slots)
     return [each for each in pair if each is not None]
@@ -41,11 +41,11 @@ def length(sequence: i.Expr) -> i.Expr:
     return sequence.length if isinstance(sequence, i.Entries) else i.Call("len", (sequence,))
 
 
-def leaves(body: i.Block) -> bool:
+def leaves_loop(body: i.Block) -> bool:
     """Whether a statement of a loop's body ends that loop, and not a loop in it."""
     return any(
         isinstance(each, i.Break)
-        or (isinstance(each, i.If) and leaves((*each.then, *each.otherwise)))
+        or (isinstance(each, i.If) and leaves_loop((*each.then, *each.otherwise)))
         for each in body
     )
 

@@ -43,7 +43,7 @@ TAKEN = frozenset(
 )
 
 
-def identifier(name: str) -> str:
+def python_identifier(name: str) -> str:
     """A name of the formula; of ours, which begin with `@`, what stands behind it."""
     if name.startswith(OURS):
         return name.removeprefix(OURS)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from cvmgen.errors import InternalError
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.uses import assigned, names_in, reassigned
 from cvmgen.ir.visit import rebuild, substitute, walk
 
 Tree = TypeVar("Tree")
@@ -84,17 +84,17 @@ def expanded(locals_: Iterable[i.Let]) -> dict[str, i.Expr]:
 def index_values(statements: Iterable[object]) -> dict[str, i.Expr]:
     """The values of those locals that are only names for sums and products of indices."""
     lets = (each for each in statements if isinstance(each, i.Let))
-    return expanded(each for each in lets if is_place(each.value))
+    return expanded(each for each in lets if is_name_arithmetic(each.value))
 
 
-def is_place(value: i.Expr) -> bool:
+def is_name_arithmetic(value: i.Expr) -> bool:
     """Whether a value is made of names and numbers by arithmetic alone."""
     return all(isinstance(each, (i.Var, i.Const, i.Binary)) for each in walk(value))
 
 
 def inlined(body: i.Block) -> i.Block:
     """A block without locals that are only names for sums and products of indices."""
-    mutable = changed(body)
+    mutable = reassigned(body)
     lets = (each for each in body if isinstance(each, i.Let) and each.name not in mutable)
     values = index_values(lets)
     kept = (each for each in body if not (isinstance(each, i.Let) and each.name in values))
@@ -109,7 +109,7 @@ def invariant(
     In front of the loop those have values too if these are `sure`, whatever is not asked for by a
     loop without iterations.
     """
-    varying, mutable = set(assigned(loop)), changed(loop.body)
+    varying, mutable = set(assigned(loop)), reassigned(loop.body)
     before: list[i.Let] = []
     kept: list[i.Stmt] = []
     for each in loop.body:
@@ -133,12 +133,12 @@ def without_dead(body: i.Block, others: object = ()) -> i.Block:
         if isinstance(each, i.Let) and each.name not in used:
             continue
         each = with_blocks(each, without_dead)
-        used |= names_in(each) | changed(each)
+        used |= names_in(each) | reassigned(each)
         kept.append(each)
     return tuple(reversed(kept))
 
 
-def reached(node: object, locals_: Mapping[str, i.Let]) -> set[str]:
+def locals_reached(node: object, locals_: Mapping[str, i.Let]) -> set[str]:
     """The locals that a node reads, and those that these are made of."""
     found: set[str] = set()
     new = names_in(node) & locals_.keys()
@@ -156,8 +156,8 @@ def folded_totals(body: i.Block) -> i.Block:
             case i.Accumulate(name=name, op=op, value=value), [i.Let() as start] if (
                 start.name == name and start.type in LEAST and name not in names_in(value)
             ):
-                begun = identity(op, start.type) == start.value
-                whole = value if begun else combined(op, start.type, start.value, value)
+                begun = identity_element(op, start.type) == start.value
+                whole = value if begun else updated(op, start.type, start.value, value)
                 done[-1] = replace(start, value=whole)
             case _:
                 done.append(with_blocks(each, folded_totals))
@@ -167,7 +167,7 @@ def folded_totals(body: i.Block) -> i.Block:
 LEAST = {"i32": -(1 << 31), "i64": -(1 << 63), "u32": 0, "u64": 0}
 
 
-def identity(op: str, type_name: str = "i64") -> i.Const:
+def identity_element(op: str, type_name: str = "i64") -> i.Const:
     """What leaves every integer of a type, or every condition, as it is."""
     match op:
         case "+" | "|":
@@ -184,7 +184,7 @@ def identity(op: str, type_name: str = "i64") -> i.Const:
             raise InternalError(f"nothing leaves all as it is under '{op}'")
 
 
-def combined(op: str, type_name: str, left: i.Expr, right: i.Expr) -> i.Expr:
+def updated(op: str, type_name: str, left: i.Expr, right: i.Expr) -> i.Expr:
     """What an accumulator becomes."""
     match op:
         case "+" | "*":

@@ -37,7 +37,7 @@ def block_lines(statements: i.Block) -> list[str]:
     return [line for statement in statements for line in statement_lines(statement)]
 
 
-def indented(head: str, body: i.Block) -> list[str]:
+def with_head(head: str, body: i.Block) -> list[str]:
     return [head, *(f"  {line}" for line in block_lines(body))]
 
 
@@ -96,9 +96,9 @@ def statement_lines(statement: i.Stmt) -> list[str]:
                 prefix += f"by {share.among} from {text(share.first)} by {text(share.step)} "
             prefix += f"unrolled {statement.unroll} " if statement.unroll else ""
             if low is None:
-                return indented(f"{prefix}for {index} in {text(high)}:", body)
+                return with_head(f"{prefix}for {index} in {text(high)}:", body)
             by = "" if statement.step == 1 else f" by {statement.step}"
-            return indented(f"{prefix}for {text(low)} <= {index} < {text(high)}{by}:", body)
+            return with_head(f"{prefix}for {text(low)} <= {index} < {text(high)}{by}:", body)
         case i.Barrier():
             return ["barrier"]
         case i.Invoke(call=call):
@@ -110,13 +110,13 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             given = ", ".join(each.name or "overflow" for each in captures)
             return [f"fork {part}: {text(count)} with {given}"]
         case i.Borrow(name=name, entries=entries, body=body):
-            return indented(f"with {text(entries)} entries on the device as {name}:", body)
+            return with_head(f"with {text(entries)} entries on the device as {name}:", body)
         case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
             at = "" if slots is None else f" at {text(slots)}"
-            return indented(f"for {pack}... < {text(extents)}{at}:", body)
+            return with_head(f"for {pack}... < {text(extents)}{at}:", body)
         case i.If(condition=condition, then=then, otherwise=otherwise):
-            lines = indented(f"if {text(condition)}:", then)
-            return lines + (indented("else:", otherwise) if otherwise else [])
+            lines = with_head(f"if {text(condition)}:", then)
+            return lines + (with_head("else:", otherwise) if otherwise else [])
         case i.Require(condition=condition, rule=rule):
             return [f"require {text(condition)} : {rule!r}"]
         case i.TakeInput(input=item):
@@ -132,13 +132,13 @@ def statement_lines(statement: i.Stmt) -> list[str]:
         case i.Cases(branches=branches):
             lines = []
             for number, (condition, body) in enumerate(branches):
-                lines += indented(f"case {number}: {text(condition)}", body)
+                lines += with_head(f"case {number}: {text(condition)}", body)
             return lines
         case i.HostStmt():
             return [host_text(statement)]
         case i.ArrayStmt():
             inner = (each for name in BLOCKS for each in getattr(statement, name, ()))
-            return indented(array_text(statement), tuple(inner))
+            return with_head(array_text(statement), tuple(inner))
         case _:
             assert_never(statement)
 
@@ -148,11 +148,11 @@ def host_text(statement: i.HostStmt) -> str:
         case h.Check(function=function, operand=operand, gives=gives):
             return f"{', '.join(gives)}{' = ' * bool(gives)}{function} {operand}"
         case h.Refuse(operand=operand, rule=rule):
-            named = (each.name if isinstance(each, h.Term) else str(each) for each in rule)
+            named = (each.name if isinstance(each, h.NamedTerm) else str(each) for each in rule)
             return f"refuse {operand}: {''.join(named)!r}"
         case h.Unpack(names=names, value=value):
             return f"{', '.join(names)} = {text(value)}"
-        case h.Keep(members=members):
+        case h.FillPlan(members=members):
             return f"keep {', '.join(name for name, _ in members)}"
         case _:
             raise AssertionError("another statement of the host")
@@ -180,10 +180,10 @@ def leveled(expr: i.Expr) -> tuple[str, int]:
         case i.Select(condition=condition, then=then, otherwise=otherwise):
             return f"{text(then, 1)} if {text(condition, 1)} else {text(otherwise)}", 0
         case _:
-            return closed(expr), 7
+            return closed_text(expr), 7
 
 
-def closed(expr: i.Expr) -> str:
+def closed_text(expr: i.Expr) -> str:
     """An expression that needs no parentheses anywhere."""
     match expr:
         case i.Const(value=value):
@@ -256,18 +256,18 @@ def array_text(node: i.ArrayExpr | i.ArrayStmt) -> str:
     """What a node of whole arrays is, and what it is made of besides statements."""
     names = [each.name for each in fields(node) if each.name not in ("span", *BLOCKS)]
     parts = (getattr(node, name) for name in names)
-    shown = (part_text(each) for each in parts if each not in (None, "", ()))
+    shown = (node_text(each) for each in parts if each not in (None, "", ()))
     return f"{type(node).__name__.lower()}({', '.join(shown)})"
 
 
-def part_text(part: Any) -> str:
+def node_text(part: Any) -> str:
     match part:
         case str() | int():
             return str(part)
         case (value, bool() as pack):
             return text(value) + "..." * pack
         case tuple():
-            return f"[{', '.join(map(part_text, part))}]"
+            return f"[{', '.join(map(node_text, part))}]"
         case _:
             return text(part)
 

@@ -44,7 +44,7 @@ class ThreadFaultError(Exception):
     """What threads may not do."""
 
 
-def fault(what: str) -> NoReturn:
+def divergence(what: str) -> NoReturn:
     raise ThreadFaultError(what)
 
 
@@ -75,14 +75,14 @@ class Threads:
                 self.meet(condition, control)
                 test = max(control, self.level(condition))
                 left = max(self.block(then, test), self.block(otherwise, test))
-                return left if leaves((then, otherwise)) else BLOCK
+                return left if leaves_block((then, otherwise)) else BLOCK
             case i.Let(name=name, value=value):
                 self.meet(value, control)
                 self.levels[name] = self.level(value)
                 self.apart.discard(name)
             case i.Assign(name=name, value=value):
                 self.meet(value, control)
-                self.change(name, max(control, self.level(value)), joins(value, name))
+                self.change(name, max(control, self.level(value)), is_team_value(value, name))
             case i.Accumulate(name=name, value=value):
                 self.change(name, max(control, self.level(value), self.levels.get(name, 0)))
             case i.Array(name=name, space="shared"):
@@ -138,7 +138,7 @@ class Threads:
         elif self.around and not self.own(name):
             outermost = self.around[0]
             if outermost.share is not None and outermost.share.among == "grid":
-                fault(
+                divergence(
                     f"the loop {outermost.index} is divided among all threads, and carries {name}"
                 )
             self.apart.add(name)
@@ -152,21 +152,21 @@ class Threads:
         """Locals must be joined, and what a block shares must be there, before they are read."""
         if not self.around:
             for name in sorted(names_in(heads(statement)) & self.apart):
-                if not (isinstance(statement, i.Assign) and joins(statement.value, name)):
-                    fault(f"{name} is read, of which each thread has its own share")
+                if not (isinstance(statement, i.Assign) and is_team_value(statement.value, name)):
+                    divergence(f"{name} is read, of which each thread has its own share")
         for name in sorted(read_tensors(heads(statement)) & self.shared):
             if name in self.written:
-                fault(f"{name} is read before all threads of the block have written it")
+                divergence(f"{name} is read before all threads of the block have written it")
             self.seen.add(name)
 
     # -------------------------------------------------------- together
 
     def store(self, target: i.Access | i.Load, control: int) -> None:
         if control < THREAD:
-            fault(f"all threads of a block store the same element of {target.tensor}")
+            divergence(f"all threads of a block store the same element of {target.tensor}")
         if target.tensor in self.shared:
             if target.tensor in self.seen:
-                fault(f"{target.tensor} is written anew before all threads have read it")
+                divergence(f"{target.tensor} is written anew before all threads have read it")
             self.written.add(target.tensor)
 
     def meet(self, value: i.Expr, control: int) -> None:
@@ -184,7 +184,7 @@ class Threads:
     def together(self, what: str, group: int, control: int) -> None:
         if control > group:
             who = "a block" if group == BLOCK else "a team"
-            fault(f"not all threads of {who} reach {what}, which waits for them")
+            divergence(f"not all threads of {who} reach {what}, which waits for them")
 
 
 def heads(statement: i.Stmt) -> object:
@@ -200,7 +200,7 @@ def heads(statement: i.Stmt) -> object:
             return statement
 
 
-def joins(value: i.Expr, name: str) -> bool:
+def is_team_value(value: i.Expr, name: str) -> bool:
     """Whether a value is what all threads have of a local."""
     match value:
         case i.Call(function=function, arguments=arguments):
@@ -209,7 +209,7 @@ def joins(value: i.Expr, name: str) -> bool:
             return False
 
 
-def leaves(node: object) -> bool:
+def leaves_block(node: object) -> bool:
     return any(isinstance(each, (i.Break, i.Return)) for each in walk(node))
 
 

@@ -56,7 +56,7 @@ def bound_in(node: Any) -> Names:
     return frozenset(found)
 
 
-def changed(node: Any) -> Names:
+def reassigned(node: Any) -> Names:
     """The locals that a block gives a second value."""
     return uses(node).changed
 
@@ -126,18 +126,18 @@ def collected(node: Any) -> Uses:
     assert not isinstance(node, (list, set)), "blocks are tuples; nothing is found in others"
     match node:
         case tuple():
-            return together(map(uses, node))
+            return union_of_uses(map(uses, node))
         case i.Loop(index=index, low=low, high=high, body=body):
             own = Uses(assigned=frozenset((index,)), kinds=LOOP, nodes=1)
-            return together((own, *map(uses, (low, high, node.worth, node.share, body))))
+            return union_of_uses((own, *map(uses, (low, high, node.worth, node.share, body))))
         case i.If(condition=condition, then=then, otherwise=otherwise):
             own = Uses(kinds=IF, nodes=1)
-            return together((own, *map(uses, (condition, then, otherwise))))
+            return union_of_uses((own, *map(uses, (condition, then, otherwise))))
         case _:
-            return gathered(node)
+            return uses_by_walk(node)
 
 
-def together(several: Iterable[Uses]) -> Uses:
+def union_of_uses(several: Iterable[Uses]) -> Uses:
     found = [each for each in several if each.nodes]
     if len(found) <= 1:
         return found[0] if found else NOTHING
@@ -145,7 +145,7 @@ def together(several: Iterable[Uses]) -> Uses:
     return Uses._make((*(frozenset().union(*each) for each in sets), sum(nodes)))
 
 
-def gathered(node: Any) -> Uses:
+def uses_by_walk(node: Any) -> Uses:
     """The same by a walk through all nodes."""
     read, set_, made, changed_ = set[str](), set[str](), set[str](), set[str]()
     loaded, stored = set[str](), set[str]()

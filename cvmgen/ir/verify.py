@@ -61,7 +61,7 @@ class Verifier:
 
     def run(self, removed: Iterable[Removed]) -> None:
         host: set[str] = set()
-        if any(isinstance(each, h.Keep) for each in self.program.prepare):
+        if any(isinstance(each, h.FillPlan) for each in self.program.prepare):
             # What is asked of an attribute of Python, which may be left out, is its own name.
             host = {each.name for each in self.program.operator.attributes if each.optional}
         self.block(self.program.prepare, host, set())
@@ -86,7 +86,9 @@ class Verifier:
             if isinstance(node, i.Gather) and not rule.from_lists:
                 exempt |= {id(each) for each in walk(node)}
             if isinstance(node, rule.kinds) and id(node) not in exempt:
-                self.fail(f"{type(node).__name__} `{shown(node)}`, which a pass before removes")
+                self.fail(
+                    f"{type(node).__name__} `{shown_node(node)}`, which a pass before removes"
+                )
 
     def nest(self, nest: i.Nest) -> None:
         scope = set(self.cases.get(nest.case, self.cases[None]))
@@ -188,7 +190,7 @@ class Verifier:
                 self.fail(f"{type(statement).__name__}, which mappings to threads make")
             case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
                 self.expressions((extents, slots), scope)
-                self.inner(body, scope, changing, pack, whole_pack(pack, slots))
+                self.inner(body, scope, changing, pack, pack_of_slots(pack, slots))
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 self.expr(condition, scope)
                 self.inner(then, scope, changing)
@@ -371,14 +373,14 @@ class Verifier:
             self.fail(f"'{name}', which is not {what}")
 
 
-def whole_pack(loop_pack: str, slots: i.Expr | None) -> str:
+def pack_of_slots(loop_pack: str, slots: i.Expr | None) -> str:
     """The formula's name of a pack that a loop binds in part."""
     if isinstance(slots, i.Var):
         return loop_pack.rstrip("_").removesuffix(f"_{slots.name}")
     return loop_pack
 
 
-def shown(node: object) -> str:
+def shown_node(node: object) -> str:
     """A node as text, an expression or the head of a statement."""
     if isinstance(node, i.Expr):
         return text(node)

@@ -11,7 +11,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.visit import rebuild, substitute, walk
-from cvmgen.known.linear import Linear, Ranges, decided, gap, tidy
+from cvmgen.known.linear import Linear, Ranges, decided_comparison, linear_at_least_zero, tidy
 from cvmgen.known.partial import arithmetic
 from cvmgen.ranges import Range
 from cvmgen.typing.decided_tests import simpler
@@ -19,12 +19,12 @@ from cvmgen.typing.decided_tests import simpler
 
 def plain_loops(body: i.Block) -> i.Block:
     """The statements with plain indices; loops whose index is divided become several."""
-    done = tidied(body, {})
+    done = with_plain_indices(body, {})
     for loop in [each for each in walk(done) if isinstance(each, i.Loop)]:
-        digits = divisors(done, loop)
+        digits = split_points(done, loop)
         if digits:
-            done = split(done, loop, digits)
-    return straight(tidied(done, {}))
+            done = digit_loops(done, loop, digits)
+    return straight(with_plain_indices(done, {}))
 
 
 def straight(statements: Sequence[i.Stmt]) -> i.Block:
@@ -35,7 +35,7 @@ def straight(statements: Sequence[i.Stmt]) -> i.Block:
             case i.Accumulate(name=name, op=op, value=value) if (
                 done and (total := started(done[-1], name)) is not None
             ):
-                done[-1] = replace(total, value=combined(op, total.value, value))
+                done[-1] = replace(total, value=folded_once(op, total.value, value))
             case _:
                 done.append(with_blocks(statement, straight))
     return tuple(done)
@@ -46,7 +46,7 @@ def started(statement: i.Stmt, name: str) -> i.Let | None:
     return statement if isinstance(statement, i.Let) and statement.name == name else None
 
 
-def combined(op: str, start: i.Expr, value: i.Expr) -> i.Expr:
+def folded_once(op: str, start: i.Expr, value: i.Expr) -> i.Expr:
     match op, start:
         case "+" | "*", _:
             return arithmetic(op, start, value)
@@ -72,7 +72,7 @@ def loop_range(loop: i.Loop) -> Range | None:
 Loops = tuple[tuple[str, int], ...]  # indices, each from 0 to below its extent
 
 
-def perfect_nest(nest: i.Stmt) -> tuple[Loops, tuple[i.Expr, ...], i.Stmt] | None:
+def single_statement_nest(nest: i.Stmt) -> tuple[Loops, tuple[i.Expr, ...], i.Stmt] | None:
     """The loops from 0 and the guards around the single statement of a nest; None where locals
     stand between them, or the extent of a loop is not known."""
     way = path(nest)
@@ -89,7 +89,7 @@ def everywhere(tests: Sequence[i.Expr], loops: Loops, ranges: Ranges) -> list[i.
     None for guards that are not linear in indices of known `ranges`."""
     found: list[i.Expr] = []
     for test in tests:
-        least = gap(test)
+        least = linear_at_least_zero(test)
         if least is None:
             return None
         factors = dict(least.factors)
@@ -98,7 +98,7 @@ def everywhere(tests: Sequence[i.Expr], loops: Loops, ranges: Ranges) -> list[i.
             constant += min(factors.pop(i.Var(name), 0) * (extent - 1), 0)
         if not all(isinstance(term, i.Var) and term.name in ranges for term in factors):
             return None
-        whole = decided(linear_test(Linear(constant, factors)), ranges)
+        whole = decided_comparison(linear_test(Linear(constant, factors)), ranges)
         if whole != i.Const(True) and whole not in found:
             found.append(whole)
     return found
@@ -113,7 +113,7 @@ def linear_test(least: Linear) -> i.Compare:
             return i.Compare(">=", Linear(0, least.factors).expr(), i.Const(-least.constant))
 
 
-def tidied(statements: Sequence[i.Stmt], ranges: Ranges) -> i.Block:
+def with_plain_indices(statements: Sequence[i.Stmt], ranges: Ranges) -> i.Block:
     """Each index a plain sum, each comparison of indices decided where ranges allow it."""
     done: list[i.Stmt] = []
     for statement in statements:
@@ -122,11 +122,11 @@ def tidied(statements: Sequence[i.Stmt], ranges: Ranges) -> i.Block:
                 known = loop_range(statement)
                 inside = {**ranges, index: known} if known is not None else ranges
                 ends = None if low is None else tidy(low, ranges), tidy(high, ranges)
-                inner = tidied(body, inside)
+                inner = with_plain_indices(body, inside)
                 if inner:
                     done.append(replace(statement, low=ends[0], high=ends[1], body=inner))
             case i.If(condition=condition):
-                done += choice(statement, rebuild(tidy(condition, ranges), simpler), ranges)
+                done += decided_branch(statement, rebuild(tidy(condition, ranges), simpler), ranges)
             case i.Let(value=value) | i.Assign(value=value) | i.Accumulate(value=value):
                 done.append(replace(statement, value=rebuild(tidy(value, ranges), simpler)))
             case i.Store(target=target, value=value):
@@ -140,11 +140,14 @@ def tidied(statements: Sequence[i.Stmt], ranges: Ranges) -> i.Block:
     return tuple(done)
 
 
-def choice(statement: i.If, test: i.Expr, ranges: Ranges) -> i.Block:
+def decided_branch(statement: i.If, test: i.Expr, ranges: Ranges) -> i.Block:
     """The branch that is taken, or both behind their test."""
     if isinstance(test, i.Const):
-        return tidied(statement.then if test.value else statement.otherwise, ranges)
-    both = tidied(statement.then, ranges), tidied(statement.otherwise, ranges)
+        return with_plain_indices(statement.then if test.value else statement.otherwise, ranges)
+    both = (
+        with_plain_indices(statement.then, ranges),
+        with_plain_indices(statement.otherwise, ranges),
+    )
     if not any(both):
         return ()
     return (i.If(test, *both, statement.span),)
@@ -153,7 +156,7 @@ def choice(statement: i.If, test: i.Expr, ranges: Ranges) -> i.Block:
 # ---------------------------------------------------------------- digits
 
 
-def divisors(body: Sequence[i.Stmt], loop: i.Loop) -> list[int]:
+def split_points(body: Sequence[i.Stmt], loop: i.Loop) -> list[int]:
     """By what the loop's index is to be split, ascending; empty where it need not or cannot be.
 
     Each must divide the next, and the last the extent: then every digit has a loop of its own.
@@ -183,7 +186,7 @@ def divisors(body: Sequence[i.Stmt], loop: i.Loop) -> list[int]:
             return []
 
 
-def split(body: i.Block, loop: i.Loop, digits: Sequence[int]) -> i.Block:
+def digit_loops(body: i.Block, loop: i.Loop, digits: Sequence[int]) -> i.Block:
     """The loop as one for each digit of its index, the last one fastest."""
     assert isinstance(loop.high, i.Const)
     ends = [*digits, int(loop.high.value)]

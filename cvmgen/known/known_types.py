@@ -15,15 +15,15 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.ranges import Range
 from cvmgen.spec.formula import Operator
-from cvmgen.typing.accumulators import counters
-from cvmgen.typing.machine_types import BITS, INT64, Typed, converted, holding, joined_all
+from cvmgen.typing.accumulators import counting_locals
+from cvmgen.typing.machine_types import BITS, INT64, Typed, converted, joined_all, narrowest_type
 from cvmgen.typing.typed_statements import Typer
 
 INT32 = Range(-(1 << 31), (1 << 31) - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class ElementStorage:
     """What a tensor holds, and how: as `type`, each `bias` above its value."""
 
     range: Range
@@ -44,7 +44,7 @@ def known_types(
     operator: Operator,
     loops: Mapping[str, int],
     body: i.Block,
-    elements: Mapping[str, Elements],
+    elements: Mapping[str, ElementStorage],
     totals: Mapping[str, Range] | None = None,
 ) -> KnownTypes:
     """Type the statements inside `loops`, for tensors with these elements.
@@ -57,7 +57,7 @@ def known_types(
     truths: set[str] = set()
     while True:
         typer = KnownTyper(operator, elements, totals)
-        typer.counters = counters(body)
+        typer.counters = counting_locals(body)
         typer.sums = frozenset(sums)
         typer.assigned, typer.truths = dict(assigned), set(truths)
         typer.wide = set()
@@ -76,7 +76,10 @@ class KnownTyper(Typer):
     sums as far as they are known, `grown` what they turned out to be."""
 
     def __init__(
-        self, operator: Operator, elements: Mapping[str, Elements], totals: Mapping[str, Range]
+        self,
+        operator: Operator,
+        elements: Mapping[str, ElementStorage],
+        totals: Mapping[str, Range],
     ) -> None:
         super().__init__(operator, {}, host=False)
         self.elements = elements
@@ -109,7 +112,7 @@ class KnownTyper(Typer):
             return None
         return high if function == "max" else low
 
-    def element(self, place: i.Expr, elements: Elements) -> Typed:
+    def element(self, place: i.Expr, elements: ElementStorage) -> Typed:
         type_name = "i64" if elements.type == "i64" else "i32"
         value = place
         if elements.bias:
@@ -147,7 +150,7 @@ class KnownTyper(Typer):
         self.depths[name] = len(self.trips)
         self.grown.setdefault(name, start or INT64)
         found = self.totals.get(name, self.grown[name])
-        self.ranges[name], self.types[name] = found, holding(found)
+        self.ranges[name], self.types[name] = found, narrowest_type(found)
         return replace(statement, type=self.types[name], value=value)
 
     def accumulate(self, statement: i.Accumulate) -> i.Stmt:

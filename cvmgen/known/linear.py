@@ -35,7 +35,7 @@ class Linear:
         factors = dict(self.factors)
         for term, factor in other.factors.items():
             factors[term] = factors.get(term, 0) + factor
-        return joined(Linear(self.constant + other.constant, nonzero(factors)))
+        return with_joined_division(Linear(self.constant + other.constant, nonzero(factors)))
 
     def expr(self) -> i.Expr:
         """As an expression, the largest factors first and the constant last, signs permitting."""
@@ -54,7 +54,7 @@ def nonzero(factors: Mapping[i.Expr, int]) -> dict[i.Expr, int]:
     return {term: factor for term, factor in factors.items() if factor}
 
 
-def joined(value: Linear) -> Linear:
+def with_joined_division(value: Linear) -> Linear:
     """c * (x div c) + x mod c is x."""
     for term, factor in value.factors.items():
         match term:
@@ -63,41 +63,41 @@ def joined(value: Linear) -> Linear:
                 if value.factors.get(quotient) == factor * divisor:
                     gone = (term, quotient)
                     rest = {t: n for t, n in value.factors.items() if t not in gone}
-                    inner = linear(whole, {})
+                    inner = as_linear(whole, {})
                     return Linear(value.constant, rest).plus(inner.scaled(factor))
             case _:
                 pass
     return value
 
 
-def linear(expr: i.Expr, ranges: Ranges) -> Linear:
+def as_linear(expr: i.Expr, ranges: Ranges) -> Linear:
     """An index expression taken apart."""
     match expr:
         case i.Const(value=value):
             return Linear(int(value))
         case i.Binary(op="+", left=left, right=right):
-            return linear(left, ranges).plus(linear(right, ranges))
+            return as_linear(left, ranges).plus(as_linear(right, ranges))
         case i.Binary(op="-", left=left, right=right):
-            return linear(left, ranges).plus(linear(right, ranges).scaled(-1))
+            return as_linear(left, ranges).plus(as_linear(right, ranges).scaled(-1))
         case i.Binary(op="*", left=left, right=right):
-            first, second = linear(left, ranges), linear(right, ranges)
+            first, second = as_linear(left, ranges), as_linear(right, ranges)
             if not first.factors:
                 return second.scaled(first.constant)
             if not second.factors:
                 return first.scaled(second.constant)
             return Linear(0, {i.Binary("*", first.expr(), second.expr()): 1})
         case i.Binary(op="floordiv", left=left, right=i.Const(value=by)) if by > 0:
-            return quotient(linear(left, ranges), int(by), ranges)
+            return linear_quotient(as_linear(left, ranges), int(by), ranges)
         case i.Binary(op="mod", left=left, right=i.Const(value=by)) if by > 0:
-            return remainder(linear(left, ranges), int(by), ranges)
+            return linear_remainder(as_linear(left, ranges), int(by), ranges)
         case _:
             return Linear(0, {expr: 1})
 
 
-def quotient(value: Linear, by: int, ranges: Ranges) -> Linear:
+def linear_quotient(value: Linear, by: int, ranges: Ranges) -> Linear:
     """value div by: what `by` divides comes out; what is left may be too small to count."""
-    whole, rest = divided(value, by)
-    known = bounds(rest, ranges)
+    whole, rest = whole_and_rest(value, by)
+    known = linear_range(rest, ranges)
     if known is not None and known.low >= 0 and known.high < by:
         return whole
     return whole.plus(Linear(0, {quotient_term(rest, by): 1}))
@@ -112,15 +112,15 @@ def quotient_term(value: Linear, by: int) -> i.Expr:
             return i.Binary("floordiv", value.expr(), i.Const(by))
 
 
-def remainder(value: Linear, by: int, ranges: Ranges) -> Linear:
-    _, rest = divided(value, by)
-    known = bounds(rest, ranges)
+def linear_remainder(value: Linear, by: int, ranges: Ranges) -> Linear:
+    _, rest = whole_and_rest(value, by)
+    known = linear_range(rest, ranges)
     if known is not None and known.low >= 0 and known.high < by:
         return rest
     return Linear(0, {i.Binary("mod", rest.expr(), i.Const(by)): 1})
 
 
-def divided(value: Linear, by: int) -> tuple[Linear, Linear]:
+def whole_and_rest(value: Linear, by: int) -> tuple[Linear, Linear]:
     """value as by * whole + rest, with all of rest's factors below `by`."""
     if by == 1:
         return value, Linear(0)
@@ -132,7 +132,7 @@ def divided(value: Linear, by: int) -> tuple[Linear, Linear]:
     )
 
 
-def bounds(value: Linear, ranges: Ranges) -> Range | None:
+def linear_range(value: Linear, ranges: Ranges) -> Range | None:
     """The range of a sum; None where a term has none that is known."""
     low = high = value.constant
     for term, factor in value.factors.items():
@@ -151,10 +151,10 @@ def term_bounds(term: i.Expr, ranges: Ranges) -> Range | None:
         case i.Binary(op="mod", right=i.Const(value=by)):
             return Range(0, int(by) - 1)
         case i.Binary(op="floordiv", left=left, right=i.Const(value=by)):
-            known = bounds(linear(left, ranges), ranges)
+            known = linear_range(as_linear(left, ranges), ranges)
             return None if known is None else Range(known.low // int(by), known.high // int(by))
         case i.Call(function="min" | "max" as function, arguments=arguments):
-            found = [bounds(linear(each, ranges), ranges) for each in arguments]
+            found = [linear_range(as_linear(each, ranges), ranges) for each in arguments]
             return extreme_bounds(function, found)
         case _:
             return None
@@ -167,16 +167,16 @@ def extreme_bounds(function: str, found: Iterable[Range | None]) -> Range | None
     return known if -unknown < known.low and known.high < unknown else None
 
 
-def gap(test: i.Expr) -> Linear | None:
+def linear_at_least_zero(test: i.Expr) -> Linear | None:
     """The sum that is not negative just where a test of order holds; None for other tests."""
     found = at_least_zero(test)
-    return None if found is None else linear(found, {})
+    return None if found is None else as_linear(found, {})
 
 
-def decided(test: i.Compare, ranges: Ranges) -> i.Expr:
+def decided_comparison(test: i.Compare, ranges: Ranges) -> i.Expr:
     """A comparison of indices, decided where the ranges do; indices on the left only."""
-    gap = linear(test.left, ranges).plus(linear(test.right, ranges).scaled(-1))
-    known = bounds(gap, ranges)
+    gap = as_linear(test.left, ranges).plus(as_linear(test.right, ranges).scaled(-1))
+    known = linear_range(gap, ranges)
     if known is None:
         return test
     match test.op:
@@ -200,10 +200,10 @@ def tidy(expr: i.Expr, ranges: Ranges) -> i.Expr:
     def change(node: object) -> object:
         match node:
             case i.Access(tensor=tensor, which=which, index=index):
-                plain = tuple((linear(each, ranges).expr(), False) for each, _ in index)
+                plain = tuple((as_linear(each, ranges).expr(), False) for each, _ in index)
                 return i.Access(tensor, which, plain)
             case i.Compare():
-                return decided(node, ranges)
+                return decided_comparison(node, ranges)
             case _:
                 return node
 

@@ -24,7 +24,7 @@ SCALAR_FUNCTIONS = ("abs", "min", "max", "floor_log2", "ceil_log2", "ceildiv", "
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class KnownScope:
     """What names stand for, which optional operands were given, and precisions of inputs.
 
     A tensor of a variadic input has the name of the input with its place.
@@ -34,17 +34,17 @@ class Scope:
     given: frozenset[str] = frozenset()
     precisions: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
-    def bound(self, **more: Value) -> Scope:
+    def bound(self, **more: Value) -> KnownScope:
         return replace(self, values={**self.values, **more})
 
 
-def integers(value: Value) -> tuple[int, ...]:
+def known_integers(value: Value) -> tuple[int, ...]:
     """A list that is wholly known."""
     assert isinstance(value, tuple)
-    return tuple(integer(each) for each in value)
+    return tuple(known_integer(each) for each in value)
 
 
-def integer(value: Value) -> int:
+def known_integer(value: Value) -> int:
     if isinstance(value, i.Const):
         return int(value.value)
     raise InternalError(f"partial: {value} is not known when a call is")
@@ -54,7 +54,7 @@ def known_list(entries: Sequence[int]) -> Value:
     return tuple(i.Const(each) for each in entries)
 
 
-def evaluate(expr: i.Expr, scope: Scope) -> Value:
+def evaluate(expr: i.Expr, scope: KnownScope) -> Value:
     """What is left of an expression, scalar or list."""
     match expr:
         case i.Const():
@@ -66,86 +66,88 @@ def evaluate(expr: i.Expr, scope: Scope) -> Value:
         case i.Given(name=name):
             return i.Const(name in scope.given)
         case i.PrecisionOf(tensor=tensor, which=which):
-            at = 0 if which is None else integer(evaluate(which, scope))
+            at = 0 if which is None else known_integer(evaluate(which, scope))
             return i.Const(scope.precisions[tensor, at])
         case i.Binary(op="difference", left=left, right=right):
-            taken = set(integers(evaluate(right, scope)))
-            return known_list([n for n in integers(evaluate(left, scope)) if n not in taken])
+            taken = set(known_integers(evaluate(right, scope)))
+            return known_list([n for n in known_integers(evaluate(left, scope)) if n not in taken])
         case i.Binary(op=op, left=left, right=right):
             return arithmetic(op, scalar(left, scope), scalar(right, scope))
         case i.Compare(op=op, left=left, right=right):
-            return compared(op, scalar(left, scope), scalar(right, scope))
+            return known_comparison(op, scalar(left, scope), scalar(right, scope))
         case i.Logic(op=op, operands=operands):
-            return connected(op, operands, scope)
+            return known_connective(op, operands, scope)
         case i.Not(operand=operand):
             test = scalar(operand, scope)
             return i.Const(not test.value) if isinstance(test, i.Const) else i.Not(test)
         case i.Select(condition=condition, then=then, otherwise=otherwise):
-            return selected(scalar(condition, scope), then, otherwise, scope)
+            return known_selection(scalar(condition, scope), then, otherwise, scope)
         case i.Call():
             return call(expr, scope)
         case i.Item(sequence=sequence, index=index):
-            return entries(sequence, scope)[integer(evaluate(index, scope))]
+            return known_entries(sequence, scope)[known_integer(evaluate(index, scope))]
         case i.Part(sequence=sequence, low=low, high=high):
-            ends = (None if end is None else integer(evaluate(end, scope)) for end in (low, high))
-            return entries(sequence, scope)[slice(*ends)]
+            ends = (
+                None if end is None else known_integer(evaluate(end, scope)) for end in (low, high)
+            )
+            return known_entries(sequence, scope)[slice(*ends)]
         case i.ListOf(entries=pairs):
-            return spread(pairs, scope)
+            return spread_entries(pairs, scope)
         case i.Contains(element=element, collection=i.Entries() as selection):
-            return i.Contains(scalar(element, scope), place(selection, scope))
+            return i.Contains(scalar(element, scope), known_access(selection, scope))
         case i.Contains(element=element, collection=collection):
-            member = integer(evaluate(element, scope))
-            return i.Const(member in integers(evaluate(collection, scope)))
+            member = known_integer(evaluate(element, scope))
+            return i.Const(member in known_integers(evaluate(collection, scope)))
         case i.Gather():
-            return gathered(expr, scope)
+            return gathered_values(expr, scope)
         case i.Fold():
-            return folded(expr, scope)
+            return known_fold(expr, scope)
         case i.Bind(name=name, value=value, body=body):
             return evaluate(body, scope.bound(**{name: evaluate(value, scope)}))
         case i.Access() | i.Entries():
-            return place(expr, scope)
+            return known_access(expr, scope)
         case _:
             raise InternalError(f"partial: {type(expr).__name__} is not for this place")
 
 
-def scalar(expr: i.Expr, scope: Scope) -> i.Expr:
+def scalar(expr: i.Expr, scope: KnownScope) -> i.Expr:
     value = evaluate(expr, scope)
     assert not isinstance(value, tuple)
     return value
 
 
-def entries(expr: i.Expr, scope: Scope) -> tuple[Value, ...]:
+def known_entries(expr: i.Expr, scope: KnownScope) -> tuple[Value, ...]:
     value = evaluate(expr, scope)
     assert isinstance(value, tuple)
     return value
 
 
-def place(expr: i.Access | i.Entries, scope: Scope) -> i.Expr:
+def known_access(expr: i.Access | i.Entries, scope: KnownScope) -> i.Expr:
     """An access, or a run of entries of a selected list, with each of its indices."""
     match expr:
         case i.Entries(first=i.Access() as first, length=length):
-            start = place(first, scope)
+            start = known_access(first, scope)
             assert isinstance(start, i.Access)
             return replace(expr, first=start, length=scalar(length, scope))
         case i.Access(tensor=tensor, which=which, index=index):
-            indices = tuple((single(each), False) for each in spread(index, scope))
+            indices = tuple((known_single(each), False) for each in spread_entries(index, scope))
             return i.Access(tensor, None if which is None else scalar(which, scope), indices)
         case _:
             raise InternalError("partial: offsets are not for this place")
 
 
-def spread(pairs: tuple[tuple[i.Expr, bool], ...], scope: Scope) -> tuple[Value, ...]:
+def spread_entries(pairs: tuple[tuple[i.Expr, bool], ...], scope: KnownScope) -> tuple[Value, ...]:
     """The entries of a list written out, lists in it among them."""
     found: list[Value] = []
     for each, is_list in pairs:
         if is_list:
-            found += entries(each, scope)
+            found += known_entries(each, scope)
         else:
             found.append(evaluate(each, scope))
     return tuple(found)
 
 
-def single(value: Value) -> i.Expr:
+def known_single(value: Value) -> i.Expr:
     assert not isinstance(value, tuple)
     return value
 
@@ -172,7 +174,7 @@ def arithmetic(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
             return i.Binary(op, left, right)
 
 
-def compared(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
+def known_comparison(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
     match left, right:
         case i.Const(value=a), i.Const(value=b):
             return i.Const(RELATIONS[op](a, b))
@@ -180,7 +182,7 @@ def compared(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
             return i.Compare(op, left, right)
 
 
-def connected(op: str, operands: Sequence[i.Expr], scope: Scope) -> i.Expr:
+def known_connective(op: str, operands: Sequence[i.Expr], scope: KnownScope) -> i.Expr:
     """`and` or `or`; what follows an operand that decides is not looked at."""
     decides = op == "or"
     left: list[i.Expr] = []
@@ -194,13 +196,13 @@ def connected(op: str, operands: Sequence[i.Expr], scope: Scope) -> i.Expr:
     return joined_tests(op, tuple(left))
 
 
-def selected(test: i.Expr, then: i.Expr, otherwise: i.Expr, scope: Scope) -> Value:
+def known_selection(test: i.Expr, then: i.Expr, otherwise: i.Expr, scope: KnownScope) -> Value:
     if isinstance(test, i.Const):
         return evaluate(then if test.value else otherwise, scope)
-    return choice(test, scalar(then, scope), scalar(otherwise, scope))
+    return known_choice(test, scalar(then, scope), scalar(otherwise, scope))
 
 
-def choice(test: i.Expr, then: i.Expr, otherwise: i.Expr) -> i.Expr:
+def known_choice(test: i.Expr, then: i.Expr, otherwise: i.Expr) -> i.Expr:
     """`then` or `otherwise`; a cut to a range that is written as a choice is min and max."""
     match test, then, otherwise:
         case i.Compare(op=">", left=x, right=i.Const() as low), yes, i.Const() as no if (
@@ -217,7 +219,7 @@ def choice(test: i.Expr, then: i.Expr, otherwise: i.Expr) -> i.Expr:
             return i.Select(test, then, otherwise)
 
 
-def call(expr: i.Call, scope: Scope) -> Value:
+def call(expr: i.Call, scope: KnownScope) -> Value:
     function = expr.function
     if function in ("lowest", "highest"):
         return expr
@@ -228,35 +230,35 @@ def call(expr: i.Call, scope: Scope) -> Value:
         case "len", [i.Entries(length=length)]:
             return length
         case "size", [tuple() as extents]:
-            return i.Const(prod(integers(extents)))
+            return i.Const(prod(known_integers(extents)))
         case "flatten_index", [tuple() as index, tuple() as extents]:
-            return flattened([single(each) for each in index], integers(extents))
+            return flat_position([known_single(each) for each in index], known_integers(extents))
         case "unflatten", [position, tuple() as extents]:
-            return unflattened(single(position), integers(extents))
+            return known_unflattened(known_single(position), known_integers(extents))
         case "negate", [operand]:
-            return arithmetic("-", i.ZERO, single(operand))
+            return arithmetic("-", i.ZERO, known_single(operand))
         case "power", [base, exponent]:
-            return i.Const(int(ARITHMETIC["^"](integer(base), integer(exponent))))
+            return i.Const(int(ARITHMETIC["^"](known_integer(base), known_integer(exponent))))
         case _ if function in SCALAR_FUNCTIONS:
-            return scalar_call(function, [single(each) for each in values])
+            return scalar_call(function, [known_single(each) for each in values])
         case _:
             raise InternalError(f"partial: the function {function} is not for this place")
 
 
 def scalar_call(function: str, values: Sequence[i.Expr]) -> i.Expr:
     if all(isinstance(each, i.Const) for each in values):
-        return i.Const(FUNCTIONS[function].exact(*(integer(each) for each in values)))
+        return i.Const(FUNCTIONS[function].exact(*(known_integer(each) for each in values)))
     return i.Call(function, tuple(values))
 
 
-def flattened(index: Sequence[i.Expr], extents: Sequence[int]) -> i.Expr:
+def flat_position(index: Sequence[i.Expr], extents: Sequence[int]) -> i.Expr:
     position: i.Expr = i.ZERO
     for entry, extent in zip(index, extents, strict=True):
         position = arithmetic("+", arithmetic("*", position, i.Const(extent)), entry)
     return position
 
 
-def unflattened(position: i.Expr, extents: Sequence[int]) -> tuple[Value, ...]:
+def known_unflattened(position: i.Expr, extents: Sequence[int]) -> tuple[Value, ...]:
     """The first entry is a quotient without a remainder: the position is inside the box."""
     found: list[Value] = []
     for at, extent in enumerate(extents):
@@ -269,22 +271,22 @@ def unflattened(position: i.Expr, extents: Sequence[int]) -> tuple[Value, ...]:
 # ---------------------------------------------------------------- lists
 
 
-def gathered(expr: i.Gather, scope: Scope) -> Value:
+def gathered_values(expr: i.Gather, scope: KnownScope) -> Value:
     """All values as a list, or as an ascending set."""
     found = tuple(evaluate(expr.element, inner) for inner in rounds(expr, scope))
     if expr.kind == "set":
-        return known_list(sorted(set(integers(found))))
+        return known_list(sorted(set(known_integers(found))))
     return found
 
 
-def folded(expr: i.Fold, scope: Scope) -> i.Expr:
+def known_fold(expr: i.Fold, scope: KnownScope) -> i.Expr:
     """All values combined."""
     elements = [scalar(expr.element, inner) for inner in rounds(expr, scope)]
     match expr.op:
         case "any" | "all":
-            return connected("or" if expr.op == "any" else "and", elements, Scope({}))
+            return known_connective("or" if expr.op == "any" else "and", elements, KnownScope({}))
         case "count":
-            return i.Const(sum(bool(integer(each)) for each in elements))
+            return i.Const(sum(bool(known_integer(each)) for each in elements))
         case "max" | "min":
             return scalar_call(expr.op, elements)
         case "sum":
@@ -295,23 +297,25 @@ def folded(expr: i.Fold, scope: Scope) -> i.Expr:
             raise InternalError(f"partial: the fold {expr.op} is not known")
 
 
-def rounds(expr: i.Gather | i.Fold, scope: Scope) -> Iterator[Scope]:
+def rounds(expr: i.Gather | i.Fold, scope: KnownScope) -> Iterator[KnownScope]:
     """The scope of each element, of those that the condition lets pass."""
     for inner in bindings(expr.over, scope):
-        if expr.condition is None or integer(evaluate(expr.condition, inner)):
+        if expr.condition is None or known_integer(evaluate(expr.condition, inner)):
             yield inner
 
 
-def bindings(binders: Sequence[i.Over | i.OverPack], scope: Scope) -> Iterator[Scope]:
+def bindings(binders: Sequence[i.Over | i.OverPack], scope: KnownScope) -> Iterator[KnownScope]:
     if not binders:
         yield scope
         return
     first, *rest = binders
     match first:
         case i.Over(index=index, low=None, high=members):
-            values: list[dict[str, Value]] = [{index: each} for each in entries(members, scope)]
+            values: list[dict[str, Value]] = [
+                {index: each} for each in known_entries(members, scope)
+            ]
         case i.Over(index=index, low=low, high=high) if low is not None:
-            ends = integer(evaluate(low, scope)), integer(evaluate(high, scope))
+            ends = known_integer(evaluate(low, scope)), known_integer(evaluate(high, scope))
             values = [{index: i.Const(each)} for each in range(*ends)]
         case _:
             raise InternalError("partial: a multi-index in host code is not known")

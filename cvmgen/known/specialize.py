@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import leaves
-from cvmgen.ir.uses import changed
+from cvmgen.ir.loops import leaves_loop
+from cvmgen.ir.uses import reassigned
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.known.partial import (
-    Scope,
+    KnownScope,
     Value,
     evaluate,
-    integer,
-    integers,
+    known_access,
+    known_integer,
+    known_integers,
     known_list,
-    place,
     scalar,
 )
 from cvmgen.spec.formula import Attribute, Input
@@ -31,7 +31,7 @@ Plain = int | bool | str | tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class CallTensor:
     """A tensor of a call: what it is called where the nests are put to use."""
 
     name: str
@@ -40,10 +40,10 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class KnownCall:
     """What a call gives: for each input its tensors (none of one left out), and attributes."""
 
-    inputs: Sequence[Sequence[Operand]]
+    inputs: Sequence[Sequence[CallTensor]]
     attributes: Mapping[str, Plain]
     outputs: Mapping[str, str]  # the name of the tensor that each output is
 
@@ -57,7 +57,9 @@ class Specialized:
     memory: Mapping[str, Shape]
 
 
-def specialize(program: i.Program, call: Call, prefix: str, numbers: Iterator[int]) -> Specialized:
+def specialize(
+    program: i.Program, call: KnownCall, prefix: str, numbers: Iterator[int]
+) -> Specialized:
     """The program for `call`; `prefix` begins the names of memory for selected lists.
 
     Each index and local has a number of its own behind a dot, from `numbers`: nests of several
@@ -69,7 +71,9 @@ def specialize(program: i.Program, call: Call, prefix: str, numbers: Iterator[in
 class Specializer:
     """Evaluates the host code in order, then rewrites the nests of the case that holds."""
 
-    def __init__(self, program: i.Program, call: Call, prefix: str, numbers: Iterator[int]) -> None:
+    def __init__(
+        self, program: i.Program, call: KnownCall, prefix: str, numbers: Iterator[int]
+    ) -> None:
         operator = program.operator
         self.program, self.call = program, call
         self.operands = dict(zip((each.name for each in operator.inputs), call.inputs, strict=True))
@@ -82,7 +86,7 @@ class Specializer:
             for name, tensors in self.operands.items()
             for at, tensor in enumerate(tensors)
         }
-        self.scope = Scope({}, frozenset(given), precisions)
+        self.scope = KnownScope({}, frozenset(given), precisions)
         self.outputs: dict[str, tuple[Shape, int]] = {}
         self.case: int | None = None
         self.numbers = numbers
@@ -93,7 +97,7 @@ class Specializer:
         done = tuple(each for nest in nests for each in self.nest(nest))
         written = {nest.tensor for nest in nests}
         memory = {
-            self.names[each.name]: tuple(integer(evaluate(n, self.scope)) for n in each.shape)
+            self.names[each.name]: tuple(known_integer(evaluate(n, self.scope)) for n in each.shape)
             for each in self.program.scratch
             if each.owner in written
         }
@@ -114,7 +118,7 @@ class Specializer:
                 case i.TakeAttribute(attribute=attribute, default=default):
                     self.take_attribute(attribute, default)
                 case i.Require(condition=condition, rule=rule):
-                    if not integer(evaluate(condition, self.scope)):
+                    if not known_integer(evaluate(condition, self.scope)):
                         raise InternalError(f"specialize: a call that is refused: {rule}")
                 case i.SetOutput():
                     self.set_output(statement)
@@ -159,15 +163,15 @@ class Specializer:
             self.bind(**dict(zip(attribute.components, found, strict=True)))
 
     def set_output(self, statement: i.SetOutput) -> None:
-        shape = integers(evaluate(statement.extents, self.scope))
+        shape = known_integers(evaluate(statement.extents, self.scope))
         assert statement.precision is not None
-        precision = integer(evaluate(statement.precision, self.scope))
+        precision = known_integer(evaluate(statement.precision, self.scope))
         self.outputs[statement.tensor] = shape, precision
         self.bind(**{f"{statement.tensor}_shape": known_list(shape)})
 
     def choose(self, branches: Sequence[tuple[i.Expr, i.Block]]) -> None:
         for number, (condition, body) in enumerate(branches):
-            if integer(evaluate(condition, self.scope)):
+            if known_integer(evaluate(condition, self.scope)):
                 self.case = number
                 self.prepare(body)
                 return
@@ -182,15 +186,15 @@ class Specializer:
         index, _, number = nest.each
         scopes = [
             self.scope.bound(**{index: i.Const(at)})
-            for at in range(integer(evaluate(number, self.scope)))
+            for at in range(known_integer(evaluate(number, self.scope)))
         ]
         return [self.plain(replace(nest, each=None), scope) for scope in scopes]
 
-    def plain(self, nest: i.Nest, scope: Scope) -> i.Nest:
+    def plain(self, nest: i.Nest, scope: KnownScope) -> i.Nest:
         for statement in nest.prologue:
             assert isinstance(statement, i.Let)
             scope = scope.bound(**{statement.name: evaluate(statement.value, scope)})
-        self.changed = frozenset(changed(nest.body))
+        self.changed = frozenset(reassigned(nest.body))
         body = rebuild(self.block(nest.body, scope), self.named)
         return replace(nest, tensor=self.names[nest.tensor], prologue=(), body=body, case=None)
 
@@ -200,7 +204,7 @@ class Specializer:
             case i.Access(tensor=tensor, which=which, index=index):
                 if tensor in self.names:
                     return i.Access(self.names[tensor], None, index)
-                at = 0 if which is None else integer(which)
+                at = 0 if which is None else known_integer(which)
                 return i.Access(self.operands[tensor][at].name, None, index)
             case _:
                 return node
@@ -208,13 +212,15 @@ class Specializer:
     def fresh(self, name: str) -> str:
         return f"{name}.{next(self.numbers)}"
 
-    def block(self, statements: Sequence[i.Stmt], scope: Scope) -> i.Block:
+    def block(self, statements: Sequence[i.Stmt], scope: KnownScope) -> i.Block:
         done: list[i.Stmt] = []
         for statement in statements:
             match statement:
                 case i.Let(name=name, value=value):
                     left = evaluate(value, scope)
-                    if isinstance(left, tuple) or (name not in self.changed and is_index(left)):
+                    if isinstance(left, tuple) or (
+                        name not in self.changed and is_index_arithmetic(left)
+                    ):
                         scope = scope.bound(**{name: left})
                         continue
                     local = self.fresh(name)
@@ -224,7 +230,7 @@ class Specializer:
                     done += self.statement(statement, scope)
         return tuple(done)
 
-    def statement(self, statement: i.Stmt, scope: Scope) -> Sequence[i.Stmt]:
+    def statement(self, statement: i.Stmt, scope: KnownScope) -> Sequence[i.Stmt]:
         match statement:
             case i.Assign(name=name, value=value) | i.Accumulate(name=name, value=value):
                 local = scope.values[name]
@@ -232,12 +238,14 @@ class Specializer:
                 return [replace(statement, name=local.name, value=scalar(value, scope))]
             case i.Store(target=i.Access() as target, value=value):
                 return [
-                    replace(statement, target=access(target, scope), value=scalar(value, scope))
+                    replace(
+                        statement, target=target_in_call(target, scope), value=scalar(value, scope)
+                    )
                 ]
             case i.Sort(entries=run, keys=i.Access() as keys, spare=i.Access() as spare):
-                stretch = place(run, scope)
+                stretch = known_access(run, scope)
                 assert isinstance(stretch, i.Entries)
-                key, memory = access(keys, scope), access(spare, scope)
+                key, memory = target_in_call(keys, scope), target_in_call(spare, scope)
                 return [replace(statement, entries=stretch, keys=key, spare=memory)]
             case i.Break():
                 return [statement]
@@ -255,7 +263,7 @@ class Specializer:
                 kind = type(statement).__name__
                 raise InternalError(f"specialize: {kind} is not known in a nest")
 
-    def loop(self, loop: i.Loop, scope: Scope) -> Sequence[i.Stmt]:
+    def loop(self, loop: i.Loop, scope: KnownScope) -> Sequence[i.Stmt]:
         if loop.low is None:
             members = evaluate(loop.high, scope)
             if isinstance(members, tuple):
@@ -267,7 +275,7 @@ class Specializer:
         match low, high:
             case i.Const(value=first), i.Const(value=end) if end <= first:
                 return ()
-            case i.Const(value=first), i.Const(value=end) if end == first + 1 and not leaves(
+            case i.Const(value=first), i.Const(value=end) if end == first + 1 and not leaves_loop(
                 loop.body
             ):
                 return self.block(loop.body, scope.bound(**{loop.index: low}))
@@ -278,12 +286,12 @@ class Specializer:
         assert not isinstance(high, tuple)
         return [replace(loop, index=index, low=low, high=high, body=body)] if body else ()
 
-    def box(self, loop: i.PackLoop, scope: Scope) -> Sequence[i.Stmt]:
+    def box(self, loop: i.PackLoop, scope: KnownScope) -> Sequence[i.Stmt]:
         """A loop for each dimension of more than one index, named after the multi-index."""
-        extents = integers(evaluate(loop.extents, scope))
+        extents = known_integers(evaluate(loop.extents, scope))
         slots: Sequence[int] = range(len(extents))
         if loop.slots is not None:
-            slots = integers(evaluate(loop.slots, scope))
+            slots = known_integers(evaluate(loop.slots, scope))
         known = scope.values.get(loop.pack, ()) if loop.slots is not None else ()
         assert isinstance(known, tuple)
         missing = max(slots, default=-1) + 1 - len(known)
@@ -301,13 +309,13 @@ class Specializer:
         return body
 
 
-def access(target: i.Access, scope: Scope) -> i.Access:
-    found = place(target, scope)
+def target_in_call(target: i.Access, scope: KnownScope) -> i.Access:
+    found = known_access(target, scope)
     assert isinstance(found, i.Access)
     return found
 
 
-def is_index(value: i.Expr) -> bool:
+def is_index_arithmetic(value: i.Expr) -> bool:
     """Whether a value is made of indices alone: no element, so nothing is computed twice."""
     elements = (i.Access, i.Entries, i.Call, i.Select, i.Compare, i.Logic, i.Not)
     return not any(isinstance(each, elements) for each in walk(value))

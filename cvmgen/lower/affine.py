@@ -80,7 +80,7 @@ class AffineLists:
         """Whether an expression can be computed before the nest: no index, no element."""
         if any(isinstance(node, (i.Access, i.Load, i.Dot)) for node in walk(expr)):
             return False
-        own = {index, *bound_names(expr)}
+        own = {index, *names_given_values(expr)}
         return not names_in(expr) & (self.indices | self.locals) - own
 
     # -------------------------------------------------------- walks
@@ -344,7 +344,7 @@ class AffineLists:
         return True
 
 
-def bound_names(node: object) -> set[str]:
+def names_given_values(node: object) -> set[str]:
     """What statements and expressions give a value, or run over, other than by loops."""
     found = set()
     for each in walk(node):

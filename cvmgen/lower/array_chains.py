@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.ir.python_names import identifier
+from cvmgen.ir.python_names import python_identifier
 from cvmgen.ir.visit import replaced, walk
-from cvmgen.lower.array_scope import ARRAY, HOST, Scope, tensor_itself
+from cvmgen.lower.array_scope import ARRAY, HOST, NestScope, tensor_itself
 from cvmgen.lower.array_values import Values, is_name
 
 UFUNCS = {
@@ -33,7 +33,7 @@ class Chain:
     `spare` are the arrays that it is made in, `unused` those that hold nothing at the moment.
     """
 
-    def __init__(self, scope: Scope, values: Values) -> None:
+    def __init__(self, scope: NestScope, values: Values) -> None:
         self.scope = scope
         self.values = values
         self.spare: list[str] = []
@@ -61,7 +61,7 @@ class Chain:
         """Statements that fill a tensor with a value."""
         scope = self.scope
         value, streams = self.streams(value)
-        target = identifier(tensor)
+        target = python_identifier(tensor)
 
         def blocks(body: tuple[i.Stmt, ...]) -> i.Stmt:
             names = (*streams, target, *self.spare)
@@ -88,7 +88,7 @@ class Chain:
             alone = all(each == access or each.tensor != access.tensor for each in accesses)
             array, index = self.values.located(access)
             own = alone and is_name(array)
-            local = identifier(access.tensor) if own else scope.new(access.tensor)
+            local = python_identifier(access.tensor) if own else scope.new(access.tensor)
             if index or not own:
                 array = scope.let(local, a.Read(array, index) if index else array)
             streams[local] = array
@@ -120,7 +120,7 @@ class Chain:
             scope.emit(a.Into(call, target, True, span=scope.span))
 
     def assign(self, target: i.Access, value: i.Expr) -> None:
-        self.scope.emit(a.Fill(a.At(target, ()), value, span=self.scope.span))
+        self.scope.emit(a.FillArray(a.At(target, ()), value, span=self.scope.span))
 
     def made(self, value: i.Expr) -> tuple[i.Expr, bool]:
         """A value, and whether it is in a spare array."""

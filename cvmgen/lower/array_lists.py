@@ -11,8 +11,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, substitute, walk, with_children
-from cvmgen.lower.array_scope import ARRAY, HOST, Axis, Scope, tensor_itself
-from cvmgen.lower.array_values import Values, inlined
+from cvmgen.lower.array_scope import ARRAY, HOST, FreeAxis, NestScope, tensor_itself
+from cvmgen.lower.array_values import Values, with_index_bindings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def selection_of(loop: i.Stmt) -> Selection | None:
     conditions: tuple[i.Expr, ...] = ()
     rest: i.Block = (last,)
     if isinstance(last, i.If) and not last.otherwise:
-        conditions, rest = (inlined(last.condition),), last.then
+        conditions, rest = (with_index_bindings(last.condition),), last.then
     elif lets and isinstance(lets[-1], i.Store):
         *lets, before = lets
         rest = (before, last)
@@ -51,12 +51,12 @@ def selection_of(loop: i.Stmt) -> Selection | None:
             i.Accumulate(name=counter, op="+", value=i.Const(value=1)),
         ) if at == counter and all(isinstance(each, i.Let) for each in lets):
             listed = tuple(each for each in lets if isinstance(each, i.Let))
-            return greedy(Selection(loop, listed, conditions, target, value, counter))
+            return with_greedy_tests(Selection(loop, listed, conditions, target, value, counter))
         case _:
             return None
 
 
-def greedy(selection: Selection) -> Selection | None:
+def with_greedy_tests(selection: Selection) -> Selection | None:
     """The selection with what entries before a candidate must meet apart from the rest."""
     own = selection.target.tensor
     plain: list[i.Expr] = []
@@ -86,7 +86,9 @@ def greedy(selection: Selection) -> Selection | None:
 class Lists:
     """Makes the nests that fill the memory of a list; `let` makes locals."""
 
-    def __init__(self, scope: Scope, values: Values, let: Callable[[str, i.Expr], None]) -> None:
+    def __init__(
+        self, scope: NestScope, values: Values, let: Callable[[str, i.Expr], None]
+    ) -> None:
         self.scope = scope
         self.values = values
         self.let = let
@@ -100,21 +102,21 @@ class Lists:
         front = values.slots(selection.target.index[:-1])
         # what follows is in the scope of the axis
         for each in selection.lets:
-            self.let(each.name, inlined(each.value))
+            self.let(each.name, with_index_bindings(each.value))
         passes = self.all_of(selection.conditions)
         if selection.entry:
             place = a.At(array, (*front, (count, False)))
             self.one_after_another(selection, passes, place, count)
             return
         index = scope.shown[loop.index]
-        value = inlined(selection.value)
+        value = with_index_bindings(selection.value)
         made = () if value == i.Var(loop.index) else (values.number(value),)
         found = scope.new("found")
         scope.let(found, i.Call("arrays.chosen", (passes, index, *made)))
         length = i.Call("len", (i.Var(found),))
         part = a.Slice(count, i.Binary("+", count, length))
         target = a.At(array, (*front, (part, False)))
-        scope.emit(a.Fill(target, i.Var(found), span=scope.span))
+        scope.emit(a.FillArray(target, i.Var(found), span=scope.span))
         scope.emit(i.Accumulate(count.name, "+", length, scope.span))
 
     def all_of(self, conditions: tuple[i.Expr, ...]) -> i.Expr:
@@ -137,18 +139,18 @@ class Lists:
         with scope.inside(lambda body: i.Loop(chosen.name, i.ZERO, length, body, 0, span)):
             out = i.Not(i.Item(left, chosen))
             scope.emit(i.If(out, (a.Continue(span=span),), (), span))
-            scope.emit(a.Fill(place, chosen, span=span))
+            scope.emit(a.FillArray(place, chosen, span=span))
             scope.emit(i.Accumulate(count.name, "+", i.ONE, span))
             rest = i.Binary("-", i.Binary("-", length, chosen), i.ONE)
             scope.let(own.name, i.Binary("+", behind, i.Call("arrays.axes", (rest,))))
             scope.bind(entry, HOST, chosen)
-            scope.free = [Axis(index, False, i.ListOf(()))]  # no tensor is walked whole
+            scope.free = [FreeAxis(index, False, i.ListOf(()))]  # no tensor is walked whole
             for name, local in columns.items():
                 scope.bind(name, ARRAY, i.Part(i.Var(local), behind, None))
             for name, local in rows.items():
                 scope.bind(name, ARRAY, i.Item(i.Var(local), chosen))
             held = self.values.value(test)
-            scope.emit(a.Fill(i.Part(left, behind, None), held, "&", span=span))
+            scope.emit(a.FillArray(i.Part(left, behind, None), held, "&", span=span))
 
     def in_front(
         self, selection: Selection, length: i.Var
@@ -159,7 +161,7 @@ class Lists:
         of values of later candidates, `rows` those of the same values of the entry.
         """
         assert selection.passes is not None
-        bindings, test = taken_out(inlined(selection.passes))
+        bindings, test = taken_out(with_index_bindings(selection.passes))
         index, entry = selection.loop.index, selection.entry
         columns: dict[str, str] = {}
         rows: dict[str, str] = {}

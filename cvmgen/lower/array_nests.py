@@ -17,8 +17,8 @@ from cvmgen.ir.host import host_types
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import walk
-from cvmgen.lower.array_scope import NotAnArray, OneByOne, Scope, tensor_itself
-from cvmgen.lower.array_statements import Statements, perfect_nest
+from cvmgen.lower.array_scope import NestScope, NotAnArray, OneByOne, tensor_itself
+from cvmgen.lower.array_statements import Statements, perfect_loops_and_body
 from cvmgen.lower.guards import place_guards
 from cvmgen.lower.idioms import with_idioms
 from cvmgen.lower.unfold import unfold_bindings, unfold_nests
@@ -52,7 +52,7 @@ def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | Non
     width = nest_width(program, simple, ranges)
     single: frozenset[str] = frozenset()
     while True:
-        scope = Scope(program, simple, width.name, single)
+        scope = NestScope(program, simple, width.name, single)
         try:
             Statements(scope).block(simple.body)
         except OneByOne as found:
@@ -62,7 +62,7 @@ def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | Non
         except NotAnArray:
             return None
         else:
-            return finished(scope, width)
+            return nest_epilogue(scope, width)
 
 
 def of_loops(program: i.Program, nest: i.Nest) -> i.Block:
@@ -71,26 +71,30 @@ def of_loops(program: i.Program, nest: i.Nest) -> i.Block:
     inputs = [item.name for item in program.operator.inputs]
     used = [name for name in tensors_of(program, nest) if name in inputs]
     body = unfold_bindings(alone.nests[0].body)
-    return (*begun(program, nest, Width("object"), used), *numbers(program, nest, used), *body)
+    return (
+        *nest_prologue(program, nest, Width("object"), used),
+        *converted_tensors(program, nest, used),
+        *body,
+    )
 
 
-def finished(scope: Scope, width: Width) -> i.Block:
+def nest_epilogue(scope: NestScope, width: Width) -> i.Block:
     """The statements of a nest behind what they begin with, by blocks if all elements are alike."""
     program, nest = scope.program, scope.nest
     body = without_dead_axes(tuple(scope.statements))
     tensors = tensors_of(program, nest)
     inputs = {item.name for item in program.operator.inputs}
     computed = [name for name in tensors if name in inputs & scope.computed]
-    front = begun(program, nest, width, computed)
-    if not elementwise(scope):
-        return (*front, *numbers(program, nest, computed, scope.integer), *body)
+    front = nest_prologue(program, nest, width, computed)
+    if not is_elementwise(scope):
+        return (*front, *converted_tensors(program, nest, computed, scope.integer), *body)
     walked = [name for name in tensors if name in scope.walked]
     blocks = blocked(scope, walked, computed, body)
     others = [name for name in computed if name not in walked]
-    return (*front, *numbers(program, nest, others, scope.integer), blocks)
+    return (*front, *converted_tensors(program, nest, others, scope.integer), blocks)
 
 
-def blocked(scope: Scope, walked: list[str], computed: list[str], body: i.Block) -> a.Blocks:
+def blocked(scope: NestScope, walked: list[str], computed: list[str], body: i.Block) -> a.Blocks:
     """What a nest does to each block of elements of the tensors that it goes through."""
     elements = [name for name in walked if name in computed]
     kept = [name for name in walked if name not in computed]
@@ -105,10 +109,12 @@ def blocked(scope: Scope, walked: list[str], computed: list[str], body: i.Block)
     )
 
 
-def elementwise(scope: Scope) -> bool:
+def is_elementwise(scope: NestScope) -> bool:
     """Whether a nest does the same to each element, whatever its place."""
     nest = scope.nest
-    alone = len(nest.body) == 1 and bool(perfect_nest(nest.body[0])[0]) and not scope.single
+    alone = (
+        len(nest.body) == 1 and bool(perfect_loops_and_body(nest.body[0])[0]) and not scope.single
+    )
     others = any(isinstance(each, (i.Given, i.Fold)) for each in walk(nest.body))
     apart = not scope.walked & scope.looked_up and nest.each is None
     return alone and apart and not scope.partial and not others
@@ -129,7 +135,7 @@ def tensors_of(program: i.Program, nest: i.Nest) -> list[str]:
     return [name for name in (*names, *own) if not name.endswith("_spare")]
 
 
-def begun(program: i.Program, nest: i.Nest, width: Width, computed: list[str]) -> i.Block:
+def nest_prologue(program: i.Program, nest: i.Nest, width: Width, computed: list[str]) -> i.Block:
     """The memory of lists in its shape, and the type of the integers that a nest computes with."""
     shapes = {each.name: each.shape for each in program.scratch}
     values: list[i.Expr] = [*map(tensor_itself, computed)]
@@ -147,7 +153,7 @@ def begun(program: i.Program, nest: i.Nest, width: Width, computed: list[str]) -
     )
 
 
-def numbers(
+def converted_tensors(
     program: i.Program, nest: i.Nest, tensors: list[str], integer: a.Integer | None = None
 ) -> i.Block:
     """Tensors in the type to compute with."""

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
-from cvmgen.ir.loops import Over, bound_name, ends
+from cvmgen.ir.loops import Over, bound_name, range_ends
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.array_scope import (
     ARRAY,
     HOST,
     INDEX,
-    Scope,
+    NestScope,
     seen,
     tensor_itself,
 )
-from cvmgen.lower.array_values import Values, inlined
+from cvmgen.lower.array_values import Values, with_index_bindings
 from cvmgen.lower.unfold import ACCUMULATORS
 
 # Functions that combine a term with what was found before, and what no term at all gives.
@@ -35,7 +35,7 @@ OF_NUMBERS = ("sum", "prod", "max", "min")
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ReducedTerm:
     """What a reduction combines, where its condition holds."""
 
     element: i.Expr
@@ -46,7 +46,7 @@ class Term:
 class Reductions:
     """Makes the reductions of a nest."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: NestScope) -> None:
         self.scope = scope
         self.values = Values(scope, self.reduction)
 
@@ -67,7 +67,7 @@ class Reductions:
         """Whether the reduced indices become axes of an array with all terms, or of a view."""
         for each in fold.over:
             listed = isinstance(each, i.Over) and each.low is None
-            if listed or any(self.scope.kind(end) != HOST for end in ends(each)):
+            if listed or any(self.scope.kind(end) != HOST for end in range_ends(each)):
                 return False
         if self.factors(fold):
             return True
@@ -94,7 +94,7 @@ class Reductions:
 
     def factors(self, fold: i.Fold) -> tuple[i.Expr, i.Expr] | None:
         """The factors of a sum of products of integers that read elements, both of them."""
-        element = inlined(fold.element)
+        element = with_index_bindings(fold.element)
         scope = self.scope
         if fold.op != "sum" or scope.operator.has_reals or scope.integer.name == "object":
             return None
@@ -106,22 +106,22 @@ class Reductions:
 
     # -------------------------------------------------------- terms
 
-    def term(self, fold: i.Fold) -> Term:
+    def term(self, fold: i.Fold) -> ReducedTerm:
         """The term, without the part of the condition that its access sees to by itself."""
-        element = inlined(fold.element)
+        element = with_index_bindings(fold.element)
         tests: tuple[i.Expr, ...] = ()
         if fold.condition is not None:
-            tests = tuple(conjuncts(inlined(fold.condition)))
+            tests = tuple(conjuncts(with_index_bindings(fold.condition)))
         if tests and isinstance(element, i.Access) and self.values.asks_inside(element, tests):
             fill = fill_of(fold.op, element.tensor)
             if fill is not None:
-                return Term(element, (), fill)
-        return Term(element, tests)
+                return ReducedTerm(element, (), fill)
+        return ReducedTerm(element, tests)
 
     def test(self, tests: list[i.Expr]) -> i.Expr:
         return self.values.value(conjunction(tests))
 
-    def element(self, term: Term, op: str) -> i.Expr:
+    def element(self, term: ReducedTerm, op: str) -> i.Expr:
         if term.fill is not None:
             assert isinstance(term.element, i.Access)
             return self.values.access(term.element, term.fill)
@@ -130,9 +130,9 @@ class Reductions:
 
     # -------------------------------------------------------- axes
 
-    def along_axes(self, fold: i.Fold, term: Term) -> i.Expr:
+    def along_axes(self, fold: i.Fold, term: ReducedTerm) -> i.Expr:
         scope, values = self.scope, self.values
-        axes = values.axes(fold.over, total(scope.box))
+        axes = values.axes(fold.over, axes_sum(scope.box))
         factors = self.factors(fold)
         with scope.bound(dict.fromkeys(map(bound_name, fold.over), INDEX)):
             scope.shown |= {bound_name(each.over): each.index for each in axes}
@@ -152,7 +152,7 @@ class Reductions:
 
     # -------------------------------------------------------- term by term
 
-    def term_by_term(self, fold: i.Fold, term: Term) -> i.Expr:
+    def term_by_term(self, fold: i.Fold, term: ReducedTerm) -> i.Expr:
         """Loops over the reduced indices in their order, each term a whole array."""
         scope = self.scope
         outer, depth, given = (scope.front, dict(scope.spans)), len(scope.around), scope.given
@@ -183,7 +183,7 @@ class Reductions:
         """Opens a loop over a reduced index; the conditions that this leaves."""
         scope, values = self.scope, self.values
         if isinstance(over, i.Over) and over.low is not None:
-            if not all(scope.kind(each) == HOST for each in ends(over)):
+            if not all(scope.kind(each) == HOST for each in range_ends(over)):
                 return self.open_ragged(over.index, over.low, over.high)
             span = (values.place(over.low), values.place(over.high), i.Const(number))
             scope.spans[over.index] = i.Call("arrays.span", span)
@@ -219,7 +219,7 @@ def fill_of(op: str, tensor: str) -> i.Expr | None:
             return None
 
 
-def total(counts: list[i.Expr]) -> i.Expr:
+def axes_sum(counts: list[i.Expr]) -> i.Expr:
     """A sum of numbers of axes, the known ones in one."""
     known = sum(each.value for each in counts if isinstance(each, i.Const))
     parts = [each for each in counts if not isinstance(each, i.Const)]

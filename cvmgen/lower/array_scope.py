@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types, outputs
-from cvmgen.ir.python_names import identifier
+from cvmgen.ir.python_names import python_identifier
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.source import Span
@@ -46,7 +46,7 @@ class Front:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class FreeAxis:
     """A free index: its name, whether it is a multi-index, and the extents it runs over; whether
     it has two axes, of quotients and remainders."""
 
@@ -56,7 +56,7 @@ class Axis:
     split: bool = False
 
 
-class Scope:
+class NestScope:
     """The state in which one nest is made. `single` are the indices that stay Python's loops."""
 
     def __init__(
@@ -75,11 +75,11 @@ class Scope:
         self.shown: dict[str, i.Expr] = {}  # what names stand for that are bound here
         scratch = (each.name for each in program.scratch)
         operands = (*(each.name for each in self.operator.inputs), *self.operator.output_names)
-        self.taken = {*map(identifier, (*operands, *host_types(program))), *scratch}
+        self.taken = {*map(python_identifier, (*operands, *host_types(program))), *scratch}
         self.statements: list[i.Stmt] = []
         self.around: list[tuple[list[i.Stmt], Callable[[i.Block], i.Stmt]]] = []
         self.box: list[i.Expr] = []  # the numbers of axes of the box so far
-        self.free: list[Axis] = []
+        self.free: list[FreeAxis] = []
         self.front: Front | None = None  # where a reduction around this place begins
         self.spans: dict[str, i.Expr] = {}  # what the indices of those loops run over
         self.partial = False  # whether a free index is read other than to walk whole tensors
@@ -104,7 +104,7 @@ class Scope:
 
     def new(self, name: str) -> str:
         """A local that no other value of the nest has."""
-        return fresh(identifier(name), self.taken)
+        return fresh(python_identifier(name), self.taken)
 
     def open(self, make: Callable[[i.Block], i.Stmt]) -> None:
         """What comes is the body of a statement, until it is closed."""
@@ -247,7 +247,7 @@ class KnownExtents:
             if isinstance(statement, i.TakeInput) and not statement.input.variadic:
                 self.known[statement.input.name] = slots_of(statement)
         for output in outputs(program.prepare, case):
-            self.known[output.tensor] = flattened(output.extents)
+            self.known[output.tensor] = flat_slots(output.extents)
         for each in program.scratch:
             self.known[each.name] = tuple((extent, False) for extent in each.shape)
 
@@ -279,5 +279,5 @@ def slots_of(statement: i.TakeInput) -> Slots:
     return tuple((known or i.Var(str(extent.new)), extent.pack) for known, extent in pairs)
 
 
-def flattened(extents: i.Expr) -> Slots:
+def flat_slots(extents: i.Expr) -> Slots:
     return extents.entries if isinstance(extents, i.ListOf) else ((extents, True),)

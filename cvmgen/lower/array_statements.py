@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import bound_name, ends, over_of
+from cvmgen.ir.loops import bound_name, over_of, range_ends
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.array_chains import Chain
@@ -16,19 +16,19 @@ from cvmgen.lower.array_scope import (
     ARRAY,
     HOST,
     INDEX,
-    Axis,
+    FreeAxis,
+    NestScope,
     NotAnArray,
     OneByOne,
-    Scope,
     seen,
     tensor_itself,
 )
-from cvmgen.lower.array_values import inlined
+from cvmgen.lower.array_values import with_index_bindings
 
 AnyLoop = i.Loop | i.PackLoop
 
 
-def perfect_nest(statement: i.Stmt) -> tuple[list[AnyLoop], i.Block]:
+def perfect_loops_and_body(statement: i.Stmt) -> tuple[list[AnyLoop], i.Block]:
     """Perfectly nested loops, and what stands in the innermost one."""
     loops: list[AnyLoop] = []
     body: i.Block = (statement,)
@@ -41,7 +41,7 @@ def perfect_nest(statement: i.Stmt) -> tuple[list[AnyLoop], i.Block]:
 class Statements:
     """Makes the statements of a nest."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: NestScope) -> None:
         self.scope = scope
         self.values = Reductions(scope).values
         self.chain = Chain(scope, self.values)
@@ -57,7 +57,7 @@ class Statements:
             case i.Loop() | i.PackLoop():
                 self.loops(statement)
             case i.Let(name=name, value=value):
-                self.let(name, inlined(value))
+                self.let(name, with_index_bindings(value))
             case i.Store():
                 self.store(statement)
             case i.Sort():
@@ -82,7 +82,7 @@ class Statements:
 
     def choice(self, statement: i.If) -> None:
         scope, condition = self.scope, statement.condition
-        test = self.values.value(inlined(condition))
+        test = self.values.value(with_index_bindings(condition))
         with scope.apart(seen(condition)) as then:
             self.block(statement.then)
         with scope.apart(seen(i.Not(condition))) as otherwise:
@@ -106,7 +106,7 @@ class Statements:
     # -------------------------------------------------------- loops
 
     def loops(self, statement: AnyLoop) -> None:
-        loops, body = perfect_nest(statement)
+        loops, body = perfect_loops_and_body(statement)
         if self.scope.free:
             raise NotAnArray("a loop beside other statements")
         if all(isinstance(each, (i.Let, i.Store)) for each in body):
@@ -129,7 +129,7 @@ class Statements:
         boxed = [loop for loop in loops if loop not in single]
         names = frozenset(map(bound_name, boxed))
         for loop in single:
-            for end in ends(over_of(loop)):
+            for end in range_ends(over_of(loop)):
                 if names_in(end) & names:
                     raise OneByOne(names_in(end) & names)
         for loop in single:
@@ -156,7 +156,7 @@ class Statements:
     def python_loop(self, loop: AnyLoop) -> None:
         """Opens a loop of Python's own."""
         over = over_of(loop)
-        for end in ends(over):
+        for end in range_ends(over):
             if names := self.scope.axes_in(end):
                 raise OneByOne(names)
         if isinstance(over, i.OverPack) and over.slots is not None:
@@ -167,7 +167,7 @@ class Statements:
         """The ends of axes are the host's; an axis on which another depends stays a loop."""
         names = frozenset(map(bound_name, loops))
         for loop in loops:
-            for end in ends(over_of(loop)):
+            for end in range_ends(over_of(loop)):
                 if names_in(end) & names:
                     raise OneByOne(names_in(end) & names)
                 if self.scope.kind(end) != HOST and self.scope.depends(end):
@@ -183,7 +183,7 @@ class Statements:
             extents = each.over.extents if isinstance(each.over, i.OverPack) else each.over.high
             if each.index != each.axis:  # no tensor is walked whole
                 extents = i.ListOf(())
-            scope.free.append(Axis(bound_name(each.over), pack, extents, each.split))
+            scope.free.append(FreeAxis(bound_name(each.over), pack, extents, each.split))
 
     def divisor(self, over: i.Over) -> i.Expr | None:
         """What reductions divide a free index by: quotient and remainder become two axes, as a
@@ -209,7 +209,7 @@ class Statements:
     def store(self, statement: i.Store) -> None:
         scope, values, target = self.scope, self.values, statement.target
         assert isinstance(target, i.Access)
-        value = inlined(statement.value)
+        value = with_index_bindings(statement.value)
         if scope.whole(target):
             scope.walked.add(target.tensor)
             self.fill(target.tensor, value)
@@ -253,7 +253,7 @@ class Statements:
     def one_store(self) -> bool:
         """Whether the nest is one box with nothing in it but a store for each place."""
         nest = self.scope.nest
-        alone = len(nest.body) == len(perfect_nest(nest.body[0])[1]) == 1
+        alone = len(nest.body) == len(perfect_loops_and_body(nest.body[0])[1]) == 1
         return alone and bool(self.scope.free) and not self.scope.single and nest.each is None
 
     def may_be_number(self, value: i.Expr) -> bool:

@@ -18,9 +18,9 @@ from cvmgen.lower.array_scope import (
     HOST,
     INDEX,
     Front,
+    NestScope,
     NotAnArray,
     OneByOne,
-    Scope,
     seen,
     tensor_itself,
 )
@@ -42,7 +42,7 @@ OF_ARRAYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class IndexAxis:
     """An index as an axis: the axis, what the index is, of how many axes, and whether it is cut."""
 
     over: Over
@@ -55,7 +55,7 @@ class Made:
 class Values:
     """Makes the values of a nest; `fold` makes its reductions."""
 
-    def __init__(self, scope: Scope, fold: Callable[[i.Fold], i.Expr]) -> None:
+    def __init__(self, scope: NestScope, fold: Callable[[i.Fold], i.Expr]) -> None:
         self.scope = scope
         self.fold = fold
         self.reals = scope.operator.has_reals  # whether numbers can be real; places are integers
@@ -299,10 +299,10 @@ class Values:
         over: Sequence[Over],
         inside: i.Expr | None,
         divisor: Callable[[i.Over], i.Expr | None] = lambda _: None,
-    ) -> list[Made]:
+    ) -> list[IndexAxis]:
         """Makes indices axes; one that has a `divisor` becomes two, of quotients and remainders."""
         scope = self.scope
-        made: list[Made] = []
+        made: list[IndexAxis] = []
         extents: list[i.Expr] = []
         later: list[i.Let] = []
         for each in over:
@@ -327,7 +327,7 @@ class Values:
                         index = i.Var(scope.new(name))
                         placed = self.placed(name, slots, axis, name in scope.shown)
                         later.append(i.Let(index.name, "list", placed, scope.span))
-            made.append(Made(each, axis, index, count, by is not None))
+            made.append(IndexAxis(each, axis, index, count, by is not None))
         names = tuple(each.axis.name for each in made)
         if names:
             scope.emit(a.Axes(names, tuple(extents), inside, span=scope.span))
@@ -363,7 +363,7 @@ class Values:
 
     # -------------------------------------------------------- accesses
 
-    def slots(self, index: a.Index) -> a.Index:
+    def slots(self, index: a.IndexList) -> a.IndexList:
         return tuple((self.place(each), spread) for each, spread in index)
 
     def access(self, access: i.Access, fill: i.Expr | None = None) -> i.Expr:
@@ -403,7 +403,7 @@ class Values:
         array, index = self.located(access)
         return a.Read(array, index) if index else array
 
-    def located(self, access: i.Access) -> tuple[i.Expr, a.Index]:
+    def located(self, access: i.Access) -> tuple[i.Expr, a.IndexList]:
         """The tensor of an access and the slots, none where the box is all of it."""
         scope = self.scope
         if access.tensor in scope.optional - scope.given:
@@ -443,7 +443,7 @@ def is_name(made: i.Expr) -> bool:
             return False
 
 
-def inlined(expr: i.Expr) -> i.Expr:
+def with_index_bindings(expr: i.Expr) -> i.Expr:
     """The expression with bindings of index arithmetic put where they are used, unless it would
     grow by much: values that are made of each other would double with each."""
     found: i.Expr = without_places(expr, frozenset())
@@ -454,7 +454,7 @@ def without_places(node: Any, kept: frozenset[str]) -> Any:
     """A tree without the bindings that read no element, nor a binding that is `kept`."""
     if isinstance(node, i.Bind):
         value = without_places(node.value, kept)
-        if not reads(value) and not names_in(value) & kept:
+        if not reads_elements(value) and not names_in(value) & kept:
             uses = sum(each == i.Var(node.name) for each in walk(node.body))
             if uses > 1 and uses * sum(1 for _ in walk(value)) > MOST_INLINED:
                 return i.Bind(node.name, value, without_places(node.body, kept))
@@ -463,7 +463,7 @@ def without_places(node: Any, kept: frozenset[str]) -> Any:
     return with_children(node, lambda each: without_places(each, kept))
 
 
-def reads(expr: i.Expr) -> bool:
+def reads_elements(expr: i.Expr) -> bool:
     return any(isinstance(each, (i.Access, i.Fold, i.Entries)) for each in walk(expr))
 
 

@@ -54,9 +54,9 @@ class OfObjects:
         function = {"int": "integer", "bool": "boolean"}.get(attribute.kind, attribute.kind)
         function += "s" * listed + "_or_word" * attribute.numbers_or_word
         length = len(attribute.components)
-        arguments: list[h.Argument] = [i.Member(h.ARGUMENTS, attribute.name)]
+        arguments: list[h.CheckArgument] = [i.Member(h.ARGUMENTS, attribute.name)]
         arguments += [i.Const(length) if length else None] * listed
-        arguments += [h.Words(attribute.words)] * bool(attribute.words)
+        arguments += [h.AllowedWords(attribute.words)] * bool(attribute.words)
         gives = (attribute.name, *[attribute.word_name] * attribute.numbers_or_word)
         return h.Check(function, attribute.name, tuple(arguments), gives, span=self.span)
 
@@ -65,7 +65,7 @@ class OfObjects:
         if attribute.kind != "int":
             return
         value, more = i.Var(attribute.name), (self.terms,) if self.terms else ()
-        arguments = (value, *ends(self.statement), attribute.range_text, *more)
+        arguments = (value, *ends_of_range(self.statement), attribute.range_text, *more)
         check = h.Check("check_range", attribute.name, arguments, span=self.span)
         if attribute.numbers_or_word:
             yield i.If(i.Not(i.Given(attribute.word_name)), (check,), (), self.span)
@@ -117,7 +117,7 @@ class OfStructures:
 
     @staticmethod
     def number(name: str) -> h.Text:
-        return (h.Shown(i.Var(name), "int"),)
+        return (h.ShownValue(i.Var(name), "int"),)
 
     # -------------------------------------------------------- words
 
@@ -159,7 +159,7 @@ class OfStructures:
 
     def outside(self, *values: i.Expr) -> i.Expr:
         """Whether one of some values is not in the range."""
-        low, high = ends(self.statement)
+        low, high = ends_of_range(self.statement)
         tests = ((i.Compare("<", each, low), i.Compare(">=", each, high)) for each in values)
         return i.Logic("or", tuple(test for pair in tests for test in pair))
 
@@ -181,7 +181,7 @@ class OfStructures:
         if self.name in self.used:
             listed = i.ListOf(tuple((each, False) for each in names))
             yield self.let(self.name, listed, "list")
-        shown = [piece for each in names for piece in (", ", h.Shown(each, "int"))]
+        shown = [piece for each in names for piece in (", ", h.ShownValue(each, "int"))]
         yield self.test(self.numbers_given(self.outside(*names)), ("(", *shown[1:], ")"))
 
     def listed(self) -> Iterator[i.Stmt]:
@@ -198,12 +198,12 @@ class OfStructures:
             yield i.If(opposite(self.no_word), (empty,), (), self.span)
         most = i.Compare(">", length, i.Call("max_rank", ()))
         test = i.Logic("or", (i.Compare("<", length, i.ZERO), most))
-        yield self.refuse(test, (h.Shown(length, "int"), " entries"), rules.LIST_LIMIT)
-        each = self.test(self.outside(i.Item(whole, at)), (h.Shown(whole, "list"),))
+        yield self.refuse(test, (h.ShownValue(length, "int"), " entries"), rules.LIST_LIMIT)
+        each = self.test(self.outside(i.Item(whole, at)), (h.ShownValue(whole, "list"),))
         yield i.Loop(at.name, i.ZERO, length, (each,), 0, self.span)
 
 
-def ends(statement: i.TakeAttribute) -> tuple[i.Expr, i.Expr]:
+def ends_of_range(statement: i.TakeAttribute) -> tuple[i.Expr, i.Expr]:
     """The lower end of a range, and the upper one, exclusive."""
     low, high = i.Const(ATTRIBUTE_LOW), i.Const(ATTRIBUTE_HIGH)
     return statement.low or low, statement.high or high
@@ -218,7 +218,7 @@ def terms_of(operator: Operator, terms: Terms, *, objects: bool = False) -> h.Te
     return tuple(term(operator, *each, objects) for each in terms)
 
 
-def term(operator: Operator, name: str, value: i.Expr, kind: str, objects: bool) -> h.Term:
+def term(operator: Operator, name: str, value: i.Expr, kind: str, objects: bool) -> h.NamedTerm:
     words = {each.name: each for each in operator.attributes if each.words}
     given: i.Expr | None = None
     match value:
@@ -230,13 +230,13 @@ def term(operator: Operator, name: str, value: i.Expr, kind: str, objects: bool)
             item = next(item for item in operator.inputs if item.extents[0].new == named)
             value = i.Member(h.ARGUMENTS, item.name)
     if name not in words:
-        return h.Term(name, h.Shown(value, kind), given)
+        return h.NamedTerm(name, h.ShownValue(value, kind), given)
     attribute = words[name]
-    numbers = h.Shown(value, "list" if is_list(attribute) else "int")
+    numbers = h.ShownValue(value, "list" if is_list(attribute) else "int")
     shown = h.ShownWord(
         value, attribute.word_name, attribute.words, numbers if attribute.numbers_or_word else None
     )
-    return h.Term(name, shown, given)
+    return h.NamedTerm(name, shown, given)
 
 
 def is_optional(operator: Operator, name: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from cvmgen import algebra
 from cvmgen.analysis.in_bounds import Inside
-from cvmgen.analysis.regions import harmless
+from cvmgen.analysis.regions import only_moves
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import replaced, substitute, walk
@@ -23,11 +23,11 @@ def compact(program: i.Program) -> i.Program:
     """Lists that only tell which rows an output begins with are not kept."""
     for memory in program.scratch:
         if memory.owner == memory.name:
-            program = compacted(program, memory) or program
+            program = compacted_program(program, memory) or program
     return program
 
 
-def compacted(program: i.Program, memory: i.Scratch) -> i.Program | None:
+def compacted_program(program: i.Program, memory: i.Scratch) -> i.Program | None:
     kept = [each for each in program.scratch_of(memory.name) if each.name != memory.name]
     makers = [each for each in program.nests if each.tensor == memory.name]
     others = (each for each in program.nests if each not in makers)
@@ -41,10 +41,10 @@ def compacted(program: i.Program, memory: i.Scratch) -> i.Program | None:
         return None
     if sum(each.tensor == reader.tensor for each in program.nests) > 1:
         return None
-    made = selected(maker.body, memory.name, length.name)
+    made = selected_rows(maker.body, memory.name, length.name)
     rows = rows_of(reader.body, memory.name, length.name)
     inside = Inside.of(program.operator)
-    body = None if made is None or rows is None else together(made, rows, inside)
+    body = None if made is None or rows is None else compacted_nest(made, rows, inside)
     if body is None:
         return None
     nest = replace(reader, body=body, more=(program.quoted(maker),))
@@ -72,9 +72,9 @@ class Selected:
     stored: i.Store
 
 
-def selected(body: i.Block, memory: str, length: str) -> Selected | None:
+def selected_rows(body: i.Block, memory: str, length: str) -> Selected | None:
     """The nest of a list of candidates that pass a test which knows nothing of other entries."""
-    around, inner = nested(body)
+    around, inner = perfect_loops(body)
     match inner:
         case (
             i.Let(name=name, value=i.Const(value=0)) as count,
@@ -115,7 +115,7 @@ class Rows:
 
 
 def rows_of(body: i.Block, memory: str, length: str) -> Rows | None:
-    loops, inner = nested(body)
+    loops, inner = perfect_loops(body)
     match inner:
         case (i.Store(target=i.Load() as place, value=i.Select() as choice) as store,):
             pass
@@ -138,7 +138,7 @@ def rows_of(body: i.Block, memory: str, length: str) -> Rows | None:
     return Rows(loops[:at], loops[at], within, store, place, choice, entries.pop(), most)
 
 
-def nested(body: i.Block) -> tuple[tuple[i.Loop, ...], i.Block]:
+def perfect_loops(body: i.Block) -> tuple[tuple[i.Loop, ...], i.Block]:
     """The loops from 0 that stand in each other with nothing between, and what is in the last."""
     found: list[i.Loop] = []
     while len(body) == 1 and isinstance(body[0], i.Loop) and body[0].low == i.ZERO:
@@ -150,13 +150,13 @@ def nested(body: i.Block) -> tuple[tuple[i.Loop, ...], i.Block]:
 # ---------------------------------------------------------------- one nest
 
 
-def together(made: Selected, rows: Rows, inside: Inside) -> i.Block | None:
+def compacted_nest(made: Selected, rows: Rows, inside: Inside) -> i.Block | None:
     """One nest for both: each entry's row goes behind those before it, other rows behind all.
 
     Only for rows that could be moved before it is known whether they pass: others would wait for
     the branch.
     """
-    names = alike(made, rows)
+    names = matched_loops(made, rows)
     if names is None:
         return None
     index, count = rows.rows.index, i.Var(made.count.name)
@@ -166,13 +166,13 @@ def together(made: Selected, rows: Rows, inside: Inside) -> i.Block | None:
     row = {index: count, ENTRY: entry}
     then = replaced(rows.choice.then, lambda each: i.Var(ENTRY) if each == rows.entry else each)
     place = replace(rows.place, offset=substitute(rows.place.offset, {index: count}))
-    moved = wrapped(rows.within, replace(rows.store, target=place, value=substitute(then, row)))
+    moved = in_loops(rows.within, replace(rows.store, target=place, value=substitute(then, row)))
     for each in (*rows.around, candidates):
         inside = inside.within(each.index, each.high)
-    if not harmless(moved, inside):
+    if not only_moves(moved, inside):
         return None
     appended = replace(test, then=(moved, test.then[-1]))
-    rest = wrapped(rows.within, replace(rows.store, value=rows.choice.otherwise))
+    rest = in_loops(rows.within, replace(rows.store, value=rows.choice.otherwise))
     body: i.Block = (
         made.count,
         replace(candidates, body=(*lets, appended)),
@@ -184,7 +184,7 @@ def together(made: Selected, rows: Rows, inside: Inside) -> i.Block | None:
     return body
 
 
-def alike(made: Selected, rows: Rows) -> dict[str, i.Expr] | None:
+def matched_loops(made: Selected, rows: Rows) -> dict[str, i.Expr] | None:
     """What the loops around the list are called around the rows, where both nests go through the
     same lists, and each row has the place of its entry; None for others."""
     if [each.high for each in (*made.around, made.candidates)] != [
@@ -204,7 +204,7 @@ def alike(made: Selected, rows: Rows) -> dict[str, i.Expr] | None:
     return names if same else None
 
 
-def wrapped(loops: tuple[i.Loop, ...], statement: i.Stmt) -> i.Stmt:
+def in_loops(loops: tuple[i.Loop, ...], statement: i.Stmt) -> i.Stmt:
     for each in reversed(loops):
         statement = replace(each, body=(statement,))
     return statement

@@ -19,8 +19,8 @@ from cvmgen.dtypes import INT32
 from cvmgen.functions import MIRRORED
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
-from cvmgen.ir.rewrite import reached
-from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.rewrite import locals_reached
+from cvmgen.ir.uses import assigned, names_in, reassigned
 from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.source import SpecError
 from cvmgen.typing.types import type_nest
@@ -100,7 +100,7 @@ class Tests:
     @staticmethod
     def set_in(inner: list[i.Stmt], decides: i.If) -> Iterator[str]:
         """What the statements around an assignment set, or read where it decides."""
-        yield from changed(tuple(inner))
+        yield from reassigned(tuple(inner))
         yield from names_in((tuple(inner), decides.then))
 
     def never(self, op: str, value: i.Expr, threshold: i.Expr) -> bool:
@@ -141,7 +141,7 @@ class Tests:
         locals_: dict[str, i.Let] = {}
         for at, each in enumerate(body):
             match each:
-                case i.Let(name=name) if name not in changed(body):
+                case i.Let(name=name) if name not in reassigned(body):
                     locals_[name] = each
                 case i.If(otherwise=()) if at == len(body) - 1:
                     values = {name: local.value for name, local in locals_.items()}
@@ -165,13 +165,13 @@ class Tests:
         together: list[i.Expr] = []
         left = dict(locals_)
         for at, test in enumerate(tests):
-            wanted = reached(test, left)
+            wanted = locals_reached(test, left)
             if wanted and together:
                 inner = self.nested(left, tests[at:], last)
                 return (*body, replace(last, condition=conjunction(together), then=inner))
             body += [left.pop(name) for name in list(left) if name in wanted]
             together.append(test)
-        rest = [local for name, local in left.items() if name in reached(last.then, left)]
+        rest = [local for name, local in left.items() if name in locals_reached(last.then, left)]
         return (*body, replace(last, condition=conjunction(together), then=(*rest, *last.then)))
 
 
@@ -191,14 +191,14 @@ def split_test(test: i.Expr, values: Mapping[str, i.Expr]) -> tuple[i.Expr, ...]
     """Comparisons that hold together where a test holds."""
     match test:
         case i.Compare(op=">", left=left, right=right):
-            return above(left, right, values)
+            return implied_orders(left, right, values)
         case i.Compare(op="<", left=left, right=right):
-            return above(right, left, values)
+            return implied_orders(right, left, values)
         case _:
             return (test,)
 
 
-def above(high: i.Expr, low: i.Expr, values: Mapping[str, i.Expr]) -> tuple[i.Expr, ...]:
+def implied_orders(high: i.Expr, low: i.Expr, values: Mapping[str, i.Expr]) -> tuple[i.Expr, ...]:
     """Comparisons that hold together where high > low."""
     if low == i.ZERO:
         meaning = values.get(high.name, high) if isinstance(high, i.Var) else high
@@ -206,13 +206,16 @@ def above(high: i.Expr, low: i.Expr, values: Mapping[str, i.Expr]) -> tuple[i.Ex
             case i.Binary(op="*", left=one, right=other) if not_negative(
                 one, values
             ) and not_negative(other, values):
-                return (*above(one, i.ZERO, values), *above(other, i.ZERO, values))
+                return (
+                    *implied_orders(one, i.ZERO, values),
+                    *implied_orders(other, i.ZERO, values),
+                )
             case i.Binary(op="-", left=left, right=right) if left != i.ZERO:
-                return above(left, right, values)
+                return implied_orders(left, right, values)
             case i.Call(function="max", arguments=arguments):
                 others = [each for each in arguments if not at_most_0(each)]
                 if len(others) == 1 and len(arguments) > 1:
-                    return above(others[0], i.ZERO, values)
+                    return implied_orders(others[0], i.ZERO, values)
             case _:
                 pass
     for value, function in ((high, "min"), (low, "max")):
@@ -221,7 +224,9 @@ def above(high: i.Expr, low: i.Expr, values: Mapping[str, i.Expr]) -> tuple[i.Ex
                 part
                 for each in value.arguments
                 for part in (
-                    above(each, low, values) if value is high else above(high, each, values)
+                    implied_orders(each, low, values)
+                    if value is high
+                    else implied_orders(high, each, values)
                 )
             )
     return (i.Compare(">", high, low),)

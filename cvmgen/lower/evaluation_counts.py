@@ -11,7 +11,7 @@ from cvmgen.spec.formula import SELECTED, SET
 Definitions = Mapping[str, f.Definition]
 
 
-def uses(expr: n.Expr, name: str) -> int:
+def evaluation_count(expr: n.Expr, name: str) -> int:
     """How often a parameter is evaluated at most: inside a reduction counts as often."""
     count = 0
     for node in n.walk(expr):

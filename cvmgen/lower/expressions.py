@@ -11,15 +11,15 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.uses import bound_in
 from cvmgen.ir.visit import fresh, substitute, walk
-from cvmgen.lower.common_subexpressions import share
-from cvmgen.lower.evaluation_counts import sure_names, sure_uses, uses
-from cvmgen.lower.selections import Place, used_lists, without_own
+from cvmgen.lower.common_subexpressions import with_bindings
+from cvmgen.lower.evaluation_counts import evaluation_count, sure_names, sure_uses
+from cvmgen.lower.selections import ListPlace, used_lists, without_own
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, LIST, LISTS, SELECTED, SET
-from cvmgen.spec.selections import ascending
-from cvmgen.spec.terms import Terms
+from cvmgen.spec.selections import is_ascending
+from cvmgen.spec.terms import TermFinder
 
 SIGNS = {"+": "+", "-": "-", "*": "*", "div": "floordiv", "tdiv": "truncdiv", "mod": "mod"}
 
@@ -37,7 +37,7 @@ class Expressions:
         items = tuple(f.all_items(operator.items))
         self.definitions = {each.name: each for each in items if isinstance(each, f.Definition)}
         self.reals = operator.has_reals
-        self.shown = Terms(operator)
+        self.shown = TermFinder(operator)
         self.active: set[str] = set()  # names bound around the expression at hand
         self.inner: frozenset[str] = frozenset()  # names bound in parts of it that are made
         self.renamed: dict[str, i.Expr] = {}
@@ -93,7 +93,7 @@ class Expressions:
             return local
 
         with self.around(expr):
-            result = share(expr, self.named, new)
+            result = with_bindings(expr, self.named, new)
         self.active -= taken
         return result
 
@@ -135,7 +135,7 @@ class Expressions:
                     bound.append(i.Over(self.enter(index, added), None, members))
                 case n.PackRange(pack=pack, extents=extents, slots=slots):
                     box = self.expr(extents)
-                    places = None if slots is None else identity(self.expr(slots))
+                    places = None if slots is None else without_identity(self.expr(slots))
                     if slots is None or pack not in self.active:
                         pack = self.enter(pack, added)
                     bound.append(i.OverPack(pack, box, places))
@@ -214,7 +214,7 @@ class Expressions:
             case n.Item(sequence=n.Apply() as chosen, index=index) if self.is_selected(chosen):
                 return replace(self.place(chosen).entry(self.expr(index)), span=expr.span)
             case n.Item(sequence=sequence, index=index):
-                return entry(self.expr(sequence), self.expr(index), expr.span)
+                return entry_of(self.expr(sequence), self.expr(index), expr.span)
             case n.Part(sequence=sequence, low=low, high=high):
                 ends = self.optional(low), self.optional(high)
                 return i.Part(self.expr(sequence), *ends, expr.span)
@@ -229,7 +229,7 @@ class Expressions:
                 values = tuple(self.expr(each) for each in arguments)
                 if name in ("count", "len"):
                     return self.number_of(values[0])
-                return called(name, values, expr.span)
+                return call_or_sum(name, values, expr.span)
             case n.Precision(tensor=tensor, which=which):
                 return i.PrecisionOf(tensor, self.optional(which))
             case n.Present(name=name):
@@ -251,7 +251,7 @@ class Expressions:
         """What an index runs over; of a list under construction, what it has so far."""
         if not (isinstance(collection, n.Apply) and self.is_selected(collection)):
             return self.expr(collection)
-        rising = ascending(collection, self.definitions)
+        rising = is_ascending(collection, self.definitions)
         entries = self.place(collection).entries(ascending=rising)
         if collection.name in self.growing:
             return replace(entries, length=self.growing[collection.name])
@@ -274,15 +274,15 @@ class Expressions:
     def is_selected(self, expr: n.Apply) -> bool:
         return self.definitions[expr.name].kind == SELECTED
 
-    def place(self, expr: n.Apply) -> Place:
+    def place(self, expr: n.Apply) -> ListPlace:
         """Where a selected list lies."""
         indices = tuple(self.expr(argument) for argument in expr.arguments)
-        return Place(expr.name, indices, expr.span)
+        return ListPlace(expr.name, indices, expr.span)
 
     def gather(self, kind: str, element: n.Expr, binders: n.Binders) -> i.Expr:
         with self.over(binders.items) as over:
             condition = self.condition(binders)
-            return identity(i.Gather(kind, self.expr(element), over, condition))
+            return without_identity(i.Gather(kind, self.expr(element), over, condition))
 
     def arithmetic(self, expr: n.Arithmetic) -> i.Expr:
         left, right = self.expr(expr.left), self.expr(expr.right)
@@ -359,7 +359,7 @@ class Expressions:
         bindings: list[tuple[str, i.Expr]] = []
         for (name, kind), argument in zip(definition.parameters, arguments, strict=True):
             plain = isinstance(argument, (i.Var, i.Const)) or kind == LIST
-            once = uses(definition.body, name) <= 1
+            once = evaluation_count(definition.body, name) <= 1
             if plain or kind == BOOL or once or self.guarded(argument, name, definition.body):
                 self.renamed[name] = argument
                 continue
@@ -371,15 +371,19 @@ class Expressions:
 
     def guarded(self, argument: i.Expr, name: str, body: n.Expr) -> bool:
         """Whether an argument reads what may be there only where the body asks for it."""
-        return self.lazy and reads(argument) and name not in sure_names(body, self.definitions)
+        return (
+            self.lazy
+            and reads_optional(argument)
+            and name not in sure_names(body, self.definitions)
+        )
 
 
-def reads(expr: i.Expr) -> bool:
+def reads_optional(expr: i.Expr) -> bool:
     """Whether a value is read that may not be there."""
     return any(isinstance(each, (i.Access, i.Item, i.Part)) for each in walk(expr))
 
 
-def entry(sequence: i.Expr, index: i.Expr, span: Span | None = None) -> i.Expr:
+def entry_of(sequence: i.Expr, index: i.Expr, span: Span | None = None) -> i.Expr:
     """An entry of a list; of one that a comprehension makes, only this entry is made."""
     match sequence, index:
         case (
@@ -402,7 +406,7 @@ def contains(element: i.Expr, members: i.Expr) -> i.Expr:
             return i.Contains(element, members)
 
 
-def identity(expr: i.Expr) -> i.Expr:
+def without_identity(expr: i.Expr) -> i.Expr:
     """`(i for i in K)` is K."""
     match expr:
         case i.Gather(
@@ -416,7 +420,7 @@ def identity(expr: i.Expr) -> i.Expr:
             return expr
 
 
-def called(function: str, arguments: tuple[i.Expr, ...], span: Span) -> i.Expr:
+def call_or_sum(function: str, arguments: tuple[i.Expr, ...], span: Span) -> i.Expr:
     """A call; `flatten_index` of entries and extents that are all written out is their sum."""
     match function, arguments:
         case "flatten_index", (i.ListOf(entries=entries), i.ListOf(entries=sides)) if len(

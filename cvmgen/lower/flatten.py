@@ -12,12 +12,12 @@ def flatten_packs(program: i.Program) -> i.Program:
     """A box that every access walks whole is one flat loop."""
 
     def change(node: i.Stmt) -> i.Stmt:
-        return flat(node) if isinstance(node, i.PackLoop) else node
+        return position_loop(node) if isinstance(node, i.PackLoop) else node
 
     return with_bodies(program, lambda body: rebuild(body, change))
 
 
-def flat(loop: i.PackLoop) -> i.Stmt:
+def position_loop(loop: i.PackLoop) -> i.Stmt:
     """The loop over positions, if nothing but the position is used."""
     dots = [each for each in walk(loop.body) if isinstance(each, i.Dot) and each.pack == loop.pack]
     if any(dot.steps is not None for dot in dots):

@@ -10,7 +10,7 @@ from typing import Any
 from cvmgen.analysis.definedness import is_defined
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
-from cvmgen.ir.logic import conjunction, conjuncts, factors_in, joined
+from cvmgen.ir.logic import conjunction, conjuncts, factors_in, merged_conditions
 from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import invariant, with_blocks
 from cvmgen.ir.uses import assigned, names_in
@@ -20,10 +20,10 @@ from cvmgen.ir.visit import rebuild
 def place_guards(program: i.Program) -> i.Program:
     """Conditions and locals move out to where they belong."""
     reals = program.operator.has_reals
-    return with_bodies(program, lambda body: rebuild(block(body, reals), counted))
+    return with_bodies(program, lambda body: rebuild(guarded_block(body, reals), count_only))
 
 
-def counted(node: Any) -> Any:
+def count_only(node: Any) -> Any:
     """A loop over a list whose entries nothing reads counts them only."""
     match node:
         case i.Loop(index=index, low=None, body=body) if index not in names_in(body):
@@ -32,10 +32,10 @@ def counted(node: Any) -> Any:
             return node
 
 
-def block(statements: i.Block, reals: bool) -> i.Block:
+def guarded_block(statements: i.Block, reals: bool) -> i.Block:
     done: list[i.Stmt] = []
     for statement in reused(statements):
-        done.extend(placed(statement, reals))
+        done.extend(with_guards(statement, reals))
     return tuple(done)
 
 
@@ -60,14 +60,14 @@ def read_as(statements: i.Block, value: i.Expr, name: i.Var) -> i.Block:
     return rebuild(statements, change)
 
 
-def placed(statement: i.Stmt, reals: bool) -> i.Block:
-    match with_blocks(statement, lambda body: block(body, reals)):
+def with_guards(statement: i.Stmt, reals: bool) -> i.Block:
+    match with_blocks(statement, lambda body: guarded_block(body, reals)):
         case i.Accumulate(op="+") as total:
             return (guarded_sum(total, reals),)
         case i.Loop() | i.PackLoop() as loop:
             return hoisted(loop)
         case i.If() as test:
-            return (joined(test),)
+            return (merged_conditions(test),)
         case other:
             return (other,)
 
@@ -86,7 +86,7 @@ def guarded_sum(statement: i.Accumulate, reals: bool) -> i.Stmt:
                 rest = [*factors[:at], None, *factors[at + 1 :]]
                 value = rebuilt_product(rest, then)
                 inner = guarded_sum(replace(statement, value=value), reals)
-                return joined(i.If(condition, (inner,), (), statement.span))
+                return merged_conditions(i.If(condition, (inner,), (), statement.span))
             case _:
                 continue
     return statement

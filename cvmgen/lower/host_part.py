@@ -21,7 +21,7 @@ from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.attribute_checks import attribute_checks, terms_of
-from cvmgen.lower.live_names import needed, reads
+from cvmgen.lower.live_names import live_names, names_read
 from cvmgen.lower.unfold import unfold_bindings
 from cvmgen.lower.walks import strided
 from cvmgen.source import Span
@@ -39,12 +39,12 @@ def lower_host(program: i.Program, precision: str, fields: Sequence[str]) -> i.P
     return replace(program, prepare=part.prepare(), nests=nests)
 
 
-def of_structures(program: i.Program, precision: str = "precision") -> i.Program:
+def lower_for_c(program: i.Program, precision: str = "precision") -> i.Program:
     """The program with its host part lowered for C."""
     return lower_host(program, precision, [field.name for field in plan_fields(program)])
 
 
-def of_objects(program: i.Program) -> i.Program:
+def lower_for_python(program: i.Program) -> i.Program:
     """The host part as checks, reads of extents, assignments and refusals.
 
     In Python, whose objects tell their shapes, what an expression binds needs no local."""
@@ -90,8 +90,8 @@ class HostPart:
         self.types = host_types(program)
         used = {*fields}
         for nest in program.nests:
-            used |= reads(nest.prologue) | (names_in(nest.each[2]) if nest.each else set())
-        self.used = needed(program.prepare, used)
+            used |= names_read(nest.prologue) | (names_in(nest.each[2]) if nest.each else set())
+        self.used = live_names(program.prepare, used)
         self.taken = {*names_in(program.prepare), *assigned(program.prepare), *self.types}
         self.declared: set[str] = set()
         self.terms = partial(terms_of, self.operator, objects=self.objects)
@@ -131,7 +131,7 @@ class HostPart:
         return (
             *(self.local(name, i.Member(h.PLAN, name), nest.span) for name in sorted(read)),
             *map(self.of_structures, alive),
-            h.Keep(kept, span=nest.span),
+            h.FillPlan(kept, span=nest.span),
         )
 
     def local(self, name: str, value: i.Expr | None, span: Span) -> i.Let:
@@ -178,7 +178,7 @@ class HostPart:
             case _:
                 return (statement,)
 
-    def kept(self) -> h.Keep:
+    def kept(self) -> h.FillPlan:
         """What the rest of the call reads."""
         nests = self.program.nests
         inner = {name for nest in nests for name in assigned(nest.prologue)}
@@ -189,7 +189,7 @@ class HostPart:
         for output in self.operator.output_names:
             names += [shape_name(output)] if shape_name(output) not in self.fields else []
             names += [f"{output}_precision"] if self.operator.type_of[output] == CVM else []
-        return h.Keep(tuple((name, i.Var(name)) for name in names), span=self.operator.span)
+        return h.FillPlan(tuple((name, i.Var(name)) for name in names), span=self.operator.span)
 
     # -------------------------------------------------------- inputs
 
@@ -209,7 +209,7 @@ class HostPart:
     def check_input(self, item: Input, statement: i.TakeInput) -> Iterator[i.Stmt]:
         several = "s" * item.variadic
         operand, limits = i.Member(h.ARGUMENTS, item.name), "_or_empty" * item.empty
-        arguments: tuple[h.Argument, ...]
+        arguments: tuple[h.CheckArgument, ...]
         if self.objects:
             arguments = (operand, *[h.Helper("INPUT_OR_EMPTY")] * item.empty)
             yield h.Check(f"check_input{several}", item.name, arguments, span=statement.span)
@@ -218,7 +218,7 @@ class HostPart:
         if not item.variadic:
             yield h.Check(f"{kind}{limits}", item.name, (operand,), span=statement.span)
             return
-        arguments = (operand, count(item), h.Helper(f"{kind}{limits}"))
+        arguments = (operand, input_count(item), h.Helper(f"{kind}{limits}"))
         yield h.Check("check_inputs", item.name, arguments, span=statement.span)
 
     def take_precision(self, item: Input, statement: i.TakeInput) -> Iterator[i.Stmt]:
@@ -234,7 +234,7 @@ class HostPart:
         yield i.Array(name, "i64", MAX_INPUTS, span)
         given = (i.Item(operand, i.Var(at)), i.Address(i.Load(name, None, i.Var(at))))
         check = h.Check(self.precision, item.name, given, span=span)
-        yield i.Loop(at, i.ZERO, count(item), (check,), 0, span)
+        yield i.Loop(at, i.ZERO, input_count(item), (check,), 0, span)
 
     def shape(self, statement: i.TakeInput) -> Iterator[i.Stmt]:
         """Check the rank and what is known of the shape; bind the new names."""
@@ -242,7 +242,7 @@ class HostPart:
         operand = i.Member(h.ARGUMENTS, item.name)
         extents = i.Call("extents", (operand,))
         if item.variadic:
-            yield from self.bind(str(item.count), "int", count(item, self.objects), span)
+            yield from self.bind(str(item.count), "int", input_count(item, self.objects), span)
             shapes = i.Call("shapes", (operand,))
             if self.objects:
                 yield from self.bind(str(item.extents[0].new), "list", shapes, span)
@@ -252,11 +252,11 @@ class HostPart:
         if len(item.extents) == 1 and item.extents[0].pack:
             (extent,), (known,) = item.extents, statement.known
             if known is not None:
-                yield check("check_same_shape", arguments=(seen, whole(known)))
+                yield check("check_same_shape", arguments=(seen, run_time_list(known)))
             else:
                 yield from self.bind(str(extent.new), "list", extents, span)
             return
-        slots = Slots(statement, i.Call("rank", (operand,)), from_end=self.objects)
+        slots = SlotPlaces(statement, i.Call("rank", (operand,)), from_end=self.objects)
         least = slots.least if isinstance(slots.least, i.Const) else i.Convert("i32", slots.least)
         is_open = i.Const(slots.open is not None)
         yield check("check_rank", arguments=(seen, least, is_open))
@@ -266,7 +266,7 @@ class HostPart:
         for at, (extent, known) in enumerate(zip(item.extents, statement.known, strict=True)):
             place = slots.start(at) or i.ZERO
             if known is not None and extent.pack:
-                yield check("check_part", arguments=(seen, place, whole(known)))
+                yield check("check_part", arguments=(seen, place, run_time_list(known)))
             elif known is not None:
                 term = extent.span.code
                 yield check("check_extent", arguments=(seen, place, term, known))
@@ -296,10 +296,10 @@ class HostPart:
         terms = self.terms(statement.terms)
         if self.objects:
             beyond = (h.Helper("FAR_PRECISION"),) * far
-            given: tuple[h.Argument, ...] = (value, statement.rule, terms, *beyond)
+            given: tuple[h.CheckArgument, ...] = (value, statement.rule, terms, *beyond)
             yield h.Check("check_precision", tensor, given, span=span)
             return
-        shown = h.Shown(value, "far_precision" if far else "precision")
+        shown = h.ShownValue(value, "far_precision" if far else "precision")
         text: h.Text = ("precision ", shown, *((" (", *terms, ")") if terms else ()))
         refuse = h.Refuse(tensor, text, (rules.precision_rule(statement.rule),), span=span)
         low, high = i.Const(1), i.Const(MAX_PRECISION)
@@ -308,10 +308,10 @@ class HostPart:
 
     def shape_check(self, output: i.SetOutput, shape: i.Expr) -> h.Check:
         function, limits = "check_output_shape", [h.Helper("OUTPUT_OR_EMPTY")] * output.empty
-        arguments: list[h.Argument] = [shape, *limits]
+        arguments: list[h.CheckArgument] = [shape, *limits]
         if not self.objects:
             function = f"check_shape{'_or_empty' * output.empty}"
-            arguments = [whole(shape), *[rules.OUTPUT_EXTENT] * (not output.empty)]
+            arguments = [run_time_list(shape), *[rules.OUTPUT_EXTENT] * (not output.empty)]
         return h.Check(function, output.tensor, tuple(arguments), span=output.span)
 
     def cases(self, statement: i.Cases) -> Iterator[i.Stmt]:
@@ -334,7 +334,7 @@ class HostPart:
         yield from rest
 
 
-class Slots:
+class SlotPlaces:
     """Where the slots of a shape begin, of which known lists may be some: counted from the front up
     to the one that takes what is left, and from the `rank` after it; `from_end`, a number counts
     back from the end by itself, and nothing is the end."""
@@ -382,13 +382,13 @@ def present(name: str) -> i.Expr:
     return i.Compare("!=", i.Member(h.ARGUMENTS, name), i.Call("null", ()))
 
 
-def count(item: Input, objects: bool = False) -> i.Expr:
+def input_count(item: Input, objects: bool = False) -> i.Expr:
     """How many tensors an input has."""
     if objects:
         return i.Call("len", (i.Member(h.ARGUMENTS, item.name),))
     return i.Member(h.ARGUMENTS, f"{item.name}_count")
 
 
-def whole(sequence: i.Expr) -> i.Expr:
+def run_time_list(sequence: i.Expr) -> i.Expr:
     """A list as what functions of the run time take."""
     return i.Call("list", (sequence,))

@@ -10,7 +10,7 @@ from cvmgen.ir.host import with_host_part
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.lift import of_nests
-from cvmgen.lower.walks import whole_pack
+from cvmgen.lower.walks import pack_of_loop
 
 
 def host_values(program: i.Program) -> i.Program:
@@ -93,7 +93,7 @@ def guarded_items(statements: i.Block) -> set[i.Expr]:
                 return first
             case i.Fold(over=over) | i.Gather(over=over):
                 return replace(node, element=i.Const(0), condition=None, over=over[:1])
-            case i.Loop(body=body) | i.PackLoop(body=body) if not stores(body):
+            case i.Loop(body=body) | i.PackLoop(body=body) if not stores_free_indices(body):
                 return replace(node, body=())
             case _:
                 return node
@@ -101,7 +101,7 @@ def guarded_items(statements: i.Block) -> set[i.Expr]:
     return items_in(statements) - items_in(rebuild(statements, unguarded))
 
 
-def stores(statements: i.Block) -> bool:
+def stores_free_indices(statements: i.Block) -> bool:
     """Whether statements are of the free indices, not of a reduction."""
     return any(isinstance(each, i.Store) for each in walk(statements))
 
@@ -119,7 +119,7 @@ def comprehended(statements: i.Block) -> set[str]:
 def packs(statements: i.Block) -> set[str]:
     """The packs that loops bind in parts."""
     loops = (each for each in walk(statements) if isinstance(each, i.PackLoop))
-    return {whole_pack(loop) for loop in loops if loop.slots is not None}
+    return {pack_of_loop(loop) for loop in loops if loop.slots is not None}
 
 
 def shapes_of_several(program: i.Program) -> frozenset[str]:

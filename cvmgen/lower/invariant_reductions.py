@@ -10,22 +10,23 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import bound_name
 from cvmgen.ir.rewrite import blocks, with_blocks
-from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, reassigned, stored_tensors
 
 
-def reductions_ahead(program: i.Program) -> i.Program:
+def hoist_reductions(program: i.Program) -> i.Program:
     """Reductions that do not depend on a loop stand in front of it.
 
     Legal in front of loops that run at least once: their first iteration makes it anyway. It reads
     the same elements there, since a loop that stores what it reads keeps it.
     """
     nests = tuple(
-        replace(nest, body=ahead(nest.body, Facts.of(program, nest))) for nest in program.nests
+        replace(nest, body=with_hoisted_reductions(nest.body, Facts.of(program, nest)))
+        for nest in program.nests
     )
     return replace(program, nests=nests)
 
 
-def reductions_ahead_in_threads(program: i.Program) -> i.Program:
+def hoist_reductions_in_threads(program: i.Program) -> i.Program:
     """Reductions that do not depend on a loop stand in front of it.
 
     The same inside of the outermost loops, each iteration of which has threads of its own: in
@@ -34,7 +35,11 @@ def reductions_ahead_in_threads(program: i.Program) -> i.Program:
 
     def within(statement: i.Stmt, facts: Facts) -> i.Stmt:
         looped = isinstance(statement, (i.Loop, i.PackLoop))
-        return with_blocks(statement, partial(ahead, facts=facts)) if looped else statement
+        return (
+            with_blocks(statement, partial(with_hoisted_reductions, facts=facts))
+            if looped
+            else statement
+        )
 
     def of(nest: i.Nest) -> i.Nest:
         facts = Facts.of(program, nest)
@@ -43,23 +48,25 @@ def reductions_ahead_in_threads(program: i.Program) -> i.Program:
     return replace(program, nests=tuple(map(of, program.nests)))
 
 
-def ahead(body: i.Block, facts: Facts) -> i.Block:
+def with_hoisted_reductions(body: i.Block, facts: Facts) -> i.Block:
     """Statements, those in loops first: what leaves one may leave the one around it too."""
     done: list[i.Stmt] = []
     for each in body:
-        each = with_blocks(each, partial(ahead, facts=facts))
-        done += divided(each, facts) if isinstance(each, (i.Loop, i.PackLoop)) else (each,)
+        each = with_blocks(each, partial(with_hoisted_reductions, facts=facts))
+        done += split_loop(each, facts) if isinstance(each, (i.Loop, i.PackLoop)) else (each,)
     return tuple(done)
 
 
-def divided(loop: i.Loop | i.PackLoop, facts: Facts) -> i.Block:
+def split_loop(loop: i.Loop | i.PackLoop, facts: Facts) -> i.Block:
     """What leaves a loop, and the loop with the rest."""
     if not runs(loop, facts):
         return (loop,)
-    leaving = fixed(tuple(takewhile(sums_only, loop.body)), bound_name(loop), loop.body)
-    if not changed(leaving):  # elements alone are loaded where they are wanted
+    leaving = invariant_statements(
+        tuple(takewhile(sums_only, loop.body)), bound_name(loop), loop.body
+    )
+    if not reassigned(leaving):  # elements alone are loaded where they are wanted
         return (loop,)
-    return (*leaving, replace(loop, body=without(loop.body, leaving)))
+    return (*leaving, replace(loop, body=remainder_of(loop.body, leaving)))
 
 
 def runs(loop: i.Loop | i.PackLoop, facts: Facts) -> bool:
@@ -70,17 +77,19 @@ def runs(loop: i.Loop | i.PackLoop, facts: Facts) -> bool:
     return loop.low == i.ZERO and isinstance(loop.high, i.Var) and facts.positive(loop.high)
 
 
-def fixed(first: i.Block, index: str, body: i.Block) -> i.Block:
+def invariant_statements(first: i.Block, index: str, body: i.Block) -> i.Block:
     """Those of the first statements of a loop that are the same in each iteration: they read
     nothing that varies, and change only what they make."""
-    rest = without(body, first)
+    rest = remainder_of(body, first)
     varying = {index} | assigned(rest) | stored_tensors(rest)
     made = {each.name for each in first if isinstance(each, i.Let)}
-    same = tuple(each for each in first if not touched(each) & varying and carried(each) <= made)
-    return same if same == first else fixed(same, index, body)
+    same = tuple(
+        each for each in first if not names_touched(each) & varying and carried(each) <= made
+    )
+    return same if same == first else invariant_statements(same, index, body)
 
 
-def without(body: i.Block, some: i.Block) -> i.Block:
+def remainder_of(body: i.Block, some: i.Block) -> i.Block:
     return tuple(each for each in body if all(each is not other for other in some))
 
 
@@ -95,9 +104,9 @@ def sums_only(statement: i.Stmt) -> bool:
             return False
 
 
-def touched(statement: i.Stmt) -> frozenset[str]:
+def names_touched(statement: i.Stmt) -> frozenset[str]:
     """The names that a statement makes for those behind it, changes or reads, and the tensors."""
-    names = names_in(statement) | changed((statement,)) | read_tensors(statement)
+    names = names_in(statement) | reassigned((statement,)) | read_tensors(statement)
     match statement:
         case i.Let(name=name):
             return names | {name}

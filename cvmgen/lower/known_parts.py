@@ -28,9 +28,9 @@ def name_parts(program: i.Program) -> i.Program:
     for statement in program.prepare:
         if isinstance(statement, i.SetOutput):
             prepare += computed_extents(statement, names, extents)
-        prepare += named(with_names(statement, extents), names)
+        prepare += with_lists(with_extent_names(statement, extents), names)
     nests = tuple(
-        replace(nest, body=tuple(with_names(each, extents) for each in nest.body))
+        replace(nest, body=tuple(with_extent_names(each, extents) for each in nest.body))
         for nest in program.nests
     )
     return replace(program, prepare=tuple(prepare), nests=nests)
@@ -44,12 +44,12 @@ def computed_extents(
     for at, (value, pack) in enumerate(entries):
         if pack:
             return
-        if value not in extents and any(map(is_computed, walk(value))):
+        if value not in extents and any(map(needs_computing, walk(value))):
             extents[value] = i.Var(fresh(f"{statement.tensor}_extent_{at}", names))
             yield i.Let(extents[value].name, "int", value, statement.span)
 
 
-def is_computed(node: object) -> bool:
+def needs_computing(node: object) -> bool:
     match node:
         case i.Binary(op=op):
             return op in DIVISIONS
@@ -59,11 +59,11 @@ def is_computed(node: object) -> bool:
             return False
 
 
-def with_names(statement: i.Stmt, extents: dict[i.Expr, i.Var]) -> i.Stmt:
+def with_extent_names(statement: i.Stmt, extents: dict[i.Expr, i.Var]) -> i.Stmt:
     return replaced(statement, lambda node: extents.get(node, node))
 
 
-def named(statement: i.Stmt, names: set[str]) -> Iterator[i.Stmt]:
+def with_lists(statement: i.Stmt, names: set[str]) -> Iterator[i.Stmt]:
     """A statement, after the lists that it needs."""
     if isinstance(statement, i.TakeInput) and len(statement.known) > 1:
         known = list(statement.known)

@@ -33,12 +33,12 @@ def lift_host(program: i.Program, *, proof: Callable[[i.Program], Proof]) -> i.P
     taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
 
     def change(nest: i.Nest) -> tuple[i.Nest, i.Block]:
-        return folds(program, one_tensor(program, nest), taken, reads_inside)
+        return folds(program, with_host_loop(program, nest), taken, reads_inside)
 
     return with_host_part(program, change)
 
 
-def one_tensor(program: i.Program, nest: i.Nest) -> i.Nest:
+def with_host_loop(program: i.Program, nest: i.Nest) -> i.Nest:
     """A nest over a variadic input: its outermost loop over the tensors becomes the host's."""
     counts = {item.name: item.count for item in program.operator.inputs if item.variadic}
     read = {
@@ -95,7 +95,7 @@ def folds(
             return node
         if names_in(node) & (bound_in(nest.body) - bound_in(node)):
             return node
-        if not (fits(program, nest, node) and reads_inside(nest, node)):
+        if not (fits_in_64_bits(program, nest, node) and reads_inside(nest, node)):
             return node
         if node not in found:
             found[node] = fresh(ACCUMULATORS[node.op][0], taken)
@@ -111,7 +111,7 @@ def fails(node: object) -> bool:
     return may_fail(node) and not isinstance(node, i.Item)
 
 
-def fits(program: i.Program, nest: i.Nest, fold: i.Expr) -> bool:
+def fits_in_64_bits(program: i.Program, nest: i.Nest, fold: i.Expr) -> bool:
     """Whether all values on the way are of 64 bits: the host would saturate."""
     widths = Widths(program, nest, host_ranges(program))
     widths.exact(fold)

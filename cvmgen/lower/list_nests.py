@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance
 from cvmgen.lower.expressions import Expressions
-from cvmgen.lower.selections import Place, length_name
+from cvmgen.lower.selections import ListPlace, length_name
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.host_bounds import HostBounds
@@ -58,11 +58,11 @@ def memory(
         shapes[f"{item.name}_spare"] = (*outer, twice)
     found = tuple(i.Scratch(name, item.name, shape, case) for name, shape in shapes.items())
     for each in found:
-        statements.append(i.Let(each.size, "int", product(each.shape), item.span))
+        statements.append(i.Let(each.size, "int", box_size(each.shape), item.span))
     return found, tuple(statements)
 
 
-def product(shape: tuple[i.Expr, ...]) -> i.Expr:
+def box_size(shape: tuple[i.Expr, ...]) -> i.Expr:
     result = shape[0]
     for extent in shape[1:]:
         result = result if extent == i.Const(1) else i.Binary("*", result, extent)
@@ -76,7 +76,7 @@ def list_nest(translator: Expressions, item: f.Definition, case: int | None) -> 
     """The nest that makes a list for each value of its indices."""
     names = [name for name, _ in item.parameters]
     translator.active.update(names)
-    place = Place(item.name, tuple(map(i.Var, names)), item.span)
+    place = ListPlace(item.name, tuple(map(i.Var, names)), item.span)
     body = Filling(translator, place).block(item.body)
     translator.active.difference_update(names)
     for name, extent in reversed(tuple(zip(names, item.ranges, strict=True))):
@@ -88,7 +88,7 @@ def list_nest(translator: Expressions, item: f.Definition, case: int | None) -> 
 class Filling:
     """The statements that fill the list at one place."""
 
-    def __init__(self, translator: Expressions, place: Place) -> None:
+    def __init__(self, translator: Expressions, place: ListPlace) -> None:
         self.translator = translator
         self.place = place
         self.span = place.span

@@ -7,7 +7,7 @@ from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 
 
-def reads(statements: tuple[i.Stmt, ...]) -> set[str]:
+def names_read(statements: tuple[i.Stmt, ...]) -> set[str]:
     """Names that statements read, the terms of refusals included."""
     reads = set(names_in(statements))
     for each in walk(statements):
@@ -18,7 +18,7 @@ def reads(statements: tuple[i.Stmt, ...]) -> set[str]:
     return reads
 
 
-def needed(statements: tuple[i.Stmt, ...], used: set[str]) -> set[str]:
+def live_names(statements: tuple[i.Stmt, ...], used: set[str]) -> set[str]:
     """The names `used` later, and those that statements read on the way to them."""
     blocks = [statements]
     for each in statements:
@@ -31,6 +31,6 @@ def needed(statements: tuple[i.Stmt, ...], used: set[str]) -> set[str]:
             if isinstance(each, i.Cases):
                 found |= {name for test, _ in each.branches for name in names_in(test)}
             elif not isinstance(each, i.Let) or each.name in found:
-                found |= reads((each,))
+                found |= names_read((each,))
         if len(found) == before:
             return found

@@ -18,7 +18,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import outputs, shape_name, with_host_part
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.visit import rebuild
-from cvmgen.lower.affine import AffineLists, Walked, bound_names
+from cvmgen.lower.affine import AffineLists, Walked, names_given_values
 
 Node = TypeVar("Node", bound=i.Expr | i.Stmt)
 
@@ -37,7 +37,7 @@ class Offsets(AffineLists):
     def nest(self, nest: i.Nest) -> tuple[i.Nest, list[i.Stmt]]:
         self.case, self.span = nest.case, nest.span
         self.host, self.lists = [], {}
-        self.locals = bound_names(nest.body)
+        self.locals = names_given_values(nest.body)
         return replace(nest, body=self.block(nest.body)), self.host
 
     # -------------------------------------------------------- statements
@@ -187,7 +187,7 @@ class Offsets(AffineLists):
 
     def against_list(self, tensor: str, index: Slots, whole: i.Expr) -> i.Expr:
         """Slots against a shape of open rank: each by the strides from where it stands."""
-        shape = cut(whole, (self.own_box(value) if pack else None for value, pack in index))
+        shape = shape_slots(whole, (self.own_box(value) if pack else None for value, pack in index))
         if shape is not None:
             return self.aligned(tensor, index, shape)
         if len(index) == 1 and index[0][1]:
@@ -213,7 +213,7 @@ class Offsets(AffineLists):
 Slots = tuple[tuple[i.Expr, bool], ...]
 
 
-def cut(whole: i.Expr, boxes: Iterable[i.Expr | None]) -> Slots | None:
+def shape_slots(whole: i.Expr, boxes: Iterable[i.Expr | None]) -> Slots | None:
     """The shape `whole` slot by slot; `boxes` are what the multi-indices of the slots run over,
     None for a single index. None unless the boxes are neighbours that together are the shape."""
     slots: list[tuple[i.Expr, bool]] = []

@@ -24,14 +24,14 @@ def peel_dimensions(program: i.Program) -> i.Program:
     taken = set(names_in((program.prepare, tuple(nest.body for nest in program.nests))))
 
     def change(node: Any) -> Any:
-        return peeled(node, taken) if isinstance(node, i.PackLoop) else node
+        return peeled_loops(node, taken) if isinstance(node, i.PackLoop) else node
 
     return with_bodies(program, lambda body: rebuild(body, change))
 
 
-def peeled(loop: i.PackLoop, taken: set[str]) -> i.Stmt:
+def peeled_loops(loop: i.PackLoop, taken: set[str]) -> i.Stmt:
     """The loops over the dimensions up to the last that is indexed, around the rest."""
-    count = leading(loop)
+    count = indexed_dimensions(loop)
     if count == 0 or not isinstance(loop.extents, i.Var):
         return loop
     indices = [fresh(f"{loop.pack}_{at}", taken) for at in range(count)]
@@ -43,7 +43,7 @@ def peeled(loop: i.PackLoop, taken: set[str]) -> i.Stmt:
             case i.Item(sequence=i.Var(name=name), index=i.Const(value=at)) if name == loop.pack:
                 return i.Var(indices[at])
             case i.Access(index=index):
-                return replace(node, index=spread(index, loop.pack, whole))
+                return replace(node, index=with_pack_parts(index, loop.pack, whole))
             case _:
                 return node
 
@@ -56,7 +56,7 @@ def peeled(loop: i.PackLoop, taken: set[str]) -> i.Stmt:
     return statement
 
 
-def leading(loop: i.PackLoop) -> int:
+def indexed_dimensions(loop: i.PackLoop) -> int:
     """How many dimensions are indexed one by one; 0 where anything else asks for entries.
 
     Every point asks for the last of them, else there might be fewer dimensions.
@@ -76,11 +76,11 @@ def leading(loop: i.PackLoop) -> int:
                 pass
     uses = sum(node == i.Var(loop.pack) for node in walk(loop.body))
     last = i.Item(i.Var(loop.pack), i.Const(found - 1))
-    sure = last in walk(rebuild(loop.body, certain))
+    sure = last in walk(rebuild(loop.body, surely_evaluated))
     return found if sure and uses == understood else 0
 
 
-def certain(node: Any) -> Any:
+def surely_evaluated(node: Any) -> Any:
     """What is evaluated of a node whatever its conditions and its ranges come to."""
     match node:
         case i.Select(condition=condition):
@@ -97,7 +97,7 @@ def certain(node: Any) -> Any:
             return node
 
 
-def spread(
+def with_pack_parts(
     index: tuple[tuple[i.Expr, bool], ...], pack: str, whole: tuple[tuple[i.Expr, bool], ...]
 ) -> tuple[tuple[i.Expr, bool], ...]:
     """An index list with a pack's parts in its place."""

@@ -16,7 +16,7 @@ Indices = tuple[i.Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListPlace:
     """Where the list for some indices lies."""
 
     name: str
@@ -24,24 +24,24 @@ class Place:
     span: Span
 
     def entry(self, at: i.Expr) -> i.Access:
-        return access(self.name, (*self.indices, at))
+        return memory_access(self.name, (*self.indices, at))
 
     @property
     def length(self) -> i.Access:
-        return access(length_name(self.name), self.indices or (i.ZERO,))
+        return memory_access(length_name(self.name), self.indices or (i.ZERO,))
 
     def key(self, at: i.Expr, number: int) -> i.Access:
-        return access(f"{self.name}_keys", (*self.indices, at, i.Const(number)))
+        return memory_access(f"{self.name}_keys", (*self.indices, at, i.Const(number)))
 
     @property
     def spare(self) -> i.Access:
-        return access(f"{self.name}_spare", (*self.indices, i.ZERO))
+        return memory_access(f"{self.name}_spare", (*self.indices, i.ZERO))
 
     def entries(self, *, ascending: bool = False) -> i.Entries:
         return i.Entries(self.entry(i.ZERO), self.length, ascending)
 
 
-def access(name: str, index: Indices) -> i.Access:
+def memory_access(name: str, index: Indices) -> i.Access:
     return i.Access(name, None, tuple((each, False) for each in index))
 
 

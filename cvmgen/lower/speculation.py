@@ -16,15 +16,15 @@ from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild
 
 
-def eager_loads(program: i.Program) -> i.Program:
+def speculate_loads(program: i.Program) -> i.Program:
     """Elements at the place of the loop are loaded before a choice between them.
 
     For targets whose compilers vectorise: after `offsets`, before `flatten`.
     """
-    return with_bodies(program, lambda body: rebuild(body, eager))
+    return with_bodies(program, lambda body: rebuild(body, speculated))
 
 
-def eager(node: Any) -> Any:
+def speculated(node: Any) -> Any:
     """A loop over a box whose store chooses between elements at the place of the loop."""
     match node:
         case i.PackLoop(slots=None, body=(i.Store(value=i.Select() as choice) as store,)):

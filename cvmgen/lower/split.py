@@ -32,14 +32,14 @@ def split_indices(program: i.Program) -> i.Program:
     taken |= {name for nest in program.nests for name in names_in(nest.body) | assigned(nest.body)}
 
     def change(nest: i.Nest) -> tuple[i.Nest, list[i.Stmt]]:
-        split = Split(program, nest, taken)
+        split = LoopSplitter(program, nest, taken)
         return replace(nest, body=split.block(nest.body)), split.host
 
     return with_host_part(program, change)
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class PackDivisor:
     """Entry `index` of a multi-index is divided by `divisor` wherever `path` holds.
 
     All three may speak of SLOT, which runs below `count`.
@@ -51,7 +51,7 @@ class Factor:
     count: i.Expr
 
 
-class Split:
+class LoopSplitter:
     """Splits the loops of one nest; `host` is what must run before it."""
 
     def __init__(self, program: i.Program, nest: i.Nest, taken: set[str]) -> None:
@@ -85,7 +85,7 @@ class Split:
         if loop.low != i.Const(0):
             return loop
         index = i.Var(loop.index)
-        for divisor in divisors(loop.body, index):
+        for divisor in index_divisors(loop.body, index):
             if not self.is_host(divisor):
                 continue
             count = self.facts.quotient(loop.high, divisor)
@@ -99,7 +99,7 @@ class Split:
         quotient = i.Binary("floordiv", i.Var(loop.index), divisor)
         remainder = i.Binary("mod", i.Var(loop.index), divisor)
         left = exchanged(loop.body, {quotient: i.Const(0), remainder: i.Const(0)})
-        if any(True for _ in divisors(left, i.Var(loop.index))):
+        if any(True for _ in index_divisors(left, i.Var(loop.index))):
             return None
         outer = i.Var(fresh(f"{loop.index}_outer", self.local))
         inner = i.Var(fresh(f"{loop.index}_inner", self.local))
@@ -112,7 +112,7 @@ class Split:
     # -------------------------------------------------------- boxes
 
     def pack_loop(self, loop: i.PackLoop) -> i.PackLoop:
-        entries = Entries(loop.pack)
+        entries = EntryFinder(loop.pack)
         body: i.Block = rebuild(loop.body, entries.collect)
         if loop.slots is not None or loop.pack in names_in(body) or len(entries.factors) != 1:
             return loop
@@ -123,7 +123,7 @@ class Split:
             return loop
         return self.split_box(loop, factor)
 
-    def divides(self, factor: Factor, extents: i.Expr) -> bool:
+    def divides(self, factor: PackDivisor, extents: i.Expr) -> bool:
         """Whether each divisor divides its extent, and no two stand at one entry."""
         told = (factor.index, factor.divisor, factor.count, *factor.path)
         if not all(map(self.is_host, told)):
@@ -137,7 +137,7 @@ class Split:
         extent = self.facts.entry(extents, index)
         return extent is not None and self.facts.quotient(extent, divisor) is not None
 
-    def split_box(self, loop: i.PackLoop, factor: Factor) -> i.PackLoop:
+    def split_box(self, loop: i.PackLoop, factor: PackDivisor) -> i.PackLoop:
         span = loop.span
         box = self.box(loop.extents, span)
         factors = i.Var(fresh(f"{loop.pack}_factors", self.taken))
@@ -173,7 +173,7 @@ def exchanged(body: i.Block, values: Mapping[i.Expr, i.Expr]) -> i.Block:
     return rebuild(body, change)
 
 
-def divisors(body: i.Block, index: i.Var) -> Iterator[i.Expr]:
+def index_divisors(body: i.Block, index: i.Var) -> Iterator[i.Expr]:
     """By what an index, or an expression with it, is divided."""
     for node in walk(body):
         match node:
@@ -205,7 +205,7 @@ def whole_list(value: i.Expr, pack: str) -> bool:
     return value == i.Var(pack)
 
 
-def entry_of(value: i.Expr, pack: str) -> tuple[i.Over, i.Expr] | None:
+def written_entry(value: i.Expr, pack: str) -> tuple[i.Over, i.Expr] | None:
     """An index list written entry by entry: (over slots from 0, the entry)."""
     match value:
         case i.Gather(
@@ -219,12 +219,12 @@ def entry_of(value: i.Expr, pack: str) -> tuple[i.Over, i.Expr] | None:
             return None
 
 
-class Entries:
+class EntryFinder:
     """Finds how the index lists of a nest use a multi-index; what it knows, it takes away."""
 
     def __init__(self, pack: str) -> None:
         self.pack = pack
-        self.factors: list[Factor] = []
+        self.factors: list[PackDivisor] = []
 
     def collect(self, node: i.Expr) -> i.Expr:
         """An access without the index lists that could be rewritten for a split box."""
@@ -237,7 +237,7 @@ class Entries:
             return False
         if whole_list(value, self.pack):
             return True
-        found = entry_of(value, self.pack)
+        found = written_entry(value, self.pack)
         if found is None:
             return False
         over, element = found
@@ -252,7 +252,7 @@ class Entries:
             case i.Binary(op=op, left=i.Item(sequence=i.Var(name=name), index=index)) if (
                 op in DIVISIONS and name == self.pack
             ):
-                factor = Factor(index, element.right, path, count)
+                factor = PackDivisor(index, element.right, path, count)
                 if factor not in self.factors:
                     self.factors.append(factor)
                 return self.pack not in names_in((index, element.right))
@@ -271,7 +271,7 @@ class Rewrite:
     pack: str
     factors: i.Var
     box: i.Expr
-    factor: Factor
+    factor: PackDivisor
     own: frozenset[str]  # the tensors whose box it is: there the position is the offset
 
     def change(self, node: i.Expr) -> i.Expr:
@@ -281,7 +281,7 @@ class Rewrite:
         return replace(node, index=index)
 
     def value(self, access: i.Access, value: i.Expr) -> i.Expr:
-        found = entry_of(value, self.pack)
+        found = written_entry(value, self.pack)
         if found is not None:
             over, element = found
             return i.Gather("list", self.entry(element, over.index), (over,), None)

@@ -16,7 +16,7 @@ from cvmgen.ir.visit import fresh, rebuild, walk
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class StoreWalk:
     """A walk of a box that stores by steps: its loops, what it is made of, names for another."""
 
     rows: i.Loop
@@ -38,7 +38,7 @@ def order_walks(program: i.Program) -> i.Program:
     statements = (program.prepare, tuple((nest.prologue, nest.body) for nest in program.nests))
     taken = set(names_in(statements))
     taken |= {each.name for each in walk(statements) if isinstance(each, i.Let)}
-    walks: dict[str, Walk] = {}
+    walks: dict[str, StoreWalk] = {}
 
     def change(node: Any) -> Any:
         found = scattered(node, taken) if isinstance(node, i.Loop) else None
@@ -57,7 +57,7 @@ def order_walks(program: i.Program) -> i.Program:
     )
 
 
-def scattered(loop: i.Loop, taken: set[str]) -> Walk | None:
+def scattered(loop: i.Loop, taken: set[str]) -> StoreWalk | None:
     """The walk that a loop over rows is, if all it does is to store by steps what it reads."""
     match loop.body:
         case (
@@ -70,7 +70,7 @@ def scattered(loop: i.Loop, taken: set[str]) -> Walk | None:
         case _:
             return None
     start, step = f"{run.index}_start", f"{run.index}_step"
-    found = Walk(loop, run, box, steps, start, step, f"{run.index}_strides")
+    found = StoreWalk(loop, run, box, steps, start, step, f"{run.index}_strides")
     if let.name not in names_in(offset) or let.name in names_in(value):
         return None
     if any(each == found.position for each in walk(offset)):
@@ -86,7 +86,7 @@ def scattered(loop: i.Loop, taken: set[str]) -> Walk | None:
     )
 
 
-def by_steps(found: Walk) -> i.Loop:
+def by_steps(found: StoreWalk) -> i.Loop:
     """The loops, with positions as a walk by strides."""
     (first, _), run = found.rows.body, found.run
     arguments = (i.Var(found.rows.index), i.Var(found.box), i.Var(found.strides))
@@ -97,7 +97,7 @@ def by_steps(found: Walk) -> i.Loop:
     return replace(found.rows, body=(first, start, replace(run, body=body)))
 
 
-def sorted_boxes(statements: i.Block, walks: dict[str, Walk]) -> i.Block:
+def sorted_boxes(statements: i.Block, walks: dict[str, StoreWalk]) -> i.Block:
     """Host statements that sort the dimensions of boxes and give the strides of positions."""
     done: list[i.Stmt] = []
     for statement in statements:

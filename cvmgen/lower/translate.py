@@ -17,7 +17,7 @@ from cvmgen.spec.host_integers import far_precision, let_rule, may_be_wide
 from cvmgen.spec.lengths import length_rule, may_be_long
 
 
-def translate(operator: f.Operator, *, lazy: bool = False) -> i.Program:
+def operator_program(operator: f.Operator, *, lazy: bool = False) -> i.Program:
     """The program of an operator; nests still access tensors by multi-index."""
     return Translator(operator, lazy=lazy).program()
 

@@ -79,7 +79,7 @@ def unfold_bindings(statements: Any) -> Any:
     return rebuild(statements, inline)
 
 
-def harmless(expr: i.Expr) -> bool:
+def always_has_value(expr: i.Expr) -> bool:
     """Whether an expression has a value whatever the guards around it say."""
     risky = (i.Access, i.Load, i.Item, i.Part, i.Gather, i.Call)
     divisions = ("floordiv", "truncdiv", "mod", "shl", "shr")
@@ -224,7 +224,7 @@ class Unfold:
         outer, self.out = self.out, []
         result = self.expr(expr)
         statements, self.out = self.out, outer
-        if all(isinstance(each, i.Let) and harmless(each.value) for each in statements):
+        if all(isinstance(each, i.Let) and always_has_value(each.value) for each in statements):
             self.out.extend(statements)
             return (), result
         return tuple(statements), result

@@ -25,12 +25,12 @@ def walk_boxes(program: i.Program) -> i.Program:
 
     def change(nest: i.Nest) -> tuple[i.Nest, list[i.Stmt]]:
         walks = Walks(taken, shared)
-        return replace(nest, body=walks.block(one_tensor(nest))), walks.host
+        return replace(nest, body=walks.block(nest_of_one_tensor(nest))), walks.host
 
     return with_host_part(program, change)
 
 
-def one_tensor(nest: i.Nest) -> i.Block:
+def nest_of_one_tensor(nest: i.Nest) -> i.Block:
     """A nest over a variadic input reads the tensor that it is given."""
     if nest.each is None:
         return nest.body
@@ -124,7 +124,7 @@ class Walks:
         statements: list[i.Stmt] = [i.Let(pack, "list", index, span)]
         opened = False
         if loop.slots is not None:
-            whole = whole_pack(loop)
+            whole = pack_of_loop(loop)
             opened = whole not in self.open_packs
             if opened:
                 zeros = i.Call("zeros", (i.Call("max_rank", ()),))
@@ -147,7 +147,7 @@ class Walks:
         """Write the entries of a part into the pack of the formula."""
         assert loop.slots is not None
         span = loop.span
-        whole = whole_pack(loop)
+        whole = pack_of_loop(loop)
         place = i.Item(loop.slots, i.Var("slot"))
         entry = i.Item(i.Var(loop.pack), i.Var("slot"))
         write = i.SetAt(whole, place, entry, span)
@@ -155,7 +155,7 @@ class Walks:
         return [i.Loop("slot", i.Const(0), count, (write,), 0, span)]
 
 
-def whole_pack(loop: i.PackLoop) -> str:
+def pack_of_loop(loop: i.PackLoop) -> str:
     assert isinstance(loop.slots, i.Var)
     return loop.pack.rstrip("_").removesuffix(f"_{loop.slots.name}")
 
@@ -177,4 +177,4 @@ def strided(loop: i.PackLoop) -> bool:
     names = names_in(others)
     if loop.pack in names:
         return False
-    return loop.slots is None or whole_pack(loop) not in names
+    return loop.slots is None or pack_of_loop(loop) not in names

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from cvmgen import ranges
-from cvmgen.analysis.definedness import operands
+from cvmgen.analysis.definedness import direct_operands
 from cvmgen.dtypes import CVM, DTYPES, INT32, MAX_SIZE, MOST_EXACT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
@@ -269,7 +269,7 @@ class Widths:
                 self.place(right)
                 return Range(0, 1)
             case i.Compare() | i.Logic() | i.Not():
-                for each in operands(expr):
+                for each in direct_operands(expr):
                     self.exact(each)
                 return Range(0, 1)
             case i.Contains(element=element):

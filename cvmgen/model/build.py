@@ -16,7 +16,7 @@ from cvmgen.graph.plan import Plan, check_parameters, make_plan
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.emit import Files
 from cvmgen.model.kernels import Model
-from cvmgen.model.program import Builder
+from cvmgen.model.program import KernelBuilder
 from cvmgen.model.stages import staged
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.schedules import Schedules, packaged
@@ -66,7 +66,7 @@ def planned(
     library = operators or operators_for("python")
     plan = make_plan(graph, library)
     checked = check_parameters(graph, parameters)
-    return plan, Builder(plan, checked, library, formulas_of(OPSET)).model()
+    return plan, KernelBuilder(plan, checked, library, formulas_of(OPSET)).model()
 
 
 class Formulas(dict[str, Operator]):

@@ -9,21 +9,21 @@ from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild, substitute, walk
-from cvmgen.model.kernels import Kernel, Model
+from cvmgen.model.kernels import Model, ModelKernel
 from cvmgen.schedule.schedules import Schedules
 
-Index = tuple[tuple[i.Expr, bool], ...]
+IndexList = tuple[tuple[i.Expr, bool], ...]
 
 
 def fused(model: Model, schedules: Schedules) -> Model:
     """The model with fewer kernels, and without tensors that nothing reads; the schedules say which
     kernels join others."""
     alone = {name for name, writers in model.writers().items() if len(writers) == 1}
-    done: list[Kernel] = []
+    done: list[ModelKernel] = []
     for kernel in model.kernels:
         makers = [at for at, each in enumerate(done) if each.written & kernel.read]
-        wanted = makers and joins(kernel, schedules)
-        together = joined(done[makers[-1]], kernel, alone) if wanted else None
+        wanted = makers and wants_fusion(kernel, schedules)
+        together = fused_pair(done[makers[-1]], kernel, alone) if wanted else None
         if together is None:
             done.append(kernel)
         else:
@@ -31,12 +31,12 @@ def fused(model: Model, schedules: Schedules) -> Model:
     return pruned(replace(model, kernels=tuple(done)))
 
 
-def joins(reader: Kernel, schedules: Schedules) -> bool:
+def wants_fusion(reader: ModelKernel, schedules: Schedules) -> bool:
     """Whether a kernel's schedule wants it to join what makes its elements."""
     return pointwise(reader) and schedules.says("model", "elementwise", "fuse") is not None
 
 
-def joined(maker: Kernel, reader: Kernel, alone: set[str]) -> Kernel | None:
+def fused_pair(maker: ModelKernel, reader: ModelKernel, alone: set[str]) -> ModelKernel | None:
     """The reader inside the maker's loops; None where it does not read what is made there at
     the same place.
 
@@ -48,7 +48,7 @@ def joined(maker: Kernel, reader: Kernel, alone: set[str]) -> Kernel | None:
     block = block_of(maker.body, shared)
     if block is None:
         return None
-    places = match(reader, {name: block.stored[name] for name in shared})
+    places = reader_indices(reader, {name: block.stored[name] for name in shared})
     if places is None:
         return None
     inside = [(name, extent) for name, extent in reader.loops if name not in places]
@@ -63,19 +63,21 @@ def joined(maker: Kernel, reader: Kernel, alone: set[str]) -> Kernel | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FusedBlock:
     """Statements that run `times` for each iteration of a kernel, and where they store."""
 
     body: tuple[i.Stmt, ...]
     times: int
-    stored: Mapping[str, Index]
+    stored: Mapping[str, IndexList]
 
 
-def block_of(body: tuple[i.Stmt, ...], tensors: frozenset[str], times: int = 1) -> Block | None:
+def block_of(
+    body: tuple[i.Stmt, ...], tensors: frozenset[str], times: int = 1
+) -> FusedBlock | None:
     """The statements among which elements of all these tensors are stored, whatever the data."""
-    found = stored(body)
+    found = stores_of(body)
     if tensors <= found.keys():
-        return Block(body, times, found)
+        return FusedBlock(body, times, found)
     for each in body:
         match each:
             case i.Loop(low=i.Const(value=0), high=i.Const(value=high), body=inner):
@@ -88,7 +90,7 @@ def block_of(body: tuple[i.Stmt, ...], tensors: frozenset[str], times: int = 1) 
 
 
 def behind(
-    body: tuple[i.Stmt, ...], block: Block, instead: tuple[i.Stmt, ...]
+    body: tuple[i.Stmt, ...], block: FusedBlock, instead: tuple[i.Stmt, ...]
 ) -> tuple[i.Stmt, ...]:
     """The body with other statements for those of a block."""
     if body is block.body:
@@ -99,12 +101,12 @@ def behind(
     )
 
 
-def pointwise(kernel: Kernel) -> bool:
+def pointwise(kernel: ModelKernel) -> bool:
     """Whether each iteration gives elements without loops or choices between statements."""
     return all(isinstance(each, (i.Let, i.Store)) for each in kernel.body)
 
 
-def stored(body: tuple[i.Stmt, ...]) -> dict[str, Index]:
+def stores_of(body: tuple[i.Stmt, ...]) -> dict[str, IndexList]:
     """Where statements of a block store themselves; tensors stored to once."""
     stores = [each for each in body if isinstance(each, i.Store)]
     names = [each.target.tensor for each in stores]
@@ -115,7 +117,7 @@ def stored(body: tuple[i.Stmt, ...]) -> dict[str, Index]:
     }
 
 
-def match(reader: Kernel, made: Mapping[str, Index]) -> dict[str, i.Expr] | None:
+def reader_indices(reader: ModelKernel, made: Mapping[str, IndexList]) -> dict[str, i.Expr] | None:
     """What the reader's indices are in the maker's loops, if all its reads are of one place."""
     free = {name for name, _ in reader.loops}
     found: dict[str, i.Expr] = {}
@@ -177,7 +179,7 @@ def pruned(model: Model) -> Model:
         kernels = done
 
 
-def without_stores(kernel: Kernel, tensors: frozenset[str]) -> Kernel:
+def without_stores(kernel: ModelKernel, tensors: frozenset[str]) -> ModelKernel:
     if not tensors:
         return kernel
     return replace(kernel, body=left_of(kernel.body, tensors))
@@ -198,7 +200,7 @@ def left_of(body: tuple[i.Stmt, ...], tensors: frozenset[str]) -> tuple[i.Stmt, 
     return tuple(done)
 
 
-def direct(kernel: Kernel) -> Kernel:
+def direct(kernel: ModelKernel) -> ModelKernel:
     """Without locals that are another name of a local."""
     body = list(kernel.body)
     at = 0

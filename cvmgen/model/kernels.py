@@ -19,7 +19,7 @@ Loops = tuple[tuple[str, int], ...]  # indices, each from 0 to below its extent
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class ModelTensor:
     """A tensor of a model.
 
     `promised` is what its elements keep to by the precision rules, None where nothing is
@@ -60,7 +60,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class ModelKernel:
     """Perfectly nested loops, each from 0 on, around statements.
 
     No two iterations write the same element.
@@ -83,7 +83,7 @@ class Kernel:
     @cached_property
     def read(self) -> frozenset[str]:
         """The tensors whose elements it reads."""
-        return frozenset(reads(self.body))
+        return frozenset(accessed_tensors(self.body))
 
     @cached_property
     def written(self) -> frozenset[str]:
@@ -96,20 +96,20 @@ class Kernel:
 class Model:
     """All tensors by name, the kernels in their order, and what the caller gives and gets."""
 
-    tensors: Mapping[str, Tensor]
-    kernels: tuple[Kernel, ...]
+    tensors: Mapping[str, ModelTensor]
+    kernels: tuple[ModelKernel, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
     def writers(self) -> dict[str, list[int]]:
         """The kernels that write each tensor, by their places."""
-        return places(kernel.written for kernel in self.kernels)
+        return kernels_by_tensor(kernel.written for kernel in self.kernels)
 
     def readers(self) -> dict[str, list[int]]:
-        return places(kernel.read for kernel in self.kernels)
+        return kernels_by_tensor(kernel.read for kernel in self.kernels)
 
 
-def places(names: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+def kernels_by_tensor(names: Iterable[Iterable[str]]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for at, each in enumerate(names):
         for name in each:
@@ -117,17 +117,17 @@ def places(names: Iterable[Iterable[str]]) -> dict[str, list[int]]:
     return found
 
 
-def reads(node: Any) -> Iterator[str]:
+def accessed_tensors(node: Any) -> Iterator[str]:
     """The tensors of all accesses but those that are stored to."""
     match node:
         case i.Store(target=i.Access(index=index), value=value):
-            yield from reads((index, value))
+            yield from accessed_tensors((index, value))
         case i.Access(tensor=tensor):
             yield tensor
-            yield from reads(node.index)
+            yield from accessed_tensors(node.index)
         case _:
             for child in children(node):
-                yield from reads(child)
+                yield from accessed_tensors(child)
 
 
 def sorted_places(body: tuple[i.Stmt, ...]) -> Iterator[i.Access]:
@@ -154,7 +154,7 @@ def weight(body: tuple[i.Stmt, ...]) -> int:
     return max(total, 1)
 
 
-def peeled(body: tuple[i.Stmt, ...]) -> tuple[Loops, tuple[i.Stmt, ...]]:
+def nest_and_body(body: tuple[i.Stmt, ...]) -> tuple[Loops, tuple[i.Stmt, ...]]:
     """The perfectly nested loops around a body, and the body."""
     loops: list[tuple[str, int]] = []
     while len(body) == 1 and isinstance(body[0], i.Loop):

@@ -13,8 +13,8 @@ from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
-from cvmgen.known.known_types import Elements
-from cvmgen.model.kernels import Kernel, Model
+from cvmgen.known.known_types import ElementStorage
+from cvmgen.model.kernels import Model, ModelKernel
 from cvmgen.model.products import (
     BYTE,
     Product,
@@ -29,11 +29,11 @@ from cvmgen.ranges import Range
 from cvmgen.schedule.intrinsics import DOT4
 from cvmgen.schedule.schedules import Schedules
 
-Order = tuple[int, ...]
+AxisOrder = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class TileLayout:
     """How a kernel runs as register tiles; `panels` is the name of its packed parameter."""
 
     product: Product
@@ -47,13 +47,13 @@ class Layouts:
     """Where everything lies, and the kernels, by their places, that run as tiles."""
 
     storage: Storage
-    tiles: Mapping[int, Tile]
+    tiles: Mapping[int, TileLayout]
 
 
 def lay_out(model: Model, schedules: Schedules) -> Layouts:
     """Choose the layout of every tensor; the schedules say which kernels run as tiles."""
     elements = ranges(model)
-    products, orders = wanted(model, elements, schedules)
+    products, orders = tile_candidates(model, elements, schedules)
     for made in products.values():
         follow(model, made, orders)
     for kernel in model.kernels:
@@ -70,12 +70,12 @@ def lay_out(model: Model, schedules: Schedules) -> Layouts:
     return tiled(model, products, Storage(elements, placements))
 
 
-def wanted(
-    model: Model, elements: Mapping[str, Elements], schedules: Schedules
-) -> tuple[dict[int, Product], dict[str, Order]]:
+def tile_candidates(
+    model: Model, elements: Mapping[str, ElementStorage], schedules: Schedules
+) -> tuple[dict[int, Product], dict[str, AxisOrder]]:
     """The kernels that can be tiles, and the orders in which they read their data."""
     products: dict[int, Product] = {}
-    orders: dict[str, Order] = {}
+    orders: dict[str, AxisOrder] = {}
     for at, kernel in enumerate(model.kernels):
         made = find_product(kernel, model)
         if made is None or not free(model, made.data.tensor):
@@ -107,7 +107,7 @@ def free(model: Model, name: str) -> bool:
     return not tensor.given and tensor.values is None and tensor.bits is None
 
 
-def follow(model: Model, made: Product, orders: dict[str, Order]) -> None:
+def follow(model: Model, made: Product, orders: dict[str, AxisOrder]) -> None:
     """What a tile stores, and reads beside its product, has its columns side by side."""
     for access in accesses(made.after):
         if not free(model, access.tensor) or access.tensor in orders:
@@ -124,7 +124,7 @@ def accesses(statements: Sequence[i.Stmt]) -> list[i.Access]:
     return [each for each in walk(tuple(statements)) if isinstance(each, i.Access)]
 
 
-def inherit(model: Model, kernel: Kernel, orders: dict[str, Order]) -> None:
+def inherit(model: Model, kernel: ModelKernel, orders: dict[str, AxisOrder]) -> None:
     """A kernel that is no tile keeps the order of what it reads."""
     known = [orders[name] for name in sorted(kernel.read) if name in orders]
     for name in kernel.written:
@@ -134,7 +134,7 @@ def inherit(model: Model, kernel: Kernel, orders: dict[str, Order]) -> None:
             orders.setdefault(name, same[0])
 
 
-def turn_parameters(model: Model, kernel: Kernel, orders: dict[str, Order]) -> None:
+def turn_parameters(model: Model, kernel: ModelKernel, orders: dict[str, AxisOrder]) -> None:
     """What a kernel's last loop walks of a parameter lies side by side."""
     if not kernel.loops:
         return
@@ -149,7 +149,7 @@ def turn_parameters(model: Model, kernel: Kernel, orders: dict[str, Order]) -> N
             orders.setdefault(access.tensor, (*rest, *last))
 
 
-def ordered(model: Model, orders: Mapping[str, Order]) -> dict[str, Placement]:
+def ordered(model: Model, orders: Mapping[str, AxisOrder]) -> dict[str, Placement]:
     return {
         name: replace(Placement.rows(model.tensors[name].shape), order=order)
         for name, order in orders.items()
@@ -175,7 +175,7 @@ def borders(model: Model, products: Iterable[Product]) -> dict[str, tuple[tuple[
 
 def tiled(model: Model, products: Mapping[int, Product], storage: Storage) -> Layouts:
     """The tiles, for data that lies as it now does; what has no plain runs stays a nest."""
-    tiles: dict[int, Tile] = {}
+    tiles: dict[int, TileLayout] = {}
     elements, placements = dict(storage.elements), dict(storage.placements)
     arrays: dict[str, Array] = {}
     for at, made in products.items():
@@ -186,8 +186,8 @@ def tiled(model: Model, products: Mapping[int, Product], storage: Storage) -> La
         assert values is not None
         name = f"{made.weights.tensor}_panels"
         arrays[name] = packed(made, runs, values)
-        elements[name] = Elements(BYTE, "i8")
+        elements[name] = ElementStorage(BYTE, "i8")
         placements[name] = Placement.rows(arrays[name].shape)
         total = total_range(values, made, elements[made.data.tensor].range)
-        tiles[at] = Tile(made, runs, name, total)
+        tiles[at] = TileLayout(made, runs, name, total)
     return Layouts(Storage(elements, placements, arrays), tiles)

@@ -12,14 +12,14 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.known.known_types import known_types
-from cvmgen.known.linear import Linear, linear
-from cvmgen.model.kernels import Kernel, Loops, weight
+from cvmgen.known.linear import Linear, as_linear
+from cvmgen.model.kernels import Loops, ModelKernel, weight
 from cvmgen.model.storage import Storage, located
-from cvmgen.schedule.subject import InModel, Outside, Roles, Subject
+from cvmgen.schedule.subject import InModel, OuterValues, Roles, Subject
 from cvmgen.source import Span
 
 
-class Names:
+class ShortNames:
     """Short names for indices and locals, each once; those to be named have a dot in theirs."""
 
     def __init__(self, taken: Iterable[str]) -> None:
@@ -55,7 +55,7 @@ class Names:
                 return node
 
 
-def nest_of(kernel: Kernel, storage: Storage, names: Names) -> Subject:
+def nest_of(kernel: ModelKernel, storage: Storage, names: ShortNames) -> Subject:
     """What schedules of models begin with."""
     loops = names.loops(kernel.loops)
     body = in_loops(loops, names.within(located(kernel, storage).body), span_of(kernel))
@@ -75,16 +75,16 @@ def nest_of(kernel: Kernel, storage: Storage, names: Names) -> Subject:
         place=kernel.place,
         roles={},
         sizes={},
-        outside=Outside(frozenset(), memory),
-        model=InModel(measured(kernel)),
+        outside=OuterValues(frozenset(), memory),
+        model=InModel(kernel_measures(kernel)),
     )
 
 
-def names_of(loops: Loops) -> tuple[str, ...]:
+def loop_names(loops: Loops) -> tuple[str, ...]:
     return tuple(name for name, _ in loops)
 
 
-def span_of(kernel: Kernel) -> Span:
+def span_of(kernel: ModelKernel) -> Span:
     return kernel.body[0].span
 
 
@@ -95,7 +95,7 @@ def in_loops(loops: Loops, body: i.Block, span: Span) -> i.Block:
     return body
 
 
-def measured(kernel: Kernel) -> dict[str, int]:
+def kernel_measures(kernel: ModelKernel) -> dict[str, int]:
     """How much there is to do, as schedules of models count."""
     return {"results": kernel.iterations, "work": kernel.iterations * weight(kernel.body)}
 
@@ -128,6 +128,6 @@ def border(tensor: str, storage: Storage, span: Span) -> i.Block:
     return done
 
 
-def in_order(body: i.Block) -> i.Block:
+def longest_steps_first(body: i.Block) -> i.Block:
     """The nest with places that name the longest steps first."""
-    return with_offsets(body, lambda offset: linear(offset, {}).expr())
+    return with_offsets(body, lambda offset: as_linear(offset, {}).expr())

@@ -6,25 +6,25 @@ from collections.abc import Mapping, Sequence
 
 from cvmgen.algebra import simplify
 from cvmgen.emit.c_outlined import call_name
-from cvmgen.emit.c_parts import Frame, FunctionPrinter, part_text
-from cvmgen.emit.c_spelling import MACHINE_TYPES, comment, identifier, indent
+from cvmgen.emit.c_parts import FunctionPrinter, PartScope, outlined_function
+from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment, indented
 from cvmgen.emit.c_text import signature, versions, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
-from cvmgen.known.known_types import Elements
-from cvmgen.model.steps import Step
-from cvmgen.schedule.outline import Part
+from cvmgen.known.known_types import ElementStorage
+from cvmgen.model.steps import KernelStep
+from cvmgen.schedule.outline import OutlinedPart
 
 
-def step_text(step: Step, kinds: Mapping[str, str]) -> str:
+def step_text(step: KernelStep, kinds: Mapping[str, str]) -> str:
     """The function of a step, behind those of its parts; `kinds`: what its parameters point to."""
     comments = [str(each) for each in step.kernel.origins]
-    frame = Frame("", tuple(comments), "restrict", kinds, lambda _: [], lambda _: [])
+    frame = PartScope("", tuple(comments), "restrict", kinds, lambda _: [], lambda _: [])
     program = i.Program(step.kernel.operator, (), ())
     left = step.outlined
-    functions = [part_text(program, frame, each, StepPrinter) for each in step.parts]
+    functions = [outlined_function(program, frame, each, StepPrinter) for each in step.parts]
     printer = StepPrinter(program, (*step.front, *left), frame, None)
     lines = [*printer.tables(left), *printer.block(step.front), *printer.block(left)]
     match left:
@@ -32,9 +32,9 @@ def step_text(step: Step, kinds: Mapping[str, str]) -> str:
             pass
         case _:
             lines = [*map(comment, comments), *lines]
-    parameters = [f"{kind} *restrict {identifier(each)}" for each, kind in kinds.items()]
+    parameters = [f"{kind} *restrict {c_identifier(each)}" for each, kind in kinds.items()]
     head = head_lines(f"static void {step.name}(", parameters)
-    whole = [*printer.versions(left), *head, *wrap_c(indent(lines)), "}"]
+    whole = [*printer.versions(left), *head, *wrap_c(indented(lines)), "}"]
     return "\n\n".join([*functions, "\n".join(whole)])
 
 
@@ -54,7 +54,7 @@ class StepPrinter(FunctionPrinter):
 
     def array(self, array: i.Array) -> str:
         """Totals of tiles are vectors."""
-        text = f"{MACHINE_TYPES[array.type]} {identifier(array.name)}[{array.length}];"
+        text = f"{MACHINE_TYPES[array.type]} {c_identifier(array.name)}[{array.length}];"
         totals = {each.totals.tensor for each in walk(self.body) if isinstance(each, i.Tile)}
         return f"_Alignas(64) {text}" if array.name in totals else text
 
@@ -68,7 +68,7 @@ class StepPrinter(FunctionPrinter):
 
     def behind(self, place: i.Load) -> str:
         """A pointer to an element."""
-        name = identifier(place.tensor)
+        name = c_identifier(place.tensor)
         return name if place.offset == i.Const(0) else f"{name} + {self.expr(place.offset, 9)}"
 
     def tables(self, body: i.Block) -> list[str]:
@@ -80,7 +80,7 @@ class StepPrinter(FunctionPrinter):
         members = {
             "x": self.behind(tile.data),
             "rows": self.behind(tile.rows),
-            "runs": identifier(tile.table),
+            "runs": c_identifier(tile.table),
             "run_count": str(len(tile.runs)),
             "run_quads": str(tile.quads),
             "panels": self.behind(tile.panels),
@@ -91,7 +91,7 @@ class StepPrinter(FunctionPrinter):
             "turned": str(tile.turned).lower(),
         }
         given = [f".{name} = {value}" for name, value in members.items()]
-        name = identifier(tile.name)
+        name = c_identifier(tile.name)
         return [
             *wrapped_list(f"const cvmgen_tile {name} = {{", given, "};", 84),
             f"cvmgen_run_tile(&{name});",
@@ -102,7 +102,7 @@ class StepPrinter(FunctionPrinter):
     def versions(self, body: i.Block) -> list[str]:
         return ["STEP"] if versions(body) else []
 
-    def part(self, part: Part) -> list[str]:
+    def part(self, part: OutlinedPart) -> list[str]:
         return [*self.tables(part.body), *super().part(part)]
 
     def given_to(self, fork: i.Fork, values: Sequence[str]) -> list[str]:
@@ -120,11 +120,11 @@ class StepPrinter(FunctionPrinter):
 
 def runs_table(tile: i.Tile) -> list[str]:
     starts = list(map(str, tile.runs))
-    head = f"static const int64_t {identifier(tile.table)}[{len(starts)}] = {{"
+    head = f"static const int64_t {c_identifier(tile.table)}[{len(starts)}] = {{"
     return wrapped_list(head, starts, "};")
 
 
-def element_type(elements: Elements) -> str:
+def c_element_type(elements: ElementStorage) -> str:
     return MACHINE_TYPES[elements.type]
 
 

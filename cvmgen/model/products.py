@@ -17,9 +17,9 @@ import numpy as np
 from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
-from cvmgen.known.constant_loops import perfect_nest
-from cvmgen.known.linear import Linear, bounds, gap, linear
-from cvmgen.model.kernels import Kernel, Loops, Model, weight
+from cvmgen.known.constant_loops import single_statement_nest
+from cvmgen.known.linear import Linear, as_linear, linear_at_least_zero, linear_range
+from cvmgen.model.kernels import Loops, Model, ModelKernel, weight
 from cvmgen.ranges import Range
 from cvmgen.schedule.intrinsics import DOT4
 
@@ -51,7 +51,7 @@ class Product:
         fixed = [at for at in rest if not walked & names_in(self.data.index[at][0])]
         return (*fixed, *rows, *(at for at in rest if at not in fixed))
 
-    def measures(self, kernel: Kernel) -> dict[str, int]:
+    def measures(self, kernel: ModelKernel) -> dict[str, int]:
         """How much there is to do; 16 products take as long as a statement for a result."""
         products = kernel.iterations * prod(extent for _, extent in self.summed)
         work = kernel.iterations * weight(self.after) + products // PRODUCTS
@@ -60,7 +60,7 @@ class Product:
     def reach(self) -> tuple[Range, ...]:
         """The indices that the data is read at, in each dimension."""
         ranges = loop_ranges((*self.rows, *self.batches, *self.summed))
-        found = [bounds(linear(entry, ranges), ranges) for entry, _ in self.data.index]
+        found = [linear_range(as_linear(entry, ranges), ranges) for entry, _ in self.data.index]
         assert all(each is not None for each in found)
         return tuple(each for each in found if each is not None)
 
@@ -69,14 +69,14 @@ def loop_ranges(loops: Loops) -> dict[str, Range]:
     return {name: Range(0, extent - 1) for name, extent in loops}
 
 
-def find_product(kernel: Kernel, model: Model) -> Product | None:
+def find_product(kernel: ModelKernel, model: Model) -> Product | None:
     """The kernel as a product, where it is one."""
     match kernel.body:
         case (i.Let(value=i.Const(value=0)) as total, (i.Loop() | i.If()) as nest, *after):
             pass
         case _:
             return None
-    found = perfect_nest(nest)
+    found = single_statement_nest(nest)
     if found is None:
         return None
     summed, tests, add = found
@@ -102,7 +102,7 @@ def is_parameter(model: Model, access: i.Access) -> bool:
 
 
 def sorted_loops(
-    kernel: Kernel,
+    kernel: ModelKernel,
     summed: Loops,
     data: i.Access,
     weights: i.Access,
@@ -128,20 +128,20 @@ def admissible(made: Product, tests: Sequence[i.Expr], model: Model) -> bool:
         return False
     if values.min() < BYTE.low or values.max() > BYTE.high:
         return False
-    plain = all(is_plain(entry) for entry, _ in (*made.data.index, *made.weights.index))
+    plain = all(is_plain_entry(entry) for entry, _ in (*made.data.index, *made.weights.index))
     shape = model.tensors[made.data.tensor].shape
     return plain and all(is_inside(test, made.data, shape) for test in tests)
 
 
-def is_plain(entry: i.Expr) -> bool:
-    return all(isinstance(term, i.Var) for term in linear(entry, {}).factors)
+def is_plain_entry(entry: i.Expr) -> bool:
+    return all(isinstance(term, i.Var) for term in as_linear(entry, {}).factors)
 
 
 def is_inside(test: i.Expr, data: i.Access, shape: tuple[int, ...]) -> bool:
     """Whether a test says that an index of the data is not negative, or below the extent."""
-    least = gap(test)
+    least = linear_at_least_zero(test)
     for (entry, _), extent in zip(data.index, shape, strict=True):
-        index = linear(entry, {})
+        index = as_linear(entry, {})
         if least in (index, Linear(extent - 1).plus(index.scaled(-1))):
             return True
     return False
@@ -164,7 +164,7 @@ def find_runs(made: Product, strides: Sequence[int]) -> Runs | None:
     """The runs of the data for these strides; None where they are not of one length."""
     whole = Linear(0)
     for (entry, _), stride in zip(made.data.index, strides, strict=True):
-        whole = whole.plus(linear(entry, {}).scaled(stride))
+        whole = whole.plus(as_linear(entry, {}).scaled(stride))
     factors = [whole.factors.get(i.Var(name), 0) for name, _ in made.summed]
     places = {
         sum(factor * at for factor, at in zip(factors, term, strict=True)): term
@@ -222,7 +222,7 @@ def flat_place(made: Product, values: Array) -> Linear:
     """Where the parameter's element is in row-major order."""
     whole = Linear(0)
     for at, (entry, _) in enumerate(made.weights.index):
-        whole = whole.plus(linear(entry, {}).scaled(prod(values.shape[at + 1 :])))
+        whole = whole.plus(as_linear(entry, {}).scaled(prod(values.shape[at + 1 :])))
     return whole
 
 

@@ -11,14 +11,21 @@ from typing import Any
 from cvmgen import driver
 from cvmgen.dtypes import MAX_PRECISION
 from cvmgen.errors import InternalError
-from cvmgen.graph.limits import INPUT, Array, largest
-from cvmgen.graph.operators import Operators, operands
-from cvmgen.graph.plan import Plan, Step, find_operator
+from cvmgen.graph.limits import INPUT, Array, largest_magnitude
+from cvmgen.graph.operators import Operators, sorted_inputs
+from cvmgen.graph.plan import Plan, PlanStep, library_operator
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.known.constant_loops import plain_loops
-from cvmgen.known.specialize import Call, Operand, Specialized, specialize
-from cvmgen.model.kernels import Kernel, Model, Origin, Tensor, peeled, sorted_places
+from cvmgen.known.specialize import CallTensor, KnownCall, Specialized, specialize
+from cvmgen.model.kernels import (
+    Model,
+    ModelKernel,
+    ModelTensor,
+    Origin,
+    nest_and_body,
+    sorted_places,
+)
 from cvmgen.ranges import Range
 from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
@@ -26,7 +33,7 @@ from cvmgen.spec.formula import Operator
 BYTE_PRECISION = 8  # what an int8 holds
 
 
-class Builder:
+class KernelBuilder:
     """Makes the kernels of a plan; `formulas` are the operators of the opset by name."""
 
     def __init__(
@@ -42,18 +49,18 @@ class Builder:
         self.programs: dict[str, i.Program] = {}
         self.numbers: Iterator[int] = count(1)
         self.taken = {"STEP", "memset", "memory", "share"}
-        self.tensors: dict[str, Tensor] = {}
-        self.kernels: list[Kernel] = []
+        self.tensors: dict[str, ModelTensor] = {}
+        self.kernels: list[ModelKernel] = []
         variables = {index: name for name, index in plan.variables.items()}
         used = {index for step in plan.steps for index in (*step.inputs, *step.outputs)}
         self.names: dict[int, str] = {}
         for index in sorted(used | set(plan.heads) | {plan.variables[INPUT]}):
             tensor = plan.tensors[index]
-            limit = largest(tensor.precision)
+            limit = largest_magnitude(tensor.precision)
             name = self.fresh(tensor.node)
             self.names[index] = name
             values = parameters.get(variables.get(index, ""))
-            found = Tensor(name, tensor.shape, Range(-limit, limit), values)
+            found = ModelTensor(name, tensor.shape, Range(-limit, limit), values)
             self.tensors[name] = found
 
     def fresh(self, node: str) -> str:
@@ -68,7 +75,7 @@ class Builder:
         outputs = tuple(self.leave(at, index) for at, index in enumerate(self.plan.heads))
         return Model(self.tensors, self.with_constants(), (given,), outputs)
 
-    def with_constants(self) -> tuple[Kernel, ...]:
+    def with_constants(self) -> tuple[ModelKernel, ...]:
         """The kernels with the values of parameters that have one alone."""
         single = {
             name: i.Const(int(tensor.values.flat[0]))
@@ -82,22 +89,26 @@ class Builder:
         return tuple(replace(each, body=rebuild(each.body, change)) for each in self.kernels)
 
     def specialized(
-        self, operator: str, inputs: Sequence[Sequence[Operand]], step: Step, outputs: Sequence[str]
+        self,
+        operator: str,
+        inputs: Sequence[Sequence[CallTensor]],
+        step: PlanStep,
+        outputs: Sequence[str],
     ) -> Specialized:
         formula = self.formulas[operator]
         if operator not in self.programs:
-            self.programs[operator] = untested(driver.lower(formula, driver.STATEMENTS))
+            self.programs[operator] = as_untested(driver.lower(formula, driver.STATEMENTS))
         named = dict(zip(formula.output_names, outputs, strict=True))
-        call = Call(inputs, dict(step.attributes), named)
+        call = KnownCall(inputs, dict(step.attributes), named)
         return specialize(self.programs[operator], call, outputs[0], self.numbers)
 
-    def step(self, step: Step) -> None:
-        operator = find_operator(self.operators, step.operator)
+    def step(self, step: PlanStep) -> None:
+        operator = library_operator(self.operators, step.operator)
         inputs = [
             [self.operand(index) for index in each]
             if isinstance(each, list)
             else ([] if each is None else [self.operand(each)])
-            for each in operands(operator, step.inputs)
+            for each in sorted_inputs(operator, step.inputs)
         ]
         formula = self.formulas[step.operator]
         outputs = [self.names[index] for index in step.outputs]
@@ -105,33 +116,33 @@ class Builder:
         self.agree(step, made)
         if formula.although:  # its rule is below what it gives
             for name in outputs:
-                self.tensors[name] = Tensor(name, self.tensors[name].shape)
+                self.tensors[name] = ModelTensor(name, self.tensors[name].shape)
         for name, shape in made.memory.items():
-            self.tensors[name] = Tensor(name, shape, bits=64)
+            self.tensors[name] = ModelTensor(name, shape, bits=64)
         for nest in made.nests:
             origin = Origin.of(step.node, formula, nest)
             self.add(plain_loops(nest.body), (origin,), formula)
 
-    def agree(self, step: Step, made: Specialized) -> None:
+    def agree(self, step: PlanStep, made: Specialized) -> None:
         """What the host code gives is what the plan has, whichever way it was found."""
         found = list(made.outputs.values())
         planned = [self.plan.tensors[index] for index in step.outputs]
         if found != [(tensor.shape, tensor.precision) for tensor in planned]:
             raise InternalError(f"specialize: {step.node} is {found}, and was to be {planned}")
 
-    def operand(self, index: int) -> Operand:
+    def operand(self, index: int) -> CallTensor:
         tensor = self.plan.tensors[index]
-        return Operand(self.names[index], tensor.shape, tensor.precision)
+        return CallTensor(self.names[index], tensor.shape, tensor.precision)
 
     def add(
         self, body: tuple[i.Stmt, ...], origins: tuple[Origin, ...], operator: Operator
     ) -> None:
         """A kernel with those of its outer loops whose iterations write apart from each other."""
-        loops, inner = peeled(body)
+        loops, inner = nest_and_body(body)
         if not loops or self.apart(loops, inner):
-            self.kernels.append(Kernel(loops, inner, origins, operator))
+            self.kernels.append(ModelKernel(loops, inner, origins, operator))
         else:
-            self.kernels.append(Kernel((), body, origins, operator))
+            self.kernels.append(ModelKernel((), body, origins, operator))
 
     def apart(self, loops: Sequence[tuple[str, int]], inner: tuple[i.Stmt, ...]) -> bool:
         """Elements of outputs are written once; memory of a list may be used again."""
@@ -151,8 +162,8 @@ class Builder:
         tensor = self.plan.tensors[index]
         bits = 8 if tensor.precision <= BYTE_PRECISION else 32
         given = self.fresh("given")
-        self.tensors[given] = Tensor(given, tensor.shape, given=True, bits=bits)
-        cut = Step(tensor.node, "cvm_clip", (("precision", tensor.precision),), (), ())
+        self.tensors[given] = ModelTensor(given, tensor.shape, given=True, bits=bits)
+        cut = PlanStep(tensor.node, "cvm_clip", (("precision", tensor.precision),), (), ())
         self.pointwise(cut, given, self.names[index])
         return given
 
@@ -163,21 +174,21 @@ class Builder:
         bits = 8 if max(each.precision for each in heads) <= BYTE_PRECISION else 32
         name = self.fresh(f"head{at}" if len(heads) > 1 else "head")
         promised = self.tensors[self.names[index]].promised
-        self.tensors[name] = Tensor(name, tensor.shape, promised, given=True, bits=bits)
-        copy = Step(tensor.node, "reshape", (("target_shape", tensor.shape),), (), ())
+        self.tensors[name] = ModelTensor(name, tensor.shape, promised, given=True, bits=bits)
+        copy = PlanStep(tensor.node, "reshape", (("target_shape", tensor.shape),), (), ())
         self.pointwise(copy, self.names[index], name, silent=True)
         return name
 
-    def pointwise(self, step: Step, source: str, target: str, *, silent: bool = False) -> None:
+    def pointwise(self, step: PlanStep, source: str, target: str, *, silent: bool = False) -> None:
         """An operator of one input, beside the steps of the plan; not told of where `silent`."""
         formula = self.formulas[step.operator]
-        operand = Operand(source, self.tensors[source].shape, MAX_PRECISION)
+        operand = CallTensor(source, self.tensors[source].shape, MAX_PRECISION)
         for nest in self.specialized(step.operator, [[operand]], step, [target]).nests:
             origin = Origin.of(step.node, formula, nest)
             self.add(plain_loops(nest.body), () if silent else (origin,), formula)
 
 
-def untested(program: i.Program) -> i.Program:
+def as_untested(program: i.Program) -> i.Program:
     """The program of an operator of which no access has to be tested: models have no place for
     what a test finds."""
     for nest in program.nests:

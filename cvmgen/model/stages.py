@@ -10,10 +10,10 @@ from cvmgen.escape import printable
 from cvmgen.ir.text import block_lines
 from cvmgen.model import steps
 from cvmgen.model.fuse import fused
-from cvmgen.model.kernels import Kernel, Model
+from cvmgen.model.kernels import Model, ModelKernel
 from cvmgen.model.layouts import Layouts, lay_out
 from cvmgen.model.nests import in_loops, span_of
-from cvmgen.model.steps import Step, step_names, unsound_step
+from cvmgen.model.steps import KernelStep, step_names, unsound_step
 from cvmgen.schedule.schedules import Schedules
 
 
@@ -24,7 +24,7 @@ class Staged:
 
     model: Model
     layouts: Layouts | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[KernelStep, ...] = ()
 
     @property
     def placed(self) -> Layouts:
@@ -60,8 +60,8 @@ def outline(made: Staged, schedules: Schedules) -> Staged:
 
 
 SPECIALISE = "specialise"
-Pass = Callable[[Staged, Schedules], Staged]
-PASSES: tuple[tuple[str, Pass], ...] = (
+ModelPass = Callable[[Staged, Schedules], Staged]
+PASSES: tuple[tuple[str, ModelPass], ...] = (
     ("fuse", fuse),
     ("layouts", layouts),
     ("types", types),
@@ -86,7 +86,7 @@ def staged(model: Model, schedules: Schedules) -> Iterator[tuple[str, Staged]]:
 # ---------------------------------------------------------------- for people
 
 
-def told(stage: str, made: Staged, schedules: Schedules) -> Iterator[tuple[str, list[str]]]:
+def stage_report(stage: str, made: Staged, schedules: Schedules) -> Iterator[tuple[str, list[str]]]:
     """What a stage made of each kernel or step, by name."""
     for at, (name, kernel) in enumerate(
         () if made.steps else zip(step_names(made.model), made.model.kernels, strict=True)
@@ -102,13 +102,13 @@ def told(stage: str, made: Staged, schedules: Schedules) -> Iterator[tuple[str, 
         yield step.name, [*origin_lines(step.kernel), *lines]
 
 
-def origin_lines(kernel: Kernel) -> Iterator[str]:
+def origin_lines(kernel: ModelKernel) -> Iterator[str]:
     """The nodes of a kernel, and their formulas' places."""
     for each in kernel.origins:
         yield printable(f"{each.node}: {each.operator}, {each.location}")
 
 
-def memory_lines(at: int, kernel: Kernel, layouts: Layouts) -> Iterator[str]:
+def memory_lines(at: int, kernel: ModelKernel, layouts: Layouts) -> Iterator[str]:
     """How the tensors of a kernel lie in memory, and whether it runs as register tiles."""
     for name in sorted(kernel.read | kernel.written):
         place, elements = layouts.storage.placements[name], layouts.storage.elements[name]
@@ -118,7 +118,7 @@ def memory_lines(at: int, kernel: Kernel, layouts: Layouts) -> Iterator[str]:
         yield f"by register tiles, of {layouts.tiles[at].panels}"
 
 
-def step_lines(step: Step) -> Iterator[str]:
+def step_lines(step: KernelStep) -> Iterator[str]:
     """The functions of a step, those for parts first."""
     for part in step.parts:
         yield f"{part.name}: {', '.join(each.name for each in part.captures)}"

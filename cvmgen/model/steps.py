@@ -6,35 +6,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cvmgen.emit.c_outlined import call_name
-from cvmgen.emit.c_spelling import identifier
+from cvmgen.emit.c_spelling import c_identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
-from cvmgen.model.kernels import Kernel, Model
-from cvmgen.model.layouts import Layouts, Tile
-from cvmgen.model.nests import Names, border, in_order, nest_of, span_of
+from cvmgen.model.kernels import Model, ModelKernel
+from cvmgen.model.layouts import Layouts, TileLayout
+from cvmgen.model.nests import ShortNames, border, longest_steps_first, nest_of, span_of
 from cvmgen.model.storage import Storage, along_memory
 from cvmgen.model.tiles import Tiled
 from cvmgen.schedule.legality import unsound
-from cvmgen.schedule.outline import Outliner, Part, part_fault, part_name
+from cvmgen.schedule.outline import OutlinedPart, Outliner, part_fault, part_name
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import InModel, Subject
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class KernelStep:
     """A kernel with the name of its function: the nest as it got types, and as its schedule leaves
     it; `front` are statements that stand before it, which no thread has a part of. `outlined` is
     the nest with `parts` for the loops that threads share."""
 
     name: str
-    kernel: Kernel
+    kernel: ModelKernel
     front: i.Block
     typed: Subject
     made: Subject
     outlined: i.Block = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[OutlinedPart, ...] = ()
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -53,41 +53,45 @@ class Step:
         return stored_tensors(self.made.body)
 
 
-def typed_steps(model: Model, layouts: Layouts) -> Iterator[Step]:
+def typed_steps(model: Model, layouts: Layouts) -> Iterator[KernelStep]:
     """The kernels as nests with machine types, for schedules to begin with."""
     storage, filled = layouts.storage, set[str]()
     for at, (name, kernel) in enumerate(zip(step_names(model), model.kernels, strict=True)):
         begun = sorted(kernel.written - filled)  # no kernel before this one writes them
         front = tuple(line for each in begun for line in border(each, storage, span_of(kernel)))
         filled |= kernel.written
-        nest = typed_nest(name, kernel, layouts.tiles.get(at), storage)
-        yield Step(name, kernel, front, nest, nest)
+        nest = step_subject(name, kernel, layouts.tiles.get(at), storage)
+        yield KernelStep(name, kernel, front, nest, nest)
 
 
-def typed_nest(name: str, kernel: Kernel, tile: Tile | None, storage: Storage) -> Subject:
-    taken = {*map(identifier, kernel.read | kernel.written), name}
-    names = Names(taken)
+def step_subject(
+    name: str, kernel: ModelKernel, tile: TileLayout | None, storage: Storage
+) -> Subject:
+    taken = {*map(c_identifier, kernel.read | kernel.written), name}
+    names = ShortNames(taken)
     if tile is None:
         return nest_of(along_memory(kernel, storage.placements), storage, names)
     nest = nest_of(kernel, storage, names)
-    blocks = Tiled.of(kernel, tile, storage).blocks(names, Names({*taken, identifier(tile.panels)}))
+    blocks = Tiled.of(kernel, tile, storage).blocks(
+        names, ShortNames({*taken, c_identifier(tile.panels)})
+    )
     outside = replace(nest.outside, tensors={**nest.outside.tensors, tile.panels: "i8"})
     model = InModel(tile.product.measures(kernel), blocks)
     return replace(nest, outside=outside, model=model)
 
 
-def scheduled_step(step: Step, schedules: Schedules) -> Step:
+def scheduled_step(step: KernelStep, schedules: Schedules) -> KernelStep:
     """A step by the schedule of its class, places with their longest steps first."""
     made = schedules.scheduled("model", step.typed)
-    return replace(step, made=made.with_body(in_order(made.body)))
+    return replace(step, made=made.with_body(longest_steps_first(made.body)))
 
 
-def outlined_step(step: Step) -> Step:
+def outlined_step(step: KernelStep) -> KernelStep:
     outliner = Outliner(step.name, step.made.body, step.tensors, set(), lambda _: False)
     return replace(step, outlined=outliner.outlined(), parts=tuple(outliner.parts))
 
 
-def unsound_step(step: Step) -> Iterator[str]:
+def unsound_step(step: KernelStep) -> Iterator[str]:
     """What does not hold together in a step."""
     if not step.outlined:
         yield from unsound(step.made)
@@ -101,13 +105,13 @@ def unsound_step(step: Step) -> Iterator[str]:
 def own_name(name: str, taken: set[str]) -> str:
     """A name for a step like `name`, of which those of its part are made; none of them is taken."""
     made, number = name, 2
-    while not taken.isdisjoint(named(made)):
+    while not taken.isdisjoint(calls_after(made)):
         made, number = f"{name}_{number}", number + 1
-    taken.update(named(made))
+    taken.update(calls_after(made))
     return made
 
 
-def named(step: str) -> tuple[str, ...]:
+def calls_after(step: str) -> tuple[str, ...]:
     """What is called after a step."""
     part = part_name(step)
     return step, part, call_name(part)
@@ -115,6 +119,6 @@ def named(step: str) -> tuple[str, ...]:
 
 def step_names(model: Model) -> list[str]:
     """A step is called after the node whose result it stores."""
-    taken = set(map(identifier, model.tensors))
+    taken = set(map(c_identifier, model.tensors))
     results = (sorted(each.written)[-1] for each in model.kernels)
-    return [own_name(identifier(f"{name}_step"), taken) for name in results]
+    return [own_name(c_identifier(f"{name}_step"), taken) for name in results]

@@ -11,12 +11,12 @@ import numpy as np
 
 from cvmgen.graph.limits import Array
 from cvmgen.graph.memory import Layout as Placed
-from cvmgen.graph.memory import Lifetime, place
+from cvmgen.graph.memory import Lifetime, plan_memory
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
-from cvmgen.known.known_types import Elements, known_types
-from cvmgen.known.linear import Linear, linear
-from cvmgen.model.kernels import Kernel, Model, Shape, Tensor
+from cvmgen.known.known_types import ElementStorage, known_types
+from cvmgen.known.linear import Linear, as_linear
+from cvmgen.model.kernels import Model, ModelKernel, ModelTensor, Shape
 from cvmgen.ranges import Range
 from cvmgen.typing.machine_types import INT64
 
@@ -69,7 +69,7 @@ class Placement:
     def linear(self, index: tuple[i.Expr, ...]) -> Linear:
         whole = Linear(self.start)
         for entry, stride in zip(index, self.strides, strict=True):
-            whole = whole.plus(linear(entry, {}).scaled(stride))
+            whole = whole.plus(as_linear(entry, {}).scaled(stride))
         return whole
 
     def offset(self, index: tuple[i.Expr, ...]) -> i.Expr:
@@ -80,7 +80,7 @@ class Placement:
 class Storage:
     """Elements and placement of each tensor."""
 
-    elements: Mapping[str, Elements]
+    elements: Mapping[str, ElementStorage]
     placements: Mapping[str, Placement]
     packed: Mapping[str, Array] = field(default_factory=dict)  # parameters in another form
 
@@ -88,16 +88,16 @@ class Storage:
         return self.placements[name].size * BYTES[self.elements[name].type]
 
 
-def ranges(model: Model) -> dict[str, Elements]:
+def ranges(model: Model) -> dict[str, ElementStorage]:
     """What the elements of each tensor can be, and the type they are stored in."""
-    found: dict[str, Elements] = {}
+    found: dict[str, ElementStorage] = {}
     for name, tensor in model.tensors.items():
         known = INT64
         if tensor.values is not None:
             known = Range(int(tensor.values.min()), int(tensor.values.max()))
         elif tensor.given and tensor.bits is not None:
             known = Range(-(1 << (tensor.bits - 1)), (1 << (tensor.bits - 1)) - 1)
-        found[name] = Elements(known, storage_type(tensor, known))
+        found[name] = ElementStorage(known, storage_type(tensor, known))
     unknown = set(found) - {n for n, t in model.tensors.items() if t.given or t.values is not None}
     for kernel in model.kernels:
         typed = known_types(kernel.operator, dict(kernel.loops), kernel.body, found)
@@ -109,17 +109,17 @@ def ranges(model: Model) -> dict[str, Elements]:
             if name not in unknown:
                 kept = kept.join(found[name].range)
             unknown.discard(name)
-            found[name] = Elements(kept, storage_type(tensor, kept))
+            found[name] = ElementStorage(kept, storage_type(tensor, kept))
     return found
 
 
-def kept_range(tensor: Tensor, stored: Range) -> Range:
+def kept_range(tensor: ModelTensor, stored: Range) -> Range:
     """What can be stored and keeps to the precision."""
     promised = tensor.promised or stored
     return Range(max(stored.low, promised.low), min(stored.high, promised.high))
 
 
-def storage_type(tensor: Tensor, known: Range) -> str:
+def storage_type(tensor: ModelTensor, known: Range) -> str:
     if tensor.bits is not None:
         return f"i{tensor.bits}"
     if known.low >= 0 and 127 < known.high < 256:
@@ -127,7 +127,7 @@ def storage_type(tensor: Tensor, known: Range) -> str:
     return next((f"i{bits}" for bits in (8, 16) if known.fits(bits)), "i32")
 
 
-def located(kernel: Kernel, storage: Storage) -> Kernel:
+def located(kernel: ModelKernel, storage: Storage) -> ModelKernel:
     """The kernel with offsets for indices."""
 
     def change(node: Any) -> Any:
@@ -141,7 +141,7 @@ def located(kernel: Kernel, storage: Storage) -> Kernel:
     return replace(kernel, body=rebuild(kernel.body, change))
 
 
-def along_memory(kernel: Kernel, placements: Mapping[str, Placement]) -> Kernel:
+def along_memory(kernel: ModelKernel, placements: Mapping[str, Placement]) -> ModelKernel:
     """The kernel with its loops in the order in which the first of its results lie in memory."""
     for each in kernel.body:
         match each:
@@ -167,7 +167,7 @@ def parameters(model: Model, storage: Storage) -> dict[str, Array]:
     return {**found, **storage.packed}
 
 
-def placed(model: Model, storage: Storage) -> tuple[Mapping[str, int], int]:
+def workspace_layout(model: Model, storage: Storage) -> tuple[Mapping[str, int], int]:
     """Where each tensor that kernels write starts in one block of memory, and its size."""
     writers = model.writers()
     names = [name for name, tensor in model.tensors.items() if name in writers and not tensor.given]
@@ -175,7 +175,7 @@ def placed(model: Model, storage: Storage) -> tuple[Mapping[str, int], int]:
     last = {name: max(at) for name, at in writers.items()}
     for name, at in model.readers().items():
         last[name] = max(last.get(name, 0), *at)
-    layout: Placed = place(
+    layout: Placed = plan_memory(
         Lifetime(number, storage.bytes_of(name), first[name], last[name])
         for number, name in enumerate(names)
     )

@@ -8,15 +8,15 @@ from math import prod
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.known.known_types import Elements, known_types
+from cvmgen.known.known_types import ElementStorage, known_types
 from cvmgen.known.linear import Linear
 from cvmgen.known.partial import arithmetic
-from cvmgen.model.kernels import Kernel, Loops
-from cvmgen.model.layouts import Tile
-from cvmgen.model.nests import Names, in_loops, names_of, span_of
+from cvmgen.model.kernels import Loops, ModelKernel
+from cvmgen.model.layouts import TileLayout
+from cvmgen.model.nests import ShortNames, in_loops, loop_names, span_of
 from cvmgen.model.products import PANEL
 from cvmgen.model.storage import Storage, located
-from cvmgen.schedule.subject import Blocks, Roles
+from cvmgen.schedule.subject import Roles, TileBlocks
 
 MOST_TOTALS = 8192  # of a block: 32 KB, which stay in the nearest cache
 FEW_BLOCKS = 8  # of rows: then columns are divided among threads too
@@ -25,7 +25,7 @@ ZERO, ONE = i.Const(0), i.Const(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class BlockedLoop:
     """A loop in blocks: index = block * size + place, as far as the extent goes."""
 
     index: str
@@ -67,16 +67,16 @@ class Axis:
 class Tiled:
     """One kernel by tiles: its loops around blocks, and the sides of a block."""
 
-    kernel: Kernel
-    tile: Tile
+    kernel: ModelKernel
+    tile: TileLayout
     storage: Storage
     outer: Loops
-    row: Axis
-    column: Axis
+    row: BlockedLoop
+    column: BlockedLoop
     row_start: Linear  # where the data of a row begins
 
     @staticmethod
-    def of(kernel: Kernel, tile: Tile, storage: Storage) -> Tiled:
+    def of(kernel: ModelKernel, tile: TileLayout, storage: Storage) -> Tiled:
         made = tile.product
         place = storage.placements[made.data.tensor]
         whole = place.linear(tuple(entry for entry, _ in made.data.index))
@@ -92,12 +92,12 @@ class Tiled:
             columns = min(columns, FEW_PANELS * PANEL)
         most = max(MOST_TOTALS // columns, 1)
         most -= most % PANEL if most > PANEL else 0
-        row = Axis(inner, reach, min(reach, most))
+        row = BlockedLoop(inner, reach, min(reach, most))
         start = Linear(whole.constant, kept)
-        return Tiled(kernel, tile, storage, outer, row, Axis(name, extent, columns), start)
+        return Tiled(kernel, tile, storage, outer, row, BlockedLoop(name, extent, columns), start)
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[BlockedLoop, ...]:
         return (self.row, self.column)
 
     @property
@@ -107,7 +107,7 @@ class Tiled:
 
     # -------------------------------------------------------- for schedules
 
-    def blocks(self, nest: Names, names: Names) -> Blocks:
+    def blocks(self, nest: ShortNames, names: ShortNames) -> TileBlocks:
         """What schedules may take for a nest, the names of which are given, under other names."""
         made = self.tile.product
         own = {each: names.of(f"{each}.own") for each in ("totals", "starts", "runs", "tile")}
@@ -120,15 +120,15 @@ class Tiled:
             *self.results(own["totals"]),
         )
         roles = {
-            "outer": names_of(self.kernel.loops),
-            "batches": names_of(made.batches),
-            "rows": names_of(made.rows),
+            "outer": loop_names(self.kernel.loops),
+            "batches": loop_names(made.batches),
+            "rows": loop_names(made.rows),
             "columns": (made.column[0],),
-            "summed": names_of(made.summed),
+            "summed": loop_names(made.summed),
         }
         body = in_loops((*self.outer, *self.blocked), whole, span)
         body = names.within(body)
-        return Blocks(nest.roles(roles), body, names.roles(self.roles()), self.told())
+        return TileBlocks(nest.roles(roles), body, names.roles(self.roles()), self.told())
 
     def roles(self) -> Roles:
         """What the roles are among blocks."""
@@ -140,8 +140,8 @@ class Tiled:
             {axis.index: axis.place for axis in self.axes},
         )
         return {
-            "outer": names_of((*self.outer, *self.blocked)),
-            "batches": names_of(made.batches),
+            "outer": loop_names((*self.outer, *self.blocked)),
+            "batches": loop_names(made.batches),
             "rows": tuple(among[name] for among in sides for name in rows if name in among),
             "columns": tuple(among[column] for among in sides if column in among),
             "summed": (),
@@ -235,7 +235,7 @@ class Tiled:
         body = (total, *substitute(after, {axis.index: axis.value for axis in self.axes}))
         axes = [axis for axis in self.axes if axis.extent > 1]
         ranges = {**dict((*self.outer, *self.blocked)), **{axis.place: axis.size for axis in axes}}
-        elements = {**self.storage.elements, totals: Elements(self.tile.total, "i32")}
+        elements = {**self.storage.elements, totals: ElementStorage(self.tile.total, "i32")}
         done = known_types(self.kernel.operator, ranges, body, elements).body
         for axis in axes if self.turned else reversed(axes):
             done = (i.Loop(axis.place, ZERO, axis.count, done, 0, span_of(self.kernel)),)

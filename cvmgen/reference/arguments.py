@@ -18,7 +18,7 @@ from cvmgen.dtypes import (
 )
 from cvmgen.errors import OperatorError
 from cvmgen.functions import number_text
-from cvmgen.reference.expressions import Compiler
+from cvmgen.reference.expressions import ExpressionCompiler
 from cvmgen.reference.failures import (
     Budget,
     Env,
@@ -27,7 +27,7 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import word_rule
-from cvmgen.spec.terms import Terms
+from cvmgen.spec.terms import TermFinder
 
 
 class Arguments:
@@ -36,8 +36,8 @@ class Arguments:
     def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
         self.operator = operator
         found = (item for item in f.all_items(operator.items) if isinstance(item, f.Definition))
-        self.shown = Terms(operator)
-        self.compiler = Compiler({item.name: item for item in found}, budget)
+        self.shown = TermFinder(operator)
+        self.compiler = ExpressionCompiler({item.name: item for item in found}, budget)
 
     def refuse(self, argument: str, value: str, rule: str) -> OperatorError:
         return OperatorError(self.operator.full_name, argument, value, rule)
@@ -85,7 +85,7 @@ class Arguments:
         scalars = sum(not extent.pack for extent in item.extents)
         open_pack = [extent for extent in item.extents if extent.pack and extent.new]
         known = {
-            at: in_order(self.compiler.value(extent.value, env))
+            at: sorted_set(self.compiler.value(extent.value, env))
             for at, extent in enumerate(item.extents)
             if extent.pack and not extent.new
         }
@@ -196,7 +196,7 @@ class Arguments:
         return ", ".join(shown)
 
 
-def in_order(entries: Iterable[int]) -> tuple[int, ...]:
+def sorted_set(entries: Iterable[int]) -> tuple[int, ...]:
     """A list as it is, a set ascending."""
     return tuple(sorted(entries)) if isinstance(entries, frozenset) else tuple(entries)
 

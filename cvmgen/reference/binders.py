@@ -12,7 +12,7 @@ from cvmgen.reference.failures import Budget, Env, FormulaError
 from cvmgen.spec import nodes as n
 
 Closure = Callable[[Env], Any]
-Walk = Callable[[Env], Iterator[None]]  # binds indices in the environment, point by point
+BinderWalk = Callable[[Env], Iterator[None]]  # binds indices in the environment, point by point
 
 
 class BinderCompiler(ABC):
@@ -26,7 +26,7 @@ class BinderCompiler(ABC):
     @abstractmethod
     def sequence(self, expr: n.Expr) -> Closure: ...
 
-    def walk(self, binders: n.Binders) -> Walk:
+    def walk(self, binders: n.Binders) -> BinderWalk:
         """Visit every point: the names are bound in the environment while at it."""
         steps = [self.step(binder) for binder in binders.items]
         test = self.closure(binders.condition) if binders.condition is not None else None
@@ -41,7 +41,7 @@ class BinderCompiler(ABC):
 
         return lambda env: visit(env, 0)
 
-    def step(self, binder: n.Binder) -> Walk:
+    def step(self, binder: n.Binder) -> BinderWalk:
         budget = self.budget
         match binder:
             case n.IndexRange(index=index, low=low, high=high):
@@ -73,7 +73,7 @@ class BinderCompiler(ABC):
             case _:
                 raise AssertionError("binder is not checked")
 
-    def pack(self, binder: n.PackRange) -> Walk:
+    def pack(self, binder: n.PackRange) -> BinderWalk:
         extents = self.sequence(binder.extents)
         slots = self.sequence(binder.slots) if binder.slots is not None else None
         name, budget = binder.pack, self.budget

@@ -23,7 +23,7 @@ from cvmgen.reference.failures import (
     Budget,
     Env,
     FormulaError,
-    Outside,
+    OutsideAccess,
     about_binders,
     absent,
     entries_text,
@@ -35,10 +35,10 @@ from cvmgen.source import Span
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import SELECTED, Definition
 
-Fill = Callable[[Env, list[int]], None]  # adds the entries of a selected list
+Filler = Callable[[Env, list[int]], None]  # adds the entries of a selected list
 
 
-class Compiler(BinderCompiler):
+class ExpressionCompiler(BinderCompiler):
     """Turns expressions into closures; `definitions` are those in reach, by name."""
 
     def __init__(self, definitions: Mapping[str, Definition], budget: Budget | None = None) -> None:
@@ -218,14 +218,14 @@ class Compiler(BinderCompiler):
                 if at in entries:
                     return entries[at]
                 message = f"entry {at} of the pack is not bound"
-                raise Outside(expr.span, message, env, (expr,))
+                raise OutsideAccess(expr.span, message, env, (expr,))
             if isinstance(entries, frozenset):
                 entries = sorted(entries)
             if 0 <= at < len(entries):
                 return entries[at]
             length = len(entries)
             message = f"a list of {entries_text(length)} has no entry {number_text(at)}"
-            raise Outside(expr.index.span, message, env, (expr.index, expr.sequence))
+            raise OutsideAccess(expr.index.span, message, env, (expr.index, expr.sequence))
 
         return value
 
@@ -241,7 +241,7 @@ class Compiler(BinderCompiler):
             if not 0 <= start <= stop <= len(entries):
                 part = f"[{number_text(start)}:{number_text(stop)}]"
                 message = f"a list of {entries_text(len(entries))} has no part {part}"
-                raise Outside(expr.span, message, env, (expr,))
+                raise OutsideAccess(expr.span, message, env, (expr,))
             return tuple(entries[start:stop])
 
         return value
@@ -264,7 +264,7 @@ class Compiler(BinderCompiler):
             missing = [at for at in range(len(found)) if at not in found]
             if missing:
                 message = f"entry {missing[0]} of the pack is not bound"
-                raise Outside(span, message, env, (expr,))
+                raise OutsideAccess(span, message, env, (expr,))
             return tuple(found[at] for at in range(len(found)))
 
         return value
@@ -311,14 +311,14 @@ class Compiler(BinderCompiler):
                 count = len(env[key])
                 verb = "is" if count == 1 else "are"
                 message = f"there is no {tensor}[{number_text(at)}], {count} {verb} given"
-                raise Outside(which.span, message, env, (which,))
+                raise OutsideAccess(which.span, message, env, (which,))
             return read(env[key][at])
 
         return value
 
     def outside(
         self, tensor: str, slots: tuple[n.Slot, ...], dimension: int, at: int, extent: int, env: Env
-    ) -> Outside:
+    ) -> OutsideAccess:
         """The error for an index that leaves a tensor, at the slot that gives it."""
         values, left = dict(env), dimension
         for slot in slots:
@@ -337,7 +337,7 @@ class Compiler(BinderCompiler):
             case about:
                 pass
         message = f"index {dimension} of {tensor} is {number_text(at)}, outside [0, {extent})"
-        return Outside(slot.span, message, values, (about,))
+        return OutsideAccess(slot.span, message, values, (about,))
 
     def access(self, expr: n.Access) -> Closure:
         tensor_of = self.about(expr.tensor, expr.which, expr.span, lambda found: found)
@@ -349,7 +349,7 @@ class Compiler(BinderCompiler):
             shape = tensor.shape
             if len(index) != len(shape):
                 message = f"{expr.tensor} has rank {len(shape)}, {len(index)} indices are given"
-                raise Outside(expr.span, message, env, slot_values(expr.slots))
+                raise OutsideAccess(expr.span, message, env, slot_values(expr.slots))
             position = 0
             for dimension, (at, extent) in enumerate(zip(index, shape, strict=True)):
                 if not 0 <= at < extent:
@@ -371,7 +371,7 @@ class Compiler(BinderCompiler):
             inner = dict(env)
             inner["$call"] = (expr, definition, env.get("$call"))
             for name, argument in arguments:
-                inner[name] = argument(env) if strict else Argument(argument, env)
+                inner[name] = argument(env) if strict else LazyArgument(argument, env)
             return self.body(definition)(inner)
 
         return value
@@ -402,14 +402,14 @@ class Compiler(BinderCompiler):
                         inside = f"0 <= {name} < {number_text(extent(env))}"
                         message = f"{definition.name} has a list for {inside} only"
                         about = n.Ref(name, "parameter", definition.span)
-                        raise Outside(env["$call"][0].span, message, env, (about,))
+                        raise OutsideAccess(env["$call"][0].span, message, env, (about,))
                 made[key] = []
                 fill(env, made[key])
             return tuple(made[key])
 
         return value
 
-    def fill(self, expr: n.Expr) -> Fill:
+    def fill(self, expr: n.Expr) -> Filler:
         match expr:
             case n.Conditional(then=then, condition=condition, otherwise=otherwise):
                 test, yes, no = self.closure(condition), self.fill(then), self.fill(otherwise)
@@ -428,7 +428,7 @@ class Compiler(BinderCompiler):
                 other = self.closure(expr)
                 return lambda env, entries: entries.extend(other(env))
 
-    def sort(self, binders: n.Binders, keys: tuple[n.Expr, ...]) -> Fill:
+    def sort(self, binders: n.Binders, keys: tuple[n.Expr, ...]) -> Filler:
         walk, closures = self.walk(binders), [self.closure(key) for key in keys]
         (binder,) = binders.items
         assert isinstance(binder, (n.IndexRange, n.IndexMember))
@@ -454,7 +454,7 @@ class Compiler(BinderCompiler):
             try:
                 return row.exact(*(argument(env) for argument in arguments))
             except OutsideBox as error:
-                raise Outside(expr.span, str(error), env, expr.arguments) from None
+                raise OutsideAccess(expr.span, str(error), env, expr.arguments) from None
             except (OutsideDomain, ValueError) as error:
                 raise FormulaError(expr.span, str(error), env, (expr,)) from None
 
@@ -462,7 +462,7 @@ class Compiler(BinderCompiler):
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class LazyArgument:
     """What a definition was applied to, until it asks for the value."""
 
     closure: Closure
@@ -471,7 +471,7 @@ class Argument:
 
 def argument_value(env: Env, name: str) -> Any:
     found = env[name]
-    if isinstance(found, Argument):
+    if isinstance(found, LazyArgument):
         found = env[name] = found.closure(found.env)
     return found
 

@@ -34,7 +34,7 @@ class FormulaError(Exception):
         super().__init__(message)
 
 
-class Outside(FormulaError):
+class OutsideAccess(FormulaError):
     """Something is read, or written, that is not there: an element, an entry, an operand."""
 
 
@@ -54,10 +54,10 @@ class Budget:
             raise WorkLimit
 
 
-def absent(name: str, span: Span, env: Env) -> Outside:
+def absent(name: str, span: Span, env: Env) -> OutsideAccess:
     """The error for reading an optional input or attribute that was not given."""
     message = f"'{name}' is read though it may be left away"
-    return Outside(span, message, env, (), f"write: ... if present({name}) else ...")
+    return OutsideAccess(span, message, env, (), f"write: ... if present({name}) else ...")
 
 
 def slot_values(slots: tuple[n.Slot, ...]) -> tuple[n.Expr, ...]:

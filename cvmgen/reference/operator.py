@@ -20,13 +20,13 @@ from cvmgen.dtypes import (
 from cvmgen.functions import unflatten
 from cvmgen.reals import to_float32
 from cvmgen.reference.arguments import Arguments
-from cvmgen.reference.binders import Closure, Walk
-from cvmgen.reference.expressions import Compiler
+from cvmgen.reference.binders import BinderWalk, Closure
+from cvmgen.reference.expressions import ExpressionCompiler
 from cvmgen.reference.failures import (
     Budget,
     Env,
     FormulaError,
-    Outside,
+    OutsideAccess,
     about_binders,
     slot_values,
 )
@@ -62,7 +62,7 @@ class Reference(Arguments):
     def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
         super().__init__(operator, budget)
         self.table = operator.types
-        self.equations: dict[int, tuple[Walk, Closure, Closure]] = {}
+        self.equations: dict[int, tuple[BinderWalk, Closure, Closure]] = {}
 
     def infer(
         self, inputs: Mapping[str, Operand], attributes: Mapping[str, Any] | None = None
@@ -167,7 +167,7 @@ class Reference(Arguments):
         """What an item gives; a call in which it reads what is not there is refused."""
         try:
             return run()
-        except Outside:
+        except OutsideAccess:
             if self.tried_out:
                 raise
         about = () if isinstance(item, f.Case) else f.host_expressions(item)
@@ -249,7 +249,7 @@ class Reference(Arguments):
             return
         try:
             self.compiler.value(item.precision, env)
-        except Outside:
+        except OutsideAccess:
             raise
         except FormulaError:
             pass  # the shape may be refused yet
@@ -276,13 +276,13 @@ class Reference(Arguments):
                 position = self.position(item, index_of(env), env, output, written)
                 try:
                     output.values[position] = value_of(env)
-                except Outside:
+                except OutsideAccess:
                     if self.tried_out:
                         raise
                     outside.append(position)
                     env.clear()
                     env.update(before)
-        except Outside:
+        except OutsideAccess:
             if self.tried_out:
                 raise
             outside.append(0)
@@ -298,7 +298,7 @@ class Reference(Arguments):
         if len(index) != len(output.shape):
             rank = len(output.shape)
             message = f"{item.tensor} has rank {rank}, {len(index)} indices are given"
-            raise Outside(_left(item), message, env, about)
+            raise OutsideAccess(_left(item), message, env, about)
         position = 0
         for dimension, (at, extent) in enumerate(zip(index, output.shape, strict=True)):
             if not 0 <= at < extent:
@@ -332,7 +332,7 @@ class Reference(Arguments):
         try:
             for indices in product(*map(range, extents)):
                 self.compiler.body(item)({**env, **dict(zip(names, indices, strict=True))})
-        except Outside:
+        except OutsideAccess:
             raise self.refuse(item.name, "", rules.outside_rule(None)) from None
 
     @cached_property
@@ -352,11 +352,11 @@ class Reference(Arguments):
                     left.append(bodies[node.name])
         return frozenset(found)
 
-    def compiled(self, item: f.Equation) -> tuple[Walk, Closure, Closure]:
+    def compiled(self, item: f.Equation) -> tuple[BinderWalk, Closure, Closure]:
         """What an equation runs over, the element that it writes, and the value."""
         if id(item) not in self.equations:
             where = {each.name: each for each in item.where}
-            compiler = Compiler(self.compiler.definitions | where, self.compiler.budget)
+            compiler = ExpressionCompiler(self.compiler.definitions | where, self.compiler.budget)
             self.equations[id(item)] = (
                 compiler.walk(item.domain),
                 compiler.slots(item.slots),
@@ -379,7 +379,7 @@ def _left(item: f.Equation) -> Span:
     return item.domain.span
 
 
-def stored(value: int, dtype: str) -> int:
+def wrapped_to(value: int, dtype: str) -> int:
     """`value` as a target stores it: wrapped in two's complement to the type's width."""
     row = DTYPES[dtype]
     return (value - row.low) % (1 << row.bits) + row.low

@@ -9,7 +9,7 @@ from typing import Any
 from cvmgen.errors import OperatorError
 from cvmgen.functions import unflatten
 from cvmgen.reference.arguments import term_text
-from cvmgen.reference.expressions import Compiler
+from cvmgen.reference.expressions import ExpressionCompiler
 from cvmgen.reference.failures import Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Reference
 from cvmgen.reference.sampling import Sampler, Tape
@@ -19,7 +19,7 @@ from cvmgen.rules import shape_text
 from cvmgen.source import Span, SpecError, SpecErrors
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.examples import plain
+from cvmgen.spec.examples import python_value
 from cvmgen.typed import typed_operands
 
 ATTEMPTS = 300
@@ -101,14 +101,14 @@ class Probe:
         """Keep the smallest failing call at each place."""
         place = (error.span.start, error.span.end)
         tape = dict(self.sampler.tape)
-        if place not in self.failures or magnitude(tape) < magnitude(self.failures[place][0]):
+        if place not in self.failures or call_size(tape) < call_size(self.failures[place][0]):
             self.failures[place] = (tape, error)
 
     # -------------------------------------------------------- failing calls
 
     def explain(self, tape: Tape, error: FormulaError) -> SpecError:
         error = self.shrink(tape, error)
-        hint = error.hint or Terms(self.sampler, error).hint()
+        hint = error.hint or FailureTerms(self.sampler, error).hint()
         return SpecError(error.span, error.message, hint)
 
     def shrink(self, tape: Tape, error: FormulaError) -> FormulaError:
@@ -119,7 +119,7 @@ class Probe:
                     found = self.failure(changed)
                     if found is None or found.span != error.span:
                         continue
-                    if magnitude(changed) < magnitude(tape):
+                    if call_size(changed) < call_size(tape):
                         tape, error = changed, found
                         break
         return error
@@ -130,7 +130,7 @@ class Probe:
             return
         down_to_0 = self.sampler.attribute_names | self.sampler.down_to_0
         least = 0 if name in down_to_0 else 1
-        for value in smaller(tape.get(name), least):
+        for value in smaller_values(tape.get(name), least):
             yield {**tape, name: value}
 
     def failure(self, tape: Tape) -> FormulaError | None:
@@ -176,7 +176,7 @@ class Probe:
         return False
 
 
-def magnitude(tape: Tape) -> int:
+def call_size(tape: Tape) -> int:
     """How large a call is: small ones explain best."""
     return sum(size_of(value) for name, value in tape.items() if not name.startswith("data("))
 
@@ -191,7 +191,7 @@ def size_of(value: Any) -> int:
             return 0
 
 
-def smaller(value: Any, least: int) -> Iterator[Any]:
+def smaller_values(value: Any, least: int) -> Iterator[Any]:
     """Values to try in place of one, the smallest first; no integer below `least`."""
     match value:
         case bool():
@@ -206,7 +206,7 @@ def smaller(value: Any, least: int) -> Iterator[Any]:
             yield value[1:]
             yield value[:-1]
             for at, each in enumerate(value):
-                for less in smaller(each, least):
+                for less in smaller_values(each, least):
                     yield (*value[:at], less, *value[at + 1 :])
         case _:
             pass
@@ -224,13 +224,13 @@ def name_span(operator: f.Operator) -> Span:
 # ------------------------------------------------------------ the values that make it so
 
 
-class Terms:
+class FailureTerms:
     """The named values that a failing expression speaks of: indices first, then the call's."""
 
     def __init__(self, reference: Reference, error: FormulaError) -> None:
         items = tuple(f.all_items(reference.operator.items))
         self.lets = {item.name: item for item in items if isinstance(item, f.Let)}
-        self.compiler = Compiler({**wheres(items), **reference.compiler.definitions})
+        self.compiler = ExpressionCompiler({**wheres(items), **reference.compiler.definitions})
         self.groups: tuple[dict[str, str], ...] = ({}, {}, {})
         for expr in error.about:
             self.gather(expr, error.values, direct=True)
@@ -344,20 +344,20 @@ def check_example(operator: f.Operator, example: f.Example) -> Iterator[SpecErro
         yield SpecError(example.span, f"the operator refuses this example: {rule}")
     except FormulaError as error:
         shown = f"the example in line {example.span.line} shows it"
-        hint = error.hint or Terms(reference, error).hint() or shown
+        hint = error.hint or FailureTerms(reference, error).hint() or shown
         yield SpecError(error.span, error.message, hint)
     else:
         output = result.outputs[operator.output_names[0]]
-        stated = Tensor.of(plain(example.result), dtype=output.dtype)
-        if stated.shape != output.shape or not all(map(alike, stated.values, output.values)):
-            yield SpecError(example.result.span, difference(output, stated))
+        stated = Tensor.of(python_value(example.result), dtype=output.dtype)
+        if stated.shape != output.shape or not all(map(same_result, stated.values, output.values)):
+            yield SpecError(example.result.span, example_difference(output, stated))
 
 
 def example_arguments(
     operator: f.Operator, example: f.Example
 ) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """The tensors and the attributes of an example."""
-    given = {name: plain(value) for name, value in example.given}
+    given = {name: python_value(value) for name, value in example.given}
     operands = {name: given[name] for name in operator.type_of if given.get(name) is not None}
     types = example_types(operator, operands)
     inputs: dict[str, Any] = {}
@@ -382,11 +382,11 @@ def example_types(operator: f.Operator, operands: Mapping[str, Any]) -> dict[str
     return dict(row)
 
 
-def alike(one: Any, other: Any) -> bool:
+def same_result(one: Any, other: Any) -> bool:
     return bool(one == other or (one != one and other != other))
 
 
-def difference(computed: Tensor, stated: Tensor) -> str:
+def example_difference(computed: Tensor, stated: Tensor) -> str:
     """How the result of an example differs from what it says."""
     if all(isinstance(v, float) or abs(v) < LARGEST_SHOWN for v in computed.values):
         text, said = str(computed.nested()), str(stated.nested())
@@ -396,7 +396,7 @@ def difference(computed: Tensor, stated: Tensor) -> str:
         shapes = shape_text(computed.shape), shape_text(stated.shape)
         return f"the example gives a result of shape {shapes[0]}, not {shapes[1]}"
     pairs = zip(computed.values, stated.values, strict=True)
-    at = next(at for at, pair in enumerate(pairs) if not alike(*pair))
+    at = next(at for at, pair in enumerate(pairs) if not same_result(*pair))
     index = shape_text(unflatten(at, computed.shape))
     given, said = term_text(computed.values[at]), term_text(stated.values[at])
     return f"the example gives {given} at {index}, not {said}"

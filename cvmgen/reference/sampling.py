@@ -42,7 +42,7 @@ class Sampler(Reference):
         super().__init__(operator, self.steps)
         digest = hashlib.sha256(operator.full_name.encode()).digest()
         self.random = Random(int.from_bytes(digest[:8], "big"))
-        self.numbers = sorted({abs(value) for value in numbers(operator)})
+        self.numbers = sorted({abs(value) for value in formula_numbers(operator)})
         self.depends = Dependencies(operator)
         self.attribute_names = {item.name for item in operator.attributes}
         self.down_to_0 = operator.extents_down_to_0
@@ -131,7 +131,7 @@ class Sampler(Reference):
         if sum(tensor.size for tensor in (*tensors, *outputs.values())) > MOST_ELEMENTS:
             raise WorkLimit
         for tensor, seed in self.waiting:
-            tensor.values = elements(tensor, Random(seed))
+            tensor.values = sampled_elements(tensor, Random(seed))
         super().compute(env, outputs, equations)
 
     def row(self, inputs: Mapping[str, Operand]) -> int:
@@ -372,7 +372,7 @@ class Dependencies:
                     pass
 
 
-def elements(tensor: Tensor, pick: Random) -> list[Any]:
+def sampled_elements(tensor: Tensor, pick: Random) -> list[Any]:
     """Values within the precision, its extremes and 0 often among them; of other types small
     ones, and now and then an end of the type or what only real numbers have."""
     dtype = DTYPES[tensor.dtype]
@@ -395,7 +395,7 @@ def elements(tensor: Tensor, pick: Random) -> list[Any]:
     ]
 
 
-def numbers(operator: f.Operator) -> Iterator[int]:
+def formula_numbers(operator: f.Operator) -> Iterator[int]:
     """The numbers that a formula speaks of: values near them decide its branches."""
     for node in n.walk(operator.items):
         if isinstance(node, n.Number):

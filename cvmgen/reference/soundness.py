@@ -12,7 +12,7 @@ from cvmgen.reference.sampling import Sampler, Tape
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.precisions import needed
+from cvmgen.spec.precisions import needed_precision
 
 PRECISIONS = (1, 2, 3, 7, 8, 9, 15, 16, 24, 31, 32)
 SHAPES = 16  # calls of different shapes and attributes
@@ -32,9 +32,9 @@ def unsound_rules(operator: f.Operator) -> list[SpecError]:
     sampler = Sampler(operator)
     found: dict[str, SpecError] = {}
     for tape in tapes(sampler):
-        for changed in with_precisions(sampler, tape):
+        for changed in with_other_precisions(sampler, tape):
             for case, output, bound in bounds:
-                error = compare(sampler, changed, case, output, bound)
+                error = compare_bound(sampler, changed, case, output, bound)
                 if error is not None:
                     found.setdefault(str(output.span), error)
     return list(found.values())
@@ -49,7 +49,7 @@ def declared_bounds(operator: f.Operator) -> list[tuple[int | None, f.Output, n.
         for item in block:
             if isinstance(item, f.Output) and item.dtype == CVM:
                 try:
-                    bound = needed(operator, item, (*operator.items, *block))
+                    bound = needed_precision(operator, item, (*operator.items, *block))
                 except SpecError:  # no bound can be derived: the declared rule stands alone
                     continue
                 found.append((number, item, bound))
@@ -66,7 +66,7 @@ def tapes(sampler: Sampler) -> Iterator[Tape]:
             yield found[0]
 
 
-def with_precisions(sampler: Sampler, tape: Tape) -> Iterator[Tape]:
+def with_other_precisions(sampler: Sampler, tape: Tape) -> Iterator[Tape]:
     """The same call with other precisions: all combinations, or some where there are many."""
     names = sorted(name for name in tape if name.startswith("p("))
     combinations: Iterable[Sequence[int]] = product(PRECISIONS, repeat=len(names))
@@ -77,7 +77,7 @@ def with_precisions(sampler: Sampler, tape: Tape) -> Iterator[Tape]:
         yield {**tape, **dict(zip(names, values, strict=True))}
 
 
-def compare(
+def compare_bound(
     sampler: Sampler, tape: Tape, case: int | None, output: f.Output, bound: n.Expr
 ) -> SpecError | None:
     try:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cvmgen.analysis import dependences, reductions
-from cvmgen.analysis.greedy import greedy
+from cvmgen.analysis.greedy import find_greedy
 from cvmgen.analysis.grid import grid
 from cvmgen.analysis.indirect import named_place
-from cvmgen.analysis.list_loops import selection
+from cvmgen.analysis.list_loops import list_counter
 from cvmgen.analysis.paths import path
 from cvmgen.analysis.tiling import find_contraction
 from cvmgen.ir import nodes as i
@@ -52,7 +52,7 @@ def contracted(subject: Subject) -> Roles | None:
 def greedy_list(subject: Subject) -> Roles | None:
     body = subject.body
     while subject.own:
-        found = greedy(body, frozenset(subject.own))
+        found = find_greedy(body, frozenset(subject.own))
         if found is not None:
             loops = outermost(subject.body)
             around = loops[: loops.index(found.loop.index)] if found.loop.index in loops else loops
@@ -69,7 +69,7 @@ def greedy_list(subject: Subject) -> Roles | None:
 def filtered_list(subject: Subject) -> Roles | None:
     """The one loop that appends what passes a test."""
     loops = [each for each in walk(subject.body) if isinstance(each, i.Loop)]
-    found = [each.index for each in loops if selection(each.body) is not None]
+    found = [each.index for each in loops if list_counter(each.body) is not None]
     if not subject.own or len(found) != 1:
         return None
     around = tuple(name for name in outermost(subject.body) if name not in found)
@@ -82,14 +82,14 @@ def compacted(subject: Subject) -> Roles | None:
         return None
     loops = [each for each in walk(subject.body) if isinstance(each, i.Loop)]
     begun = {each.low.name for each in loops if isinstance(each.low, i.Var)}
-    found = [each.index for each in loops if counted(each) in begun]
+    found = [each.index for each in loops if counted_local(each) in begun]
     if len(found) != 1:
         return None
     around = tuple(name for name in outermost(subject.body) if name not in found)
     return {"outer": around, "candidates": tuple(found)}
 
 
-def counted(loop: i.Loop) -> str | None:
+def counted_local(loop: i.Loop) -> str | None:
     """The local that counts the iterations of a loop that pass its test."""
     match loop.body:
         case (*_, i.If(then=(*_, i.Accumulate(name=name, op="+")), otherwise=())):
@@ -98,7 +98,7 @@ def counted(loop: i.Loop) -> str | None:
             return None
 
 
-def listed(subject: Subject) -> Roles | None:
+def list_lengths(subject: Subject) -> Roles | None:
     """A loop of an output's nest that asks, for each of its results, how long a list is."""
     if subject.memory or elementwise(subject) is None:
         return None
@@ -142,11 +142,11 @@ def gather(subject: Subject) -> Roles | None:
 
 def innermost(body: i.Block) -> tuple[str, ...]:
     """The loops without loops in them whose iterations share nothing."""
-    last = (each for each in lowest(body) if not carried(each))
+    last = (each for each in innermost_loops(body) if not carried(each))
     return tuple(dict.fromkeys(each.index for each in last))
 
 
-def lowest(body: i.Block) -> list[i.Loop]:
+def innermost_loops(body: i.Block) -> list[i.Loop]:
     """The loops without loops in them."""
     loops = [each for each in walk(body) if isinstance(each, i.Loop)]
     return [each for each in loops if not any(isinstance(b, i.Loop) for b in walk(each.body))]
@@ -184,7 +184,7 @@ def convolution(subject: Subject) -> Roles | None:
 def window(subject: Subject) -> Roles | None:
     """Neighbouring results combine elements of boxes that overlap, as far as these lie in the
     tensor."""
-    found = summed(subject)
+    found = summed_sweep(subject)
     if found is None or not found.around:
         return None
     way = path(found.sweep)
@@ -205,17 +205,18 @@ def separable_window(subject: Subject) -> Roles | None:
     return roles if found is not None and found.separable else None
 
 
-def reduction(subject: Subject) -> Roles | None:
+def reduction_roles(subject: Subject) -> Roles | None:
     """Each result combines elements by operations that give the same bits in every order."""
     if subject.model is not None:
         return exact_reduction(subject)
-    found = summed(subject)
+    found = summed_sweep(subject)
     if found is None:
         return None
-    by_order = reductions.reduction(found.indices, found.body) is None
+    by_order = reductions.find_reduction(found.indices, found.body) is None
     if (
         by_order
-        or dependences.combined(found.sweep, dependences.Locals.of(subject.body).types) is None
+        or dependences.reduction_operations(found.sweep, dependences.Locals.of(subject.body).types)
+        is None
     ):
         return None
     return found.roles
@@ -237,8 +238,8 @@ def sweeps(subject: Subject) -> Roles | None:
     if subject.memory:
         return None
     types = dependences.Locals.of(subject.body).types
-    whole = (loop for loop in lowest(subject.body) if not ends_early(loop))
-    joined = [(each.index, dependences.combined(each, types)) for each in whole]
+    whole = (loop for loop in innermost_loops(subject.body) if not ends_early(loop))
+    joined = [(each.index, dependences.reduction_operations(each, types)) for each in whole]
     ordered = {index for index, operations in joined if operations is None}
     found = dict.fromkeys(
         index
@@ -261,7 +262,7 @@ LASTING = (i.Assign, i.AddAt, i.SetAt, i.Append)
 
 def ordered_reduction(subject: Subject) -> Roles | None:
     """Each result combines elements by operations whose order counts."""
-    found = summed(subject)
+    found = summed_sweep(subject)
     if found is None or any(isinstance(each, i.If) for each in walk(found.sweep)):
         return None
     changes = carried(found.sweep)
@@ -292,7 +293,7 @@ class Summed:
         }
 
 
-def summed(subject: Subject) -> Summed | None:
+def summed_sweep(subject: Subject) -> Summed | None:
     """The sweep of a nest that has one, of loops that run as often for every result."""
     found = combining(subject, (i.Loop,))
     if found is None:
@@ -375,7 +376,7 @@ CLASSES: Mapping[str, Class] = {
         separable_window,
     ),
     "window": Class("combines elements of a box around each result", WINDOWS, window),
-    "reduction": Class("combines elements in any order", SUMS, reduction),
+    "reduction": Class("combines elements in any order", SUMS, reduction_roles),
     "ordered_reduction": Class("combines elements in their order", SUMS, ordered_reduction),
     "sweeps": Class(
         "combines elements in any order, in more than one way for each result",
@@ -385,7 +386,7 @@ CLASSES: Mapping[str, Class] = {
     "listed": Class(
         "has rows up to the length of a list, and others behind them",
         {**OUTER, "rows": "the loop over the rows"},
-        listed,
+        list_lengths,
     ),
     "gather": Class("reads at places that elements name", ELEMENTS, gather),
     "move": Class(

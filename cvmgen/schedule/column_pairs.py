@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cvmgen.analysis.windows import minus, plus, times
+from cvmgen.analysis.windows import simplified_difference, simplified_product, simplified_sum
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import combined
+from cvmgen.ir.rewrite import updated
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute, walk
-from cvmgen.schedule.columns import RUN, SIDE, Columns, Names
+from cvmgen.schedule.columns import RUN, SIDE, ColumnNames, Columns
 
 TWO = i.Const(2)
 # Results that are computed at once, from twice as many columns. Compilers keep arrays of them in
@@ -22,7 +22,7 @@ SLIDING = ("i32", "i64")  # the types of totals that have a slide
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class ColumnPairs:
     """Windows of two or three columns, two apart: the last two are a pair, and the one in front of
     them is the second one of the pair before.
 
@@ -32,12 +32,12 @@ class Pairs:
     """
 
     columns: Columns
-    names: Names
+    names: ColumnNames
     low: i.Let  # the first result of the runs
     high: i.Let  # the one behind their last
 
     @classmethod
-    def of(cls, columns: Columns, names: Names) -> Pairs | None:
+    def of(cls, columns: Columns, names: ColumnNames) -> ColumnPairs | None:
         """None where windows are never so, or results may not be computed twice."""
         found = columns.found
         side, span = found.columns, found.total.span
@@ -46,9 +46,9 @@ class Pairs:
         few = not isinstance(side.tap.high, i.Const) or side.tap.high.value in (2, TAPS)
         if not (plain and near and few and found.total.type in SLIDING):
             return None
-        room = minus(plus(columns.low, i.Const(TAPS)), side.tap.high)
+        room = simplified_difference(simplified_sum(columns.low, i.Const(TAPS)), side.tap.high)
         low = halved(i.Call("max_i64", (i.ZERO, room)))
-        high = halved(minus(plus(columns.high, TWO), side.tap.high))
+        high = halved(simplified_difference(simplified_sum(columns.high, TWO), side.tap.high))
         first = i.Let(names.local(f"{names.base}_first"), "i64", low, span)
         ends = i.Call("min_i64", (found.results.high, high))
         behind = i.Let(names.local(f"{names.base}_behind"), "i64", ends, span)
@@ -81,11 +81,11 @@ class Pairs:
         results, names = self.columns.found.results, self.names
         low, high = i.Var(self.low.name), i.Var(self.high.name)
         index = i.Var(names.local(f"{names.base}_edge"))
-        behind = plus(index, minus(high, low))
+        behind = simplified_sum(index, simplified_difference(high, low))
         place = i.Select(i.Compare("<", index, low), index, behind)
         beside = i.Let(names.local(f"{names.base}_beside"), "i64", place, results.span)
         body = substitute(results.body, {results.index: i.Var(beside.name)})
-        number = plus(minus(results.high, high), low)
+        number = simplified_sum(simplified_difference(results.high, high), low)
         return i.Loop(index.name, i.ZERO, number, (beside, *body), 0, results.span)
 
     def runs(self, taps: int) -> i.Loop:
@@ -95,7 +95,7 @@ class Pairs:
         begin = i.Call("min_i64", (i.Var(index), i.Binary("-", high, i.Const(LENGTH))))
         at = i.Let(names.local(f"{names.base}_at"), "i64", begin, span)
         # The pair of the first result begins with this column.
-        pair = plus(times(i.Var(at.name), TWO), i.Const(taps - 2))
+        pair = simplified_sum(simplified_product(i.Var(at.name), TWO), i.Const(taps - 2))
         column = i.Let(names.local(f"{names.base}_column"), "i64", pair, span)
         halves = self.array("first"), self.array("second")
         body: i.Block = (at, column, *self.apart(halves, i.Var(column.name)))
@@ -113,11 +113,15 @@ class Pairs:
         beside = self.array("beside", 2 * LENGTH)
         side, pair = names.loop(SIDE), names.loop(SIDE, "pair")
         target = i.Load(beside.name, None, i.Var(side))
-        sides = columns.combined(plus(column, i.Var(side)), target)
+        sides = columns.combined(simplified_sum(column, i.Var(side)), target)
         stores = tuple(
             i.Store(
                 i.Load(half.name, None, i.Var(pair)),
-                i.Load(beside.name, None, plus(times(i.Var(pair), TWO), i.Const(number))),
+                i.Load(
+                    beside.name,
+                    None,
+                    simplified_sum(simplified_product(i.Var(pair), TWO), i.Const(number)),
+                ),
                 span,
             )
             for number, half in enumerate(halves)
@@ -137,7 +141,7 @@ class Pairs:
         name = self.names.local(f"{total.name}_ahead")
         ahead = i.Let(name, total.type, columns.found.empty, total.span)
         inside = i.Compare("<", columns.low, column)
-        sweep = columns.into(name, minus(column, i.ONE))
+        sweep = columns.into(name, simplified_difference(column, i.ONE))
         to, source = (i.Load(each.name, None, i.ZERO) for each in (before, second))
         slide = i.Slide(total.type, to, source, i.Var(name), before.length, total.span)
         return (ahead, i.If(inside, sweep, (), total.span), before, slide)
@@ -148,8 +152,10 @@ class Pairs:
         value, *others = (i.Load(each.name, None, i.Var(near)) for each in values)
         total: i.Expr = value
         for each in others:
-            total = combined(found.accumulate.op, found.total.type, total, each)
-        after: i.Block = substitute(found.after, {found.results.index: plus(at, i.Var(near))})
+            total = updated(found.accumulate.op, found.total.type, total, each)
+        after: i.Block = substitute(
+            found.after, {found.results.index: simplified_sum(at, i.Var(near))}
+        )
         body = (replace(found.total, value=total), *after)
         return i.Loop(near, i.ZERO, i.Const(LENGTH), body, 0, found.total.span)
 

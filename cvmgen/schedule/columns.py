@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cvmgen.analysis.windows import Windows, minus, plus, times
+from cvmgen.analysis.windows import (
+    Windows,
+    simplified_difference,
+    simplified_product,
+    simplified_sum,
+)
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import fresh, replaced, substitute
@@ -14,7 +19,7 @@ from cvmgen.ir.visit import fresh, replaced, substitute
 COLUMN, NEAR, RUN, SIDE = range(4)
 
 
-class Names:
+class ColumnNames:
     """Names for new loops and locals; those of loops are noted as what plays a role."""
 
     def __init__(
@@ -36,12 +41,15 @@ class Columns:
 
     def __init__(self, found: Windows, column: str, used: set[str]) -> None:
         self.found, side, span = found, found.columns, found.results.span
-        last = plus(times(plus(found.results.high, i.Const(-1)), side.step), side.reach)
+        last = simplified_sum(
+            simplified_product(simplified_sum(found.results.high, i.Const(-1)), side.step),
+            side.reach,
+        )
         self.start = side.first(i.ZERO)
-        count = i.Let(fresh(f"{column}s", used), "i64", plus(last, i.ONE), span)
+        count = i.Let(fresh(f"{column}s", used), "i64", simplified_sum(last, i.ONE), span)
         self.count = i.Var(count.name)
-        first = i.Call("max_i64", (i.ZERO, minus(i.ZERO, self.start)))
-        end = i.Call("min_i64", (self.count, minus(side.extent, self.start)))
+        first = i.Call("max_i64", (i.ZERO, simplified_difference(i.ZERO, self.start)))
+        end = i.Call("min_i64", (self.count, simplified_difference(side.extent, self.start)))
         low = i.Let(
             fresh(f"{column}_low", used), "i64", i.Call("min_i64", (first, self.count)), span
         )
@@ -59,7 +67,7 @@ class Columns:
     def into(self, local: str, column: i.Expr) -> i.Block:
         """The elements of a column into a local."""
         found, side = self.found, self.found.columns
-        value = substitute(found.element, {side.place: plus(column, self.start)})
+        value = substitute(found.element, {side.place: simplified_sum(column, self.start)})
         more = replace(found.accumulate, name=local, value=value)
         return rewritten((found.sweep,), lambda each: (more,) if each is side.tap else None)
 

@@ -17,7 +17,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent
-from cvmgen.ir.rewrite import inlined, is_place, with_blocks
+from cvmgen.ir.rewrite import inlined, is_name_arithmetic, with_blocks
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.typing.machine_types import BITS_OF, unconverted
@@ -123,7 +123,7 @@ class Copies:
         if target is None or not self.sure(loop, value):
             return None
         kind = self.element(store)
-        return i.Fill(kind, *target, folded(value, kind), extent(loop), loop.span)
+        return i.Fill(kind, *target, constant_element(value, kind), extent(loop), loop.span)
 
     def element(self, store: i.Store) -> str:
         return f"i{self.dtypes[store.target.tensor].bits}"
@@ -132,7 +132,11 @@ class Copies:
         """The place of a loop's first element, and the step to the next."""
         assert isinstance(place, i.Load)
         found = algebra.line(place.offset, loop.index)
-        if found is None or not is_place(found.step) or names_in(found.step) & self.narrow:
+        if (
+            found is None
+            or not is_name_arithmetic(found.step)
+            or names_in(found.step) & self.narrow
+        ):
             return None
         assert loop.low is not None
         first = algebra.simplify(substitute(place.offset, {loop.index: loop.low}))
@@ -194,7 +198,7 @@ def is_vector(node: object) -> bool:
             return False
 
 
-def folded(value: i.Expr, kind: str) -> i.Expr:
+def constant_element(value: i.Expr, kind: str) -> i.Expr:
     """A constant as the element that it becomes; other values as they are."""
     inner = unconverted(value)
     if not isinstance(inner, i.Const):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen.analysis.definedness import always_evaluated
-from cvmgen.analysis.greedy import Greedy, greedy
+from cvmgen.analysis.greedy import Greedy, find_greedy
 from cvmgen.analysis.in_bounds import Inside
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
@@ -29,7 +29,7 @@ CHEAP_CALLS = tuple(f"{name}_{kind}" for name in ("min", "max", "abs") for kind 
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptValue:
     """A value of each entry: the array that holds it, its type, what it is of an entry."""
 
     name: str
@@ -39,45 +39,45 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class ListEntries:
     """The body of a nest whose entries lie side by side, the arrays for them, and the index of the
     loop that tests a block of them."""
 
     body: i.Block
-    arrays: tuple[Kept, ...]
+    arrays: tuple[KeptValue, ...]
     together: str
 
 
-def side_by_side(
+def list_entries(
     body: i.Block,
     own: tuple[str, ...],
     dtypes: Mapping[str, DType],
     inside: Inside,
     taken: Iterable[str],
     block: int = BLOCK,
-) -> Entries | None:
+) -> ListEntries | None:
     """The typed body of a nest that fills the lists in `own`; None where it is no such nest.
 
     `taken` are names that the arrays may not have; `inside` tells which elements may be read
     before the tests that lead to them.
     """
-    found = greedy(body, frozenset(own))
+    found = find_greedy(body, frozenset(own))
     if found is not None:
-        made = Staging(found, own[0], dtypes, inside, {*taken, *names(body)}, block)
+        made = EntryStaging(found, own[0], dtypes, inside, {*taken, *names_of_block(body)}, block)
         return made.entries()
     match body:
         case (i.Loop(low=i.Const(value=0), index=index, high=high) as loop,):
-            inner = side_by_side(loop.body, own, dtypes, inside.within(index, high), taken, block)
+            inner = list_entries(loop.body, own, dtypes, inside.within(index, high), taken, block)
             return None if inner is None else replace(inner, body=(replace(loop, body=inner.body),))
         case _:
             return None
 
 
-def names(body: i.Block) -> set[str]:
+def names_of_block(body: i.Block) -> set[str]:
     return {*names_in(body), *assigned(body), *read_tensors(body)}
 
 
-class Staging:
+class EntryStaging:
     """Makes the statements of one selection."""
 
     def __init__(
@@ -95,13 +95,13 @@ class Staging:
         self.inside = inside
         self.taken = taken
         self.block = block
-        self.kept: list[Kept] = []
+        self.kept: list[KeptValue] = []
         self.locals: dict[str, i.Let] = {}
-        self.marks: tuple[Kept, ...] = ()  # which entries of a block are tested one by one
+        self.marks: tuple[KeptValue, ...] = ()  # which entries of a block are tested one by one
         self.together = ""  # the index of the loop over a block
 
-    def entries(self) -> Entries | None:
-        chain = flat(self.found.test.body)
+    def entries(self) -> ListEntries | None:
+        chain = decision_chain(self.found.test.body)
         if chain is None:
             return None
         self.locals = {each.name: each for each in chain if isinstance(each, i.Let)}
@@ -115,7 +115,7 @@ class Staging:
         if not self.may_come_first([each.value for each in self.kept]):
             return None
         body = self.selection(of_entry, of_candidate, filter_, tuple(tail))
-        return Entries(body, (*self.kept, *self.marks), self.together)
+        return ListEntries(body, (*self.kept, *self.marks), self.together)
 
     @property
     def entry(self) -> str:
@@ -260,7 +260,7 @@ class Staging:
         else:
             name = fresh(f"{name}_{self.entry}", self.taken)
         array = fresh(f"{self.list_name}_{plain}", self.taken)
-        self.kept.append(Kept(name, array, self.type_of(node), value))
+        self.kept.append(KeptValue(name, array, self.type_of(node), value))
         return name
 
     # -------------------------------------------------------- statements
@@ -344,9 +344,9 @@ class Staging:
         ruled_out: i.Block = (i.Assign(keeps.name, FALSE, span), i.Break(span))
         one_by_one: i.Block = ruled_out
         if rest:
-            self.marks = (Kept(near.name, mark.tensor, "i32", i.ZERO),)
+            self.marks = (KeptValue(near.name, mark.tensor, "i32", i.ZERO),)
             noted = (i.Store(mark, passed, span),)
-            tests = (*self.read(at, *rest), *nested(rest, ruled_out))
+            tests = (*self.read(at, *rest), *nested_tests(rest, ruled_out))
             test = i.If(i.Compare("!=", mark, i.ZERO), tests, (), span)
             loop = i.Loop(at.name, first, end, (test,), 0, span)
             one_by_one = (loop, i.If(i.Not(keeps), (i.Break(span),), (), span))
@@ -383,7 +383,7 @@ class Staging:
         )
 
 
-def flat(body: i.Block) -> i.Block | None:
+def decision_chain(body: i.Block) -> i.Block | None:
     """Locals and tests in their order, up to the assignment that decides; a test has no branch."""
     match body:
         case (i.Assign(), i.Break()):
@@ -391,18 +391,18 @@ def flat(body: i.Block) -> i.Block | None:
         case (*before, i.If(condition=condition, then=then, otherwise=()) as test) if all(
             isinstance(each, i.Let) for each in before
         ):
-            inner = flat(then)
+            inner = decision_chain(then)
             tests = (replace(test, condition=each, then=()) for each in conjuncts(condition))
             return None if inner is None else (*before, *tests, *inner)
         case _:
             return None
 
 
-def nested(chain: i.Block, last: i.Block) -> i.Block:
+def nested_tests(chain: i.Block, last: i.Block) -> i.Block:
     """Locals and tests one in the other, with statements behind all of them."""
     for at, each in enumerate(chain):
         if isinstance(each, i.If):
-            return (*chain[:at], replace(each, then=nested(chain[at + 1 :], last)))
+            return (*chain[:at], replace(each, then=nested_tests(chain[at + 1 :], last)))
     return (*chain, *last)
 
 

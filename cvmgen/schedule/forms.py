@@ -10,7 +10,7 @@ from typing import NoReturn
 from cvmgen.analysis.dependences import steady_range
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import leaves
+from cvmgen.ir.loops import leaves_loop
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.intrinsics import Intrinsic
 from cvmgen.schedule.mappings import MAPPINGS, SettingForm
@@ -21,7 +21,7 @@ from cvmgen.spec.schedules import (
     Clause,
     Name,
     Number,
-    Operand,
+    PatternOperand,
     Setting,
     Test,
     parse_action,
@@ -35,11 +35,11 @@ MOST_NODES = 20_000  # of a nest
 VECTOR_BYTES = (32, 64)
 
 Settings = Mapping[str, int]
-Given = tuple[str, ...] | int | tuple[str, int] | Settings | Intrinsic
+GivenOperand = tuple[str, ...] | int | tuple[str, int] | Settings | Intrinsic
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ActionKind:
     """An action: its forms, what it does, and the rewrite.
 
     A form is an action whose operands say what stands there: LOOP or LOCAL, a role of the nest;
@@ -59,8 +59,8 @@ class Use:
     """An action of a schedule, checked: what was given for each operand of its form, in order."""
 
     action: Action
-    kind: Kind
-    given: tuple[Given, ...]
+    kind: ActionKind
+    given: tuple[GivenOperand, ...]
 
     def roles(self, at: int) -> tuple[str, ...]:
         given = self.given[at]
@@ -145,7 +145,7 @@ class Use:
                 f"the loop {loop.index} goes in steps of {loop.step} already ({subject.place})",
                 "name the loop in it, over each block",
             )
-        if leaves(loop.body):
+        if leaves_loop(loop.body):
             self.refuse(f"the loop {loop.index} may end early ({subject.place})")
         if not steady_range(loop):
             self.refuse(f"the loop {loop.index} changes how often it runs ({subject.place})")
@@ -155,7 +155,7 @@ class Use:
         raise SpecError(self.action.span, message, hint)
 
 
-def otherwise(span: Span, kind: Kind) -> SpecError:
+def otherwise(span: Span, kind: ActionKind) -> SpecError:
     name = kind.forms[0].split()[0]
     forms = "' or '".join(kind.forms)
     return SpecError(span, f"this is not how '{name}' is written", f"write '{forms}'")
@@ -181,7 +181,7 @@ class Known:
     unsure: bool = False
 
 
-def matched(action: Action, kind: Kind, known: Known) -> Use:
+def matched(action: Action, kind: ActionKind, known: Known) -> Use:
     """The action as its form has it."""
     written = [each.preposition for each in action.clauses]
     forms = [*map(parsed_form, kind.forms)]
@@ -189,9 +189,9 @@ def matched(action: Action, kind: Kind, known: Known) -> Use:
     if not like:
         raise otherwise(action.span, kind)
     form = next((each for each in like if lengths(each) == lengths(action)), like[0])
-    given: list[Given] = []
+    given: list[GivenOperand] = []
     for pattern, clause in zip(form.clauses, action.clauses, strict=True):
-        given += operands(action, kind, pattern, clause, known)
+        given += given_operands(action, kind, pattern, clause, known)
     return Use(action, kind, tuple(given))
 
 
@@ -200,22 +200,23 @@ def lengths(action: Action) -> list[int]:
     return [len(each.operands) for each in action.clauses]
 
 
-def operands(
-    action: Action, kind: Kind, pattern: Clause, clause: Clause, known: Known
-) -> list[Given]:
+def given_operands(
+    action: Action, kind: ActionKind, pattern: Clause, clause: Clause, known: Known
+) -> list[GivenOperand]:
     wanted, written = pattern.operands, clause.operands
-    if [*map(word, wanted)] == ["SETTINGS"]:
+    if [*map(operand_word, wanted)] == ["SETTINGS"]:
         return [settings(action, written)]
-    if [*map(word, wanted)] == ["LOOPS"]:
+    if [*map(operand_word, wanted)] == ["LOOPS"]:
         return [tuple(role(each, known) for each in written)]
     if len(wanted) != len(written):
         raise otherwise(action.span, kind)
     return [
-        operand(word(each), found, kind, known) for each, found in zip(wanted, written, strict=True)
+        given_operand(operand_word(each), found, kind, known)
+        for each, found in zip(wanted, written, strict=True)
     ]
 
 
-def settings(action: Action, written: tuple[Operand, ...]) -> Settings:
+def settings(action: Action, written: tuple[PatternOperand, ...]) -> Settings:
     """The numbers of a mapping, each of which it has and all of which are there."""
     name = action.clauses[0].operands[0]
     known: Mapping[str, SettingForm] = {}
@@ -236,7 +237,7 @@ def settings(action: Action, written: tuple[Operand, ...]) -> Settings:
     return found
 
 
-def word(pattern: Operand) -> str:
+def operand_word(pattern: PatternOperand) -> str:
     match pattern:
         case Name(text=text):
             return text
@@ -246,7 +247,9 @@ def word(pattern: Operand) -> str:
             raise InternalError("a form has no numbers")
 
 
-def operand(wanted: str, found: Operand, kind: Kind, known: Known) -> Given:
+def given_operand(
+    wanted: str, found: PatternOperand, kind: ActionKind, known: Known
+) -> GivenOperand:
     """What was given for an operand of the form."""
     match wanted, found:
         case (("LOOP" | "LOCAL"), Name()):
@@ -267,21 +270,21 @@ def operand(wanted: str, found: Operand, kind: Kind, known: Known) -> Given:
         case "NUMBER", Number(value=value):
             if value < 1:
                 raise SpecError(found.span, f"a number of iterations is at least 1, not {value}")
-            return within(value, found.span)
+            return checked_range(value, found.span)
         case "MEASURE", Test(measure=measure, relation=">=", bound=Number(value=value)):
             one_of(measure.text, known.measures, "measure", measure.span)
-            return (measure.text, within(value, found.span))
+            return (measure.text, checked_range(value, found.span))
         case _:
             raise otherwise(found.span, kind)
 
 
-def within(value: int, span: Span) -> int:
+def checked_range(value: int, span: Span) -> int:
     if value > MOST:
         raise SpecError(span, f"numbers go up to {MOST}", "no memory holds so many elements")
     return value
 
 
-def role(found: Operand, known: Known) -> str:
+def role(found: PatternOperand, known: Known) -> str:
     if not isinstance(found, Name):
         roles = ", ".join(sorted(known.roles))
         raise SpecError(found.span, "a loop is named here", f"there are: {roles}")

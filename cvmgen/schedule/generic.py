@@ -38,7 +38,9 @@ def generic(kernels: Sequence[Kernel], bodies: Sequence[Body]) -> tuple[Body, Ty
     types = parameters_of(kernels)
     if len(kernels) < 2 or not types:
         return None
-    plain = [normal(body, kernel) for body, kernel in zip(bodies, kernels, strict=True)]
+    plain = [
+        with_converted_stores(body, kernel) for body, kernel in zip(bodies, kernels, strict=True)
+    ]
     sides = SideBySide(types, [*map(type_of_values, kernels, plain)])
     try:
         return sides.unified(plain), sides.types
@@ -62,7 +64,7 @@ def parameters_of(kernels: Sequence[Kernel]) -> Types:
     return found if len(set(result)) < 2 or result in sources else {**found, RESULT: result}
 
 
-def normal(body: Body, kernel: Kernel) -> Body:
+def with_converted_stores(body: Body, kernel: Kernel) -> Body:
     """A body that converts what it stores to the type of its element, as a store does anyway."""
     stored = kernel.nest.tensor
     kind = kernel.subject.dtypes[stored].machine if stored in kernel.subject.dtypes else ""
@@ -180,9 +182,9 @@ def families_of(kernels: Iterable[Kernel]) -> Iterator[Family]:
         at, made = next(
             ((at, made) for at, made in enumerate(joined) if made is not None), (len(found), None)
         )
-        found[at : at + 1] = [made or alone(kernel)]
+        found[at : at + 1] = [made or family_of_one(kernel)]
     for each in found:
-        yield from [each] if is_worthwhile(each) else map(alone, each.kernels)
+        yield from [each] if is_worthwhile(each) else map(family_of_one, each.kernels)
 
 
 def is_worthwhile(family: Family) -> bool:
@@ -192,7 +194,7 @@ def is_worthwhile(family: Family) -> bool:
     return (len(family.kernels) - 1) * count >= WORTHWHILE
 
 
-def alone(kernel: Kernel) -> Family:
+def family_of_one(kernel: Kernel) -> Family:
     """A kernel by itself."""
     return Family((kernel,), {}, kernel.outlined, kernel.parts, kernel.subject.kept)
 

@@ -13,7 +13,7 @@ from cvmgen.source import Source, Span, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec import nodes as n
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Equation, Input, Operator, Output
-from cvmgen.spec.schedules import Action, Clause, IntrinsicBlock, Name, Number, Operand
+from cvmgen.spec.schedules import Action, Clause, IntrinsicBlock, Name, Number, PatternOperand
 
 LINES = {
     "stage": "stage OPERAND by NUMBER",
@@ -103,9 +103,9 @@ def checked_intrinsic(block: IntrinsicBlock) -> Intrinsic:
         )
     code = CODE[block.name.text]
     first = next(each.name for each in meaning.items if isinstance(each, Input))
-    staged = numbers(block, "stage", {first: code.bias})
-    packed = numbers(block, "pack", {sides[1]: code.columns, sides[2]: code.depth})
-    return Intrinsic(meaning, staged, packed, variants(block, code))
+    staged = line_numbers(block, "stage", {first: code.bias})
+    packed = line_numbers(block, "pack", {sides[1]: code.columns, sides[2]: code.depth})
+    return Intrinsic(meaning, staged, packed, feature_variants(block, code))
 
 
 # ---------------------------------------------------------------- the meaning
@@ -159,7 +159,7 @@ def product_extents(operator: Operator) -> tuple[str, str, str] | None:
             pass
         case _:
             return None
-    places = {each.tensor: indices(each) for each in (left, right)}
+    places = {each.tensor: access_indices(each) for each in (left, right)}
     ranges = {
         each.index: each.high.name
         for each in (*domain.items, *binders.items)
@@ -173,7 +173,7 @@ def product_extents(operator: Operator) -> tuple[str, str, str] | None:
     return ranges[row], ranges[column], ranges[summed]
 
 
-def indices(access: n.Access) -> tuple[str, ...]:
+def access_indices(access: n.Access) -> tuple[str, ...]:
     values = (each.value for each in access.slots)
     return tuple(each.name for each in values if isinstance(each, n.Ref))
 
@@ -181,7 +181,7 @@ def indices(access: n.Access) -> tuple[str, ...]:
 # ---------------------------------------------------------------- the lines
 
 
-def numbers(block: IntrinsicBlock, word: str, wanted: Mapping[str, int]) -> Mapping[str, int]:
+def line_numbers(block: IntrinsicBlock, word: str, wanted: Mapping[str, int]) -> Mapping[str, int]:
     """The numbers of the lines that begin with a word, which the code has as they are."""
     found: dict[str, int] = {}
     for line in block.lines:
@@ -195,19 +195,19 @@ def numbers(block: IntrinsicBlock, word: str, wanted: Mapping[str, int]) -> Mapp
             case _:
                 continue
         if wanted.get(name) != value:
-            raise SpecError(line.span, "the code has other numbers", written(word, wanted))
+            raise SpecError(line.span, "the code has other numbers", written_line(word, wanted))
     if found != wanted:
         raise SpecError(
-            block.span, f"'{word}' is not said of all that it is for", written(word, wanted)
+            block.span, f"'{word}' is not said of all that it is for", written_line(word, wanted)
         )
     return found
 
 
-def written(word: str, numbers: Mapping[str, int]) -> str:
+def written_line(word: str, numbers: Mapping[str, int]) -> str:
     return "write: " + " and ".join(f"{word} {name} by {size}" for name, size in numbers.items())
 
 
-def variants(block: IntrinsicBlock, code: Code) -> Mapping[str, tuple[str, ...]]:
+def feature_variants(block: IntrinsicBlock, code: Code) -> Mapping[str, tuple[str, ...]]:
     """The features of each variant; all that there is code for, the best first."""
     found: dict[str, tuple[str, ...]] = {}
     for line in block.lines:
@@ -233,7 +233,7 @@ def variant(line: Action) -> tuple[str, tuple[str, ...]]:
             raise SpecError(line.span, "this is not how 'variant' is written", LINES["variant"])
 
 
-def feature(operand: Operand) -> str:
+def feature(operand: PatternOperand) -> str:
     if isinstance(operand, Name) and operand.text in FEATURES:
         return operand.text
     hint = did_you_mean(operand.span.text, FEATURES) or f"there are: {', '.join(FEATURES)}"

@@ -11,14 +11,14 @@ from cvmgen.dtypes import INT8, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
-from cvmgen.lower.host_part import of_structures
-from cvmgen.schedule.entries import Kept
+from cvmgen.lower.host_part import lower_for_c
+from cvmgen.schedule.entries import KeptValue
 from cvmgen.schedule.gpu.mapped import Mapped
-from cvmgen.schedule.outline import OVERFLOW, Outliner, Part, part_fault
+from cvmgen.schedule.outline import OVERFLOW, OutlinedPart, Outliner, part_fault
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
-from cvmgen.typing.choices import Variant, element_types, used_tensors, variants
+from cvmgen.typing.choices import Variant, element_types, type_variants, used_tensors
 from cvmgen.typing.types import type_nest, type_prepare
 
 
@@ -39,7 +39,7 @@ class Kernel:
     subject: Subject
     mapped: Mapped | None = None
     outlined: i.Block = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[OutlinedPart, ...] = ()
 
     @property
     def overflows(self) -> bool:
@@ -55,8 +55,8 @@ class Family:
     kernels: tuple[Kernel, ...]
     types: Mapping[str, tuple[str, ...]]
     outlined: i.Block
-    parts: tuple[Part, ...]
-    kept: tuple[Kept, ...]
+    parts: tuple[OutlinedPart, ...]
+    kept: tuple[KeptValue, ...]
 
     @property
     def dtypes(self) -> Mapping[str, DType]:
@@ -114,7 +114,7 @@ def typed(program: i.Program) -> Kernels:
     kernels = tuple(
         typed_kernel(program, number, variant)
         for number, nest in enumerate(program.nests)
-        for variant in variants(program, nest)
+        for variant in type_variants(program, nest)
     )
     return Kernels(program, type_prepare(program), kernels)
 
@@ -166,7 +166,7 @@ def outlined_kernel(program: i.Program, kernel: Kernel, fields: tuple[Field, ...
 
 def host_lowered(precision: str, kernels: Kernels, schedules: Schedules) -> Kernels:
     """The host part as checks and assignments; a function gives the `precision` of inputs."""
-    return replace(kernels, host=of_structures(kernels.host, precision))
+    return replace(kernels, host=lower_for_c(kernels.host, precision))
 
 
 def unsound_parts(program: i.Program, kernel: Kernel) -> Iterator[str]:

@@ -64,7 +64,7 @@ def found_unsound(subject: Subject) -> Iterator[str]:
     for loop in nodes_in(body, i.Loop):
         if loop.vector and has(loop.body, *SCALAR):
             yield f"the loop {loop.index} has more in it than vectors do, by which it goes"
-        counted = together(loop)
+        counted = collapsible_loops(loop)
         if counted is None:
             yield f"the loops that run in threads with {loop.index} stand apart"
         for each in (counted or ()) if loop.vector or loop.parallel else ():
@@ -77,11 +77,11 @@ def in_threads(body: i.Block) -> set[str]:
     found = set()
     for each in nodes_in(body, i.Loop):
         if each.parallel:
-            found |= {loop.index for loop in together(each) or (each,)}
+            found |= {loop.index for loop in collapsible_loops(each) or (each,)}
     return found
 
 
-def together(loop: i.Loop) -> tuple[i.Loop, ...] | None:
+def collapsible_loops(loop: i.Loop) -> tuple[i.Loop, ...] | None:
     """The loops that are counted as one, nothing between, none deciding how often another runs;
     None where they are not so."""
     found: tuple[i.Loop, ...] = (loop,)
@@ -102,11 +102,11 @@ def most_room(body: i.Block) -> int:
     own, inner = 0, 0
     for each in body:
         if isinstance(each, i.Array):
-            own += each.length * bytes_of(each.type)
+            own += each.length * type_size(each.type)
         inner = max(inner, *map(most_room, blocks(each)), 0)
     return own + inner
 
 
-def bytes_of(kind: str) -> int:
+def type_size(kind: str) -> int:
     """The size of a value of a machine type."""
     return 1 if kind == "bool" else int(kind[1:]) // 8

@@ -19,10 +19,10 @@ Measure = Callable[[Subject, i.Loop], list[i.Expr]]
 
 def results(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The iterations of the parallel loops."""
-    return [count(each) for each in parallel(loop)]
+    return [trip_count(each) for each in parallel(loop)]
 
 
-def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+def parallel_elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The iterations of the parallel loops, times those of the loops and runs right inside, as far
     as the call alone decides them.
 
@@ -31,27 +31,27 @@ def elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """
     within = assigned((loop,))
     inside = repeated(parallel(loop)[-1].body)
-    counted = [count(each) for each in inside if not names_in(ends(each)) & within]
+    counted = [trip_count(each) for each in inside if not names_in(trip_ends(each)) & within]
     together = counted if len(counted) < 2 else [normal(total(counted))]
     return [*results(subject, loop), *together]
 
 
-def work(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+def loop_work(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The iterations of a loop and of all in it, as far as the call alone decides them; in models
     times the statements in them as they stood before any action, where 16 products of a tile are
     one."""
     within = assigned((loop,))
-    return [count(each) for each in deepest((loop,)) if not names_in(ends(each)) & within]
+    return [trip_count(each) for each in deepest((loop,)) if not names_in(trip_ends(each)) & within]
 
 
-def entries(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+def most_list_entries(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The most entries that the lists of the nest may have."""
     return list(subject.memory)
 
 
-def iterations(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+def loop_iterations(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The iterations of a loop by itself."""
-    return [count(loop)]
+    return [trip_count(loop)]
 
 
 def points(subject: Subject, loop: i.Loop) -> list[i.Expr]:
@@ -61,10 +61,10 @@ def points(subject: Subject, loop: i.Loop) -> list[i.Expr]:
 
 MEASURES: Mapping[str, Measure] = {
     "results": results,
-    "elements": elements,
-    "work": work,
-    "entries": entries,
-    "iterations": iterations,
+    "elements": parallel_elements,
+    "work": loop_work,
+    "entries": most_list_entries,
+    "iterations": loop_iterations,
     "points": points,
 }
 
@@ -72,7 +72,7 @@ MEASURES: Mapping[str, Measure] = {
 def enough(subject: Subject, loop: i.Loop, test: tuple[str, int]) -> i.Compare:
     """The test that a loop does enough to be worth it; between numbers where that is known."""
     measure, least = test
-    much = product(MEASURES[measure](subject, loop))
+    much = written_product(MEASURES[measure](subject, loop))
     if subject.model is not None:
         known = subject.model.measures.get(measure)
         much = simplify(much) if known is None else i.Const(known)
@@ -107,7 +107,7 @@ def deepest(body: i.Block) -> list[i.Loop | Run]:
     return best
 
 
-def product(extents: list[i.Expr]) -> i.Expr:
+def written_product(extents: list[i.Expr]) -> i.Expr:
     """The product from the left, as a person would write it."""
     result: i.Expr | None = None
     for extent in extents:
@@ -116,7 +116,7 @@ def product(extents: list[i.Expr]) -> i.Expr:
     return i.ONE if result is None else result
 
 
-def count(statement: i.Loop | Run) -> i.Expr:
+def trip_count(statement: i.Loop | Run) -> i.Expr:
     """About how many iterations a loop has, or elements a run."""
     if not isinstance(statement, i.Loop):
         return statement.count
@@ -135,7 +135,7 @@ def repeated(body: i.Block) -> Iterator[i.Loop | Run]:
                 pass
 
 
-def ends(statement: i.Loop | Run) -> tuple[i.Expr | None, ...]:
+def trip_ends(statement: i.Loop | Run) -> tuple[i.Expr | None, ...]:
     """What decides how often a loop runs, or how long a run is."""
     if isinstance(statement, i.Loop):
         return (statement.low, statement.high)

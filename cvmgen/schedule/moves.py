@@ -19,7 +19,7 @@ from cvmgen.typing.machine_types import unconverted
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class BoxWalk:
     """Loops with nothing in them but the next one and, innermost, a store.
 
     `starts` are the offsets at which rows begin: by name, the steps that a row walks by.
@@ -34,7 +34,7 @@ class Walk:
         return frozenset((*self.starts, *(each.index for each in self.loops)))
 
 
-def move_of(subject: Subject) -> tuple[Walk, i.Move] | None:
+def move_of(subject: Subject) -> tuple[BoxWalk, i.Move] | None:
     """What a nest is if it stores in each element of a box what it loads for it, unchanged."""
     found = walk_of(subject.body)
     if found is None or subject.memory:
@@ -52,7 +52,7 @@ def move_of(subject: Subject) -> tuple[Walk, i.Move] | None:
     return found, i.Move(kind, loaded_kind, *to, *source, box(found), found.store.span)
 
 
-def walk_of(body: i.Block) -> Walk | None:
+def walk_of(body: i.Block) -> BoxWalk | None:
     """The walk that a nest is, the places that its locals name written out."""
     match body:
         case (*lets, i.Loop() as outermost):
@@ -72,7 +72,7 @@ def walk_of(body: i.Block) -> Walk | None:
     known = len(values) + len(calls) == len(locals_) and not way.tests
     if not (known and isinstance(store, i.Store)) or any(each.low != i.ZERO for each in loops):
         return None
-    return Walk(loops, calls, store)
+    return BoxWalk(loops, calls, store)
 
 
 def is_start(value: i.Expr) -> TypeGuard[i.Call]:
@@ -105,13 +105,13 @@ def is_run(subject: Subject, store: i.Store, loaded: i.Load) -> bool:
             return False
 
 
-def box(found: Walk) -> i.Expr:
+def box(found: BoxWalk) -> i.Expr:
     for start in found.starts.values():
         return start.arguments[1]
     return i.ListOf(tuple((each.high, False) for each in found.loops))
 
 
-def walked(subject: Subject, found: Walk, place: i.Load) -> tuple[i.Load, i.Expr] | None:
+def walked(subject: Subject, found: BoxWalk, place: i.Load) -> tuple[i.Load, i.Expr] | None:
     """The place of the first element, and the steps of the walk from it."""
     unknowns = tuple(i.Var(name) for name in sorted(found.indices))
     result = algebra.linear(place.offset, unknowns, found.indices)
@@ -122,7 +122,7 @@ def walked(subject: Subject, found: Walk, place: i.Load) -> tuple[i.Load, i.Expr
     return None if steps is None else (i.Load(place.tensor, None, first), steps)
 
 
-def by_loops(found: Walk, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | None:
+def by_loops(found: BoxWalk, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | None:
     """The steps of loops of which each runs as often whatever the others do."""
     if len(found.loops) > LIST_CAPACITY:
         return None
@@ -132,7 +132,9 @@ def by_loops(found: Walk, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | Non
     return i.ListOf(tuple((step, False) for step in steps))
 
 
-def by_rows(subject: Subject, found: Walk, coefficients: Mapping[i.Expr, i.Expr]) -> i.Expr | None:
+def by_rows(
+    subject: Subject, found: BoxWalk, coefficients: Mapping[i.Expr, i.Expr]
+) -> i.Expr | None:
     """The steps of a walk over rows and along each: a list, or those of positions in the box."""
     extents, lets = box(found), subject.facts.lets
     alike = all(start.arguments[1] == extents for start in found.starts.values())

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from cvmgen.analysis.dependences import combined
+from cvmgen.analysis.dependences import reduction_operations
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import entry_at, extent, product, unravel
@@ -47,7 +47,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OutlinedPart:
     """The function for a stretch of the iterations of loops in threads.
 
     `own` are its names for OWN. It begins with `totals` and `counts`; `loop` runs through the
@@ -90,7 +90,7 @@ class Outliner:
     tensors: Sequence[str]
     taken: set[str]
     reads_plan: Callable[[i.Block], bool]
-    parts: list[Part] = field(default_factory=list)
+    parts: list[OutlinedPart] = field(default_factory=list)
     names: Mapping[str, str] = field(init=False)
     types: Mapping[str, str] = field(init=False)
     count: int = 0
@@ -144,8 +144,8 @@ class Outliner:
         rest = replaced(self.body, lambda each: replace(loop, body=()) if each is loop else each)
         return {each.name for each in walk(rest) if isinstance(each, i.Accumulate | i.Assign)}
 
-    def part(self, loop: i.Loop, name: str, scope: Mapping[str, Local]) -> Part:
-        operations = combined(loop, self.types) or {}
+    def part(self, loop: i.Loop, name: str, scope: Mapping[str, Local]) -> OutlinedPart:
+        operations = reduction_operations(loop, self.types) or {}
         totals = tuple(Total(each, self.types[each], op) for each, op in sorted(operations.items()))
         loops = parallel(loop)
         low, high, at = (self.names[each] for each in ("low", "high", "at"))
@@ -157,7 +157,7 @@ class Outliner:
             run = replace(run, index=at, step=1)
         inner = {**scope, **{each.index: each for each in loops}}
         run = replace(run, body=self.block(loops[-1].body, inner))
-        part = Part(name, self.names, (), totals, counts, indices, run)
+        part = OutlinedPart(name, self.names, (), totals, counts, indices, run)
         return replace(part, captures=tuple(self.captures(part, loop, scope)))
 
     def unravelled(
@@ -183,10 +183,12 @@ class Outliner:
 
     # -------------------------------------------------------- captures
 
-    def captures(self, part: Part, loop: i.Loop, scope: Mapping[str, Local]) -> Iterable[i.Capture]:
+    def captures(
+        self, part: OutlinedPart, loop: i.Loop, scope: Mapping[str, Local]
+    ) -> Iterable[i.Capture]:
         """What a part has from around it: the plan, tensors in their order, then locals."""
         body, totals = part.body, {each.name for each in part.totals}
-        used = used_names(body)
+        used = names_used(body)
         if self.reads_plan(body) or any(each.kind == "plan" for each in captured(body)):
             yield i.Capture("plan", "plan")
         for tensor in self.tensors:
@@ -211,7 +213,7 @@ def captured_local(name: str, where: Local, written: frozenset[str], totals: set
             return i.Capture(name, "total" if name in totals else "value", kind)
 
 
-def part_fault(part: Part, fields: Collection[str], elements: Mapping[str, str]) -> str:
+def part_fault(part: OutlinedPart, fields: Collection[str], elements: Mapping[str, str]) -> str:
     """What in a part does not hold together: it has what it captures, the plan's values that it
     reads, and its own names; empty where all does."""
     locals_ = {each.name for each in part.captures if each.kind in ("value", "list", "total")}
@@ -226,7 +228,7 @@ def captured(body: i.Block) -> Iterable[i.Capture]:
     return nodes_in(body, i.Capture)
 
 
-def used_names(body: i.Block) -> set[str]:
+def names_used(body: i.Block) -> set[str]:
     """The names of locals, tensors and arrays that statements use."""
     found = {*names_in(body), *read_tensors(body), *(each.name for each in captured(body))}
     for each in walk(body):

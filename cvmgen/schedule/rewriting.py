@@ -14,12 +14,12 @@ def loops(body: i.Block, names: Collection[str]) -> Iterator[i.Loop]:
     return (each for each in walk(body) if isinstance(each, i.Loop) and each.index in names)
 
 
-def renamed(body: i.Block, old: str, new: str) -> i.Block:
+def with_index_name(body: i.Block, old: str, new: str) -> i.Block:
     """The block with another name for an index."""
     return substitute(body, {old: i.Var(new)})
 
 
-def with_names(body: i.Block, new: Mapping[str, str]) -> i.Block:
+def with_index_names(body: i.Block, new: Mapping[str, str]) -> i.Block:
     """The block with other names for the indices of loops."""
 
     def change(node: object) -> object:

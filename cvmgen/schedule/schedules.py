@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from cvmgen.analysis.tiling import described
+from cvmgen.analysis.tiling import tiling_lines
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
 from cvmgen.ir.visit import walk
@@ -22,10 +22,10 @@ from cvmgen.schedule.subject import InModel, Subject
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.schedules import (
     Action,
-    Definition,
     IntrinsicBlock,
     Name,
     Schedule,
+    ScheduleDefinition,
     read_files,
 )
 
@@ -34,7 +34,7 @@ TARGETS = ("c", "cuda", "model")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CheckedSchedule:
     """A schedule whose actions are checked."""
 
     schedule: Schedule
@@ -42,7 +42,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScheduledStep:
     """What a nest looks like after an action."""
 
     use: Use
@@ -53,14 +53,14 @@ class Step:
 class Schedules:
     """Plans by the target and the class of nests, and the intrinsics that they may name."""
 
-    plans: Mapping[tuple[str, str], Plan]
+    plans: Mapping[tuple[str, str], CheckedSchedule]
     intrinsics: Mapping[str, Intrinsic]
 
     def meaning_for(self, target: str) -> str:
         """The same text for schedules that do the same with the nests of a target."""
         return "\n".join(repr(p.schedule) for (t, _), p in self.plans.items() if t == target)
 
-    def chosen(self, target: str, subject: Subject) -> tuple[Plan | None, Subject]:
+    def chosen(self, target: str, subject: Subject) -> tuple[CheckedSchedule | None, Subject]:
         """The plan for a nest, and the nest with the roles that the plan speaks of."""
         for name, kind in CLASSES.items():
             plan = self.plans.get((target, name))
@@ -80,13 +80,13 @@ class Schedules:
         plans = (self.plans.get((target, name)) for name in CLASSES)
         return [plan.uses[0].mapping() for plan in plans if plan is not None]
 
-    def steps(self, plan: Plan, subject: Subject) -> Iterator[Step]:
+    def steps(self, plan: CheckedSchedule, subject: Subject) -> Iterator[ScheduledStep]:
         """The nest after each action; SpecError where one would change what it computes."""
         for use in plan.uses:
             subject = applied(use, subject)
-            yield Step(use, subject)
+            yield ScheduledStep(use, subject)
 
-    def changing(self, plan: Plan, subject: Subject) -> set[int]:
+    def changing(self, plan: CheckedSchedule, subject: Subject) -> set[int]:
         """The places in the plan of the actions that make something else of a nest."""
         found = set()
         for at, step in enumerate(self.steps(plan, subject)):
@@ -123,7 +123,7 @@ class Schedules:
         return subject
 
 
-def action_lines(before: Subject, step: Step, *, whole: bool) -> Iterator[str]:
+def action_lines(before: Subject, step: ScheduledStep, *, whole: bool) -> Iterator[str]:
     """What an action makes of a nest; where that is not `whole`, but for its statements."""
     after = step.subject
     if before.model is not None and after.model is not None:
@@ -131,7 +131,7 @@ def action_lines(before: Subject, step: Step, *, whole: bool) -> Iterator[str]:
     if after.tiling is not None and after.tiling != before.tiling:
         used = (each for each in step.use.given if isinstance(each, Intrinsic))
         yield from (line for each in used for line in each.lines())
-        yield from described(after.tiling)
+        yield from tiling_lines(after.tiling)
     elif after.is_like(before):
         yield "changes nothing"
     elif whole:
@@ -152,15 +152,15 @@ def known_extents(body: tuple[i.Stmt, ...]) -> Mapping[str, int]:
     return {each.index: each.high.value for each in loops if isinstance(each.high, i.Const)}
 
 
-def checked(
-    definitions: Iterable[Definition], intrinsics: Mapping[str, Intrinsic] | None = None
+def checked_schedules(
+    definitions: Iterable[ScheduleDefinition], intrinsics: Mapping[str, Intrinsic] | None = None
 ) -> Schedules:
     """The schedules by target and class; raises SpecErrors with every fault found.
 
     They may name intrinsics that are defined with them and those given, cvmgen's own if none are.
     """
     given = packaged().intrinsics if intrinsics is None else intrinsics
-    plans: dict[tuple[str, str], Plan] = {}
+    plans: dict[tuple[str, str], CheckedSchedule] = {}
     errors: list[SpecError] = []
     definitions = tuple(definitions)
     known = {**given, **own_intrinsics(definitions, errors)}
@@ -174,21 +174,21 @@ def checked(
                 first = plans[key].schedule.span.location
                 message = f"two schedules are for {key[1]} in {key[0]}"
                 raise SpecError(schedule.span, message, f"the first is in {first}")
-            plans[key] = Plan(schedule, ())
+            plans[key] = CheckedSchedule(schedule, ())
         except SpecError as error:
             errors.append(error)
             continue
         errors += misplaced(schedule)
         uses = checked_actions(schedule, CLASSES[key[1]], known, errors)
         errors += used_before(uses, plans.values())
-        plans[key] = Plan(schedule, uses)
+        plans[key] = CheckedSchedule(schedule, uses)
     if errors:
         raise SpecErrors(errors)
     return Schedules(plans, known)
 
 
 def own_intrinsics(
-    definitions: Iterable[Definition], errors: list[SpecError]
+    definitions: Iterable[ScheduleDefinition], errors: list[SpecError]
 ) -> Mapping[str, Intrinsic]:
     """The intrinsics of blocks; faults go to `errors`."""
     found: dict[str, Intrinsic] = {}
@@ -223,13 +223,16 @@ def misplaced(schedule: Schedule) -> Iterator[SpecError]:
             yield SpecError(action.name_span, message, f"it is for {' and '.join(kind.targets)}")
 
 
-def used_before(uses: Iterable[Use], plans: Iterable[Plan]) -> Iterator[SpecError]:
+def used_before(uses: Iterable[Use], plans: Iterable[CheckedSchedule]) -> Iterator[SpecError]:
     """A mapping of a target that another schedule has: it takes its nests once, by one header."""
     first = {
-        each.given[0]: each.action.span for plan in plans for each in plan.uses if mapped(each)
+        each.given[0]: each.action.span
+        for plan in plans
+        for each in plan.uses
+        if uses_mapping(each)
     }
     for each in uses:
-        if mapped(each) and each.given[0] in first:
+        if uses_mapping(each) and each.given[0] in first:
             name, _ = each.mapping()
             place = first[each.given[0]].location
             message = f"two schedules use the mapping '{name}'"
@@ -237,7 +240,7 @@ def used_before(uses: Iterable[Use], plans: Iterable[Plan]) -> Iterator[SpecErro
             yield SpecError(each.action.span, message, hint)
 
 
-def mapped(use: Use) -> bool:
+def uses_mapping(use: Use) -> bool:
     return use.action.name == "use"
 
 
@@ -287,8 +290,8 @@ def read_schedules(spec: Path) -> Schedules:
     folder = schedules_folder(spec)
     definitions = read_files(folder, f"{folder.resolve().parent.name}/{folder.name}")
     if folder == schedules_folder(spec_folder()):
-        return checked(definitions, {})
-    own, usual = checked(definitions), packaged()
+        return checked_schedules(definitions, {})
+    own, usual = checked_schedules(definitions), packaged()
     known = {target for target, _ in own.plans}
     others = {key: plan for key, plan in usual.plans.items() if key[0] not in known}
     return replace(own, plans={**own.plans, **others})

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen import algebra
-from cvmgen.analysis.windows import Side, Windows, plus, times
+from cvmgen.analysis.windows import WindowDimension, Windows, simplified_product, simplified_sum
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import combined, rewritten
+from cvmgen.ir.rewrite import rewritten, updated
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
 from cvmgen.source import Span
@@ -23,12 +23,12 @@ MOST_TAPS = 64  # a table says where they are
 SHARE = 8  # so much of the room is for a row of results, where blocks have several rows
 
 
-Made = dict[str, dict[str, None]]
+MadeNames = dict[str, dict[str, None]]
 """The names of what is made, by role."""
 
 
 @dataclass(slots=True)
-class Names:
+class NestNames:
     """New names, and the locals that the nest begins with."""
 
     used: set[str]
@@ -48,14 +48,14 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class CopyAxis:
     """A side of the copy.
 
     `phases` are the places between two steps that taps meet, `reach` how many steps the last tap
     is from the first, `most` the results that a block has along the side.
     """
 
-    side: Side
+    side: WindowDimension
     extent: i.Expr  # of the results
     phases: i.Expr
     reach: i.Expr
@@ -67,22 +67,26 @@ class Axis:
 
     def tap(self, phase: i.Expr, step: i.Expr) -> i.Expr:
         """How far a tap is from the first in the copy, where a phase and a step are so far."""
-        distance = times(i.Var(self.side.tap.index), self.side.apart)
+        distance = simplified_product(i.Var(self.side.tap.index), self.side.apart)
         if self.side.step == i.ONE:
-            return times(distance, step)
-        between = times(i.Binary("rem", distance, self.side.step), phase)
-        return plus(between, times(i.Binary("truncdiv", distance, self.side.step), step))
+            return simplified_product(distance, step)
+        between = simplified_product(i.Binary("rem", distance, self.side.step), phase)
+        return simplified_sum(
+            between, simplified_product(i.Binary("truncdiv", distance, self.side.step), step)
+        )
 
 
-def axis(side: Side, extent: i.Expr, room: int, names: Names) -> Axis:
+def axis(side: WindowDimension, extent: i.Expr, room: int, names: NestNames) -> CopyAxis:
     """The side without how many results a block has."""
     reach, limit = side.reach, i.Const(room + 1)  # what is as far as that fits nowhere
     phases: i.Expr = i.ONE
     if side.step != i.ONE:
-        phases = names.let(f"{side.index}_phases", least(side.step, plus(reach, i.ONE)))
+        phases = names.let(
+            f"{side.index}_phases", minimum_of(side.step, simplified_sum(reach, i.ONE))
+        )
         reach = i.Binary("truncdiv", reach, side.step)
-    reach = names.let(f"{side.index}_reach", least(reach, limit))
-    return Axis(side, extent, phases, reach, extent)
+    reach = names.let(f"{side.index}_reach", minimum_of(reach, limit))
+    return CopyAxis(side, extent, phases, reach, extent)
 
 
 class Staging:
@@ -90,27 +94,29 @@ class Staging:
 
     def __init__(self, around: i.Loop, found: Windows, room: int, used: set[str]) -> None:
         self.found, self.room, self.span = found, room, found.results.span
-        self.names = names = Names(used, self.span)
+        self.names = names = NestNames(used, self.span)
         columns, rows = found.columns, found.rows
         share = room // (2 if rows is None else SHARE)
         x = axis(columns, found.results.high, room, names)
-        along = names.let(f"{x.name}_most", least(i.Const(share), x.extent))
+        along = names.let(f"{x.name}_most", minimum_of(i.Const(share), x.extent))
         self.x = x = replace(x, most=along)
-        self.pitch = names.let(f"{x.name}_pitch", plus(along, x.reach))
-        width = least(times(self.pitch, x.phases), i.Const(room + 1))
-        self.y: Axis | None = None
+        self.pitch = names.let(f"{x.name}_pitch", simplified_sum(along, x.reach))
+        width = minimum_of(simplified_product(self.pitch, x.phases), i.Const(room + 1))
+        self.y: CopyAxis | None = None
         self.held: i.Expr = i.ONE
         if rows is not None:
             width = names.let(f"{x.name}_width", width)
             y = axis(rows, around.high, room, names)
-            fitting = i.Call("floor_div", (i.Const(room), times(y.phases, width)))
-            most = least(i.Binary("-", fitting, y.reach), y.extent)
+            fitting = i.Call("floor_div", (i.Const(room), simplified_product(y.phases, width)))
+            most = minimum_of(i.Binary("-", fitting, y.reach), y.extent)
             self.y = y = replace(y, most=names.let(f"{y.name}_most", most))
-            self.held = names.let(f"{y.name}_held", plus(y.most, y.reach))
-            width = times(times(y.phases, self.held), width)
+            self.held = names.let(f"{y.name}_held", simplified_sum(y.most, y.reach))
+            width = simplified_product(simplified_product(y.phases, self.held), width)
         self.size = names.let("window_size", width)
         self.plane = (
-            self.pitch if rows is None else names.let("plane", times(self.held, self.pitch))
+            self.pitch
+            if rows is None
+            else names.let("plane", simplified_product(self.held, self.pitch))
         )
         self.axes = [each for each in (self.y, x) if each is not None]
         self.window = names.new("window")
@@ -128,13 +134,15 @@ class Staging:
         else:
             tests.append(i.Compare(">=", self.y.most, i.ONE))
         results = self.per_block(lambda each: each.most)
-        return conjunction((*tests, i.Compare(">", times(results, taps), self.size)))
+        return conjunction((*tests, i.Compare(">", simplified_product(results, taps), self.size)))
 
     def table(self) -> i.Stmt:
         """Where each tap is in the copy, from the first one on."""
         place = self.x.tap(self.plane, i.ONE)
         if self.y is not None:
-            place = plus(self.y.tap(times(self.x.phases, self.plane), self.pitch), place)
+            place = simplified_sum(
+                self.y.tap(simplified_product(self.x.phases, self.plane), self.pitch), place
+            )
         body: i.Block = (i.Store(i.Load(self.taps.name, None, self.number()), place, self.span),)
         for each in reversed(self.axes):
             body = (replace(each.side.tap, body=body),)
@@ -145,17 +153,17 @@ class Staging:
         number: i.Expr = i.ZERO
         for each in self.axes:
             tap = each.side.tap
-            number = plus(times(number, tap.high), i.Var(tap.index))
+            number = simplified_sum(simplified_product(number, tap.high), i.Var(tap.index))
         return number
 
-    def per_block(self, factor: Callable[[Axis], i.Expr]) -> i.Expr:
+    def per_block(self, factor: Callable[[CopyAxis], i.Expr]) -> i.Expr:
         """The product over the sides."""
         product: i.Expr = i.ONE
         for each in self.axes:
-            product = times(product, factor(each))
+            product = simplified_product(product, factor(each))
         return product
 
-    def body(self, roles: Sequence[str], made: Made) -> i.Block:
+    def body(self, roles: Sequence[str], made: MadeNames) -> i.Block:
         """The loops over blocks; the names of what is made go to those of their roles."""
         taps, blocks, filled, flat, finished = roles
         index = {
@@ -168,8 +176,11 @@ class Staging:
         for role, names in index.items():
             made[role] |= dict.fromkeys(names.values())
         made[filled][element] = made[flat][lane] = made[taps][tap] = None
-        place = Place(self, index[blocks])
-        lanes = plus(times(plus(place.rows, i.Const(-1)), self.pitch), place.counts[self.x.name])
+        place = BlockPlace(self, index[blocks])
+        lanes = simplified_sum(
+            simplified_product(simplified_sum(place.rows, i.Const(-1)), self.pitch),
+            place.counts[self.x.name],
+        )
         count = self.names.local(f"{lane}s", lanes)
         arrays = (
             i.Array(self.window, self.found.kind, self.room, self.span),
@@ -195,7 +206,7 @@ class Staging:
             i.Loop(lane, i.ZERO, i.Var(lanes.name), (begin,), 0, self.span),
         )
 
-    def filled(self, index: dict[str, str], place: Place) -> i.Block:
+    def filled(self, index: dict[str, str], place: BlockPlace) -> i.Block:
         """The copy's elements, a row of a plane after the other."""
         phases = {
             each.name: i.Var(self.names.new(f"{each.name}_phase"))
@@ -204,19 +215,21 @@ class Staging:
         }
         row: i.Expr = i.ZERO
         for each in self.axes:
-            row = plus(times(row, each.phases), phases.get(each.name, i.ZERO))
-        row = times(row, self.held)
+            row = simplified_sum(
+                simplified_product(row, each.phases), phases.get(each.name, i.ZERO)
+            )
+        row = simplified_product(row, self.held)
         if self.y is not None:
-            row = plus(row, i.Var(index[self.y.name]))
-        start = self.names.local("row", times(row, self.pitch))
-        at = plus(i.Var(start.name), i.Var(index[self.x.name]))
+            row = simplified_sum(row, i.Var(index[self.y.name]))
+        start = self.names.local("row", simplified_product(row, self.pitch))
+        at = simplified_sum(i.Var(start.name), i.Var(index[self.x.name]))
         body: i.Block = (i.Store(i.Load(self.window, None, at), self.found.element, self.span),)
         for each in reversed(self.axes):
-            steps = plus(place.first[each.name], i.Var(index[each.name]))
-            where = plus(each.side.first(steps), phases.get(each.name, i.ZERO))
+            steps = simplified_sum(place.first[each.name], i.Var(index[each.name]))
+            where = simplified_sum(each.side.first(steps), phases.get(each.name, i.ZERO))
             found = i.Let(each.side.place, "i64", where, self.span)
             inner = (found, i.If(each.side.guard, body, (), self.span))
-            reached = plus(place.counts[each.name], each.reach)
+            reached = simplified_sum(place.counts[each.name], each.reach)
             body = (i.Loop(index[each.name], i.ZERO, reached, inner, 0, self.span),)
             if each is self.x:
                 body = (start, *body)
@@ -232,12 +245,12 @@ class Staging:
         total = i.Load(self.totals, None, i.Var(lane))
         number = self.number() if merged is None else i.Var(tap)
         ahead = i.Load(self.taps.name, None, number)
-        read = i.Load(self.window, None, plus(i.Var(lane), ahead))
+        read = i.Load(self.window, None, simplified_sum(i.Var(lane), ahead))
         value = replaced(
             found.value if merged is None else merged,
             lambda each: read if each == found.element else each,
         )
-        more = combined(found.op, found.total.type, total, value)
+        more = updated(found.op, found.total.type, total, value)
         store = i.Store(total, more, found.accumulate.span)
         run = i.Loop(lane, i.ZERO, i.Var(lanes.name), (store,), 0, self.span)
         taps: i.Loop = run
@@ -266,27 +279,32 @@ class Staging:
                 return None
             step = line[0].get(i.Var(indices[-1]), i.ZERO)
             rows = line[0].get(i.Var(indices[0]), i.ZERO)
-            if not algebra.equal(rows, times(self.x.side.tap.high, step)) and self.y is not None:
+            if (
+                not algebra.equal(rows, simplified_product(self.x.side.tap.high, step))
+                and self.y is not None
+            ):
                 return None
             first = substitute(load.offset, dict.fromkeys(indices, i.ZERO))
-            offset = plus(algebra.simplify(first), times(i.Var(tap), step))
+            offset = simplified_sum(algebra.simplify(first), simplified_product(i.Var(tap), step))
             values[load] = replace(load, offset=offset)
         return replaced(self.found.value, lambda each: values.get(each, each))
 
-    def finished(self, index: dict[str, str], place: Place) -> i.Block:
+    def finished(self, index: dict[str, str], place: BlockPlace) -> i.Block:
         """What becomes of totals, but for those of places behind the rows."""
-        row = i.ZERO if self.y is None else times(i.Var(index[self.y.name]), self.pitch)
-        total = i.Load(self.totals, None, plus(row, i.Var(index[self.x.name])))
+        row = (
+            i.ZERO if self.y is None else simplified_product(i.Var(index[self.y.name]), self.pitch)
+        )
+        total = i.Load(self.totals, None, simplified_sum(row, i.Var(index[self.x.name])))
         values: dict[str, i.Expr] = {self.found.total.name: total}
         for each in self.axes:
-            values[each.name] = plus(place.first[each.name], i.Var(index[each.name]))
+            values[each.name] = simplified_sum(place.first[each.name], i.Var(index[each.name]))
         body: i.Block = substitute(self.found.after, values)
         for each in reversed(self.axes):
             body = (i.Loop(index[each.name], i.ZERO, place.counts[each.name], body, 0, self.span),)
         return body
 
 
-class Place:
+class BlockPlace:
     """Where a block is: by the names of sides its first result and how many it has."""
 
     def __init__(self, staging: Staging, blocks: dict[str, str]) -> None:
@@ -295,9 +313,11 @@ class Place:
         self.locals_: dict[str, tuple[i.Let, ...]] = {}
         names = staging.names
         for each in staging.axes:
-            first = names.local(f"{each.name}_first", times(i.Var(blocks[each.name]), each.most))
+            first = names.local(
+                f"{each.name}_first", simplified_product(i.Var(blocks[each.name]), each.most)
+            )
             rest = i.Binary("-", each.extent, i.Var(first.name))
-            count = names.local(f"{each.name}_count", least(each.most, rest))
+            count = names.local(f"{each.name}_count", minimum_of(each.most, rest))
             self.first[each.name], self.counts[each.name] = i.Var(first.name), i.Var(count.name)
             self.locals_[each.name] = first, count
         self.rows = i.ONE if staging.y is None else self.counts[staging.y.name]
@@ -309,5 +329,5 @@ def movable(found: Windows) -> bool:
     return not names & names_in(found.total.value)
 
 
-def least(left: i.Expr, right: i.Expr) -> i.Expr:
+def minimum_of(left: i.Expr, right: i.Expr) -> i.Expr:
     return i.Call("min_i64", (left, right))

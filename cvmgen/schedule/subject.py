@@ -13,7 +13,7 @@ from cvmgen.analysis.windows import Windows, find_windows
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors
-from cvmgen.schedule.entries import Kept
+from cvmgen.schedule.entries import KeptValue
 from cvmgen.typing.real_extremes import integer_extremes
 
 Roles = Mapping[str, tuple[str, ...]]
@@ -21,7 +21,7 @@ Roles = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class OuterValues:
     """What a nest reads that is not its own: values of the host, and memory with the machine types
     of its elements."""
 
@@ -30,7 +30,7 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class TileBlocks:
     """What the register tile makes of a nest for which its tensors were laid out, as models do.
 
     roles: those of the nest as it stands; body, made: the nest by blocks of totals, and what the
@@ -50,7 +50,7 @@ class InModel:
     it."""
 
     measures: Mapping[str, int]
-    blocks: Blocks | None = None
+    blocks: TileBlocks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ class Subject:
     place: str  # the line of the formula
     roles: Roles
     sizes: Mapping[str, i.Expr]  # the elements of the inputs that may be factors of int8
-    outside: Outside
+    outside: OuterValues
     tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
-    kept: tuple[Kept, ...] = ()  # arrays for what is kept of the entries of a list
+    kept: tuple[KeptValue, ...] = ()  # arrays for what is kept of the entries of a list
     model: InModel | None = None
 
     @classmethod
@@ -91,8 +91,8 @@ class Subject:
         reserved = frozenset((*program.operator.type_of, *(each.name for each in program.scratch)))
         reserved |= names_in(prepared) | assigned(prepared)
         facts, inside = Facts.of(program, nest), Inside.of(program.operator)
-        place, points = nest.span.location, tuple(extents(body))
-        outside = Outside(
+        place, points = nest.span.location, tuple(loop_ends(body))
+        outside = OuterValues(
             (names_in(body) | names_in((points, shape, tuple(sizes.values())))) - assigned(body),
             {
                 **{name: dtype.machine for name, dtype in dtypes.items()},
@@ -131,11 +131,11 @@ class Subject:
         return replace(self, body=body)
 
 
-def extents(body: i.Block) -> Iterator[i.Expr]:
+def loop_ends(body: i.Block) -> Iterator[i.Expr]:
     """The ends of loops that stand right in each other, from the outermost one on."""
     match body:
         case (i.Loop(low=i.Const(value=0), high=high, body=inner),):
             yield high
-            yield from extents(inner)
+            yield from loop_ends(inner)
         case _:
             pass

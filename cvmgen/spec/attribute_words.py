@@ -11,7 +11,7 @@ from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.checker import Checker
-from cvmgen.spec.scope import ROLE_WORDS, Symbol
+from cvmgen.spec.scope import ROLE_WORDS, ScopedName
 from cvmgen.spec.words import word_constant
 
 WORD = re.compile(r"[A-Za-z0-9_]+")
@@ -47,7 +47,7 @@ def check_type(item: d.AttributeDecl) -> None:
             message = "an attribute of type word has no range of numbers"
             raise SpecError(item.interval.span, message, "remove it, or write int")
         if item.is_list or item.components:
-            hint = f"give it a range too: in [0, 4) or {{{quoted(item.words[0].text)}}}"
+            hint = f"give it a range too: in [0, 4) or {{{quoted_word(item.words[0].text)}}}"
             message = "an attribute that words alone are given is no list"
             raise SpecError(item.name_span, message, hint if item.components else "")
     elif item.words:
@@ -77,11 +77,11 @@ def known_word(name: str, words: Iterable[str], word: n.Word) -> None:
     if word.text not in known:
         message = f"'{name}' has no word \"{word.text}\""
         hint = did_you_mean(word.text, known).replace("'", '"')
-        raise SpecError(word.span, message, hint or f"its words are {listed(known)}")
+        raise SpecError(word.span, message, hint or f"its words are {words_joined(known)}")
 
 
 def only_words(word: n.Word) -> str:
-    return f"an attribute with words is declared so: attr name in {{{quoted(word.text)}, ...}}"
+    return f"an attribute with words is declared so: attr name in {{{quoted_word(word.text)}, ...}}"
 
 
 # ---------------------------------------------------------------- in formulas
@@ -92,15 +92,15 @@ def check_comparison(checker: Checker, expr: n.Compare) -> n.Expr:
     word = next(each for each in expr.operands if isinstance(each, n.Word))
     others = [each for each in expr.operands if not isinstance(each, n.Word)]
     if len(expr.operands) != 2 or len(others) != 1:
-        raise alone(word)
+        raise text_alone_error(word)
     (relation,), (other,) = expr.relations, others
     if relation not in ("==", "!="):
         raise SpecError(expr.span, "words have no order", "they compare with '==' and '!='")
     if not isinstance(other, n.Name):
-        raise alone(word)
+        raise text_alone_error(word)
     symbol = checker.find(other.text, other.span)
     if symbol.role == "word":
-        raise unread(symbol, other.span)
+        raise word_read_error(symbol, other.span)
     if not symbol.words:
         message = f"'{symbol.name}' has no words"
         if symbol.role != "attribute":
@@ -111,17 +111,17 @@ def check_comparison(checker: Checker, expr: n.Compare) -> n.Expr:
     return test if relation == "==" else n.Not(test, expr.span)
 
 
-def alone(word: n.Word) -> SpecError:
+def text_alone_error(word: n.Word) -> SpecError:
     """The error for a text where no attribute is compared with it."""
-    hint = f"write: attribute == {quoted(word.text)}" if WORD.fullmatch(word.text) else ""
+    hint = f"write: attribute == {quoted_word(word.text)}" if WORD.fullmatch(word.text) else ""
     message = "a text stands beside '==' or '!=' only, for a word of an attribute"
     return SpecError(word.span, message, hint)
 
 
-def unread(symbol: Symbol, span: Span) -> SpecError:
+def word_read_error(symbol: ScopedName, span: Span) -> SpecError:
     """The error for reading an attribute whose value is a word."""
     attribute = symbol.name.removesuffix("_word") if symbol.role == "word" else symbol.name
-    hint = f"compare it: {attribute} == {quoted(symbol.words[0])}"
+    hint = f"compare it: {attribute} == {quoted_word(symbol.words[0])}"
     word = "the word of an attribute" if symbol.role == "word" else "a word"
     return SpecError(span, f"'{symbol.name}' is {word}, which only '==' and '!=' read", hint)
 
@@ -153,11 +153,11 @@ def constant_clashes(operators: Iterable[f.Operator]) -> Iterator[SpecError]:
                 seen.setdefault(name, (word, attribute))
 
 
-def quoted(word: str) -> str:
+def quoted_word(word: str) -> str:
     return f'"{word}"'
 
 
-def listed(words: Iterable[str]) -> str:
+def words_joined(words: Iterable[str]) -> str:
     """`"A", "B" and "C"`."""
-    *before, last = map(quoted, words)
+    *before, last = map(quoted_word, words)
     return f"{', '.join(before)} and {last}" if before else last

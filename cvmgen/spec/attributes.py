@@ -11,9 +11,9 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import check_words, default_word
 from cvmgen.spec.expressions import ExpressionChecker
-from cvmgen.spec.folding import known
+from cvmgen.spec.folding import constant_value
 from cvmgen.spec.formula import BOOL, INT, LIST, WORD, Kind
-from cvmgen.spec.scope import Symbol, argument_name
+from cvmgen.spec.scope import ScopedName, argument_name
 
 NAMED_NUMBER = re.compile(r"-?\s*[A-Za-z_]\w*")  # a constant, inf, -inf
 WORDS_IN_BRACES = 'words stand in braces: in {"ALL", "NONE"}'
@@ -35,21 +35,21 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         raise SpecError(item.type_span, "the entries of an attribute are integers", "write int")
     words = check_words(item)
     value_kind = LIST if is_list else kind
-    low, high, text, shown = ends(checker, item)
+    low, high, text, shown = declared_range(checker, item)
     default = None
     if item.default is not None:
         default = check_default(checker, item, item.default, value_kind)
         default_in_range(item, default, low, high, text)
     for component in item.components:
-        checker.scope.add(Symbol(component.text, "attribute", kind, component.span))
+        checker.scope.add(ScopedName(component.text, "attribute", kind, component.span))
     name = argument_name(item.name, item.name_span)
-    symbol = Symbol(
+    symbol = ScopedName(
         name, "attribute", value_kind, item.name_span, optional=item.optional, words=words
     )
     checker.scope.add(symbol)
     if words and kind != WORD:
         # The generated code keeps the word under this name.
-        checker.scope.add(Symbol(f"{name}_word", "word", WORD, item.name_span, words=words))
+        checker.scope.add(ScopedName(f"{name}_word", "word", WORD, item.name_span, words=words))
     names = tuple(component.text for component in item.components)
     return f.Attribute(
         item.name,
@@ -67,7 +67,7 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
     )
 
 
-def ends(
+def declared_range(
     checker: ExpressionChecker, item: d.AttributeDecl
 ) -> tuple[n.Expr | None, n.Expr | None, str, str]:
     """The declared range as low <= value < high, as it is written, and as a refusal shows it."""
@@ -86,7 +86,7 @@ def ends(
     if not interval.high_open:
         high = n.Arithmetic("+", high, n.Number(1, high.span), high.span)
     text = interval.span.code.removeprefix("in").strip()
-    lowest, highest = known(low), known(high)
+    lowest, highest = constant_value(low), constant_value(high)
     if lowest is not None and highest is not None and lowest >= highest:
         message = f"the range {text} is empty"
         hint = "[a, b) has the values a <= value < b; [a, b] has b too"
@@ -94,7 +94,7 @@ def ends(
     return low, high, text, shown
 
 
-def range_text(interval: d.Interval, checked: tuple[n.Expr, n.Expr]) -> str:
+def range_text(interval: d.IntervalDecl, checked: tuple[n.Expr, n.Expr]) -> str:
     """The declared range with values for the names that a caller does not know."""
     span = interval.span
     named = {
@@ -147,10 +147,10 @@ def check_default(
 def default_in_range(
     item: d.AttributeDecl, default: n.Expr, low: n.Expr | None, high: n.Expr | None, text: str
 ) -> None:
-    lowest = None if low is None else known(low)
-    highest = None if high is None else known(high)
+    lowest = None if low is None else constant_value(low)
+    highest = None if high is None else constant_value(high)
     for entry in default.elements if isinstance(default, n.TupleOf) else (default,):
-        value = known(entry)
+        value = constant_value(entry)
         if value is None:
             continue
         below = lowest is not None and value < lowest

@@ -8,7 +8,7 @@ from cvmgen.source import SpecError
 from cvmgen.spec import nodes as n
 from cvmgen.spec.checker import Checker, not_whole
 from cvmgen.spec.formula import INT, LIST
-from cvmgen.spec.scope import Symbol
+from cvmgen.spec.scope import ScopedName
 
 
 def check_binders(checker: Checker, binders: n.Binders) -> n.Binders:
@@ -27,26 +27,26 @@ def check_binders(checker: Checker, binders: n.Binders) -> n.Binders:
 def check_binder(checker: Checker, binder: n.Binder) -> n.Binder:
     match binder:
         case n.Below(target=target, low=low, high=high, span=span):
-            name = new_name(checker, target)
+            name = checked_new_name(checker, target)
             lowest = n.Number(0, span) if low is None else checker.integer(low)
             highest = checker.integer(high)
-            checker.scope.add(Symbol(name, "index", INT, target.span))
+            checker.scope.add(ScopedName(name, "index", INT, target.span))
             return n.IndexRange(name, lowest, highest, span)
         case n.Member(target=target, collection=collection, span=span):
-            name = new_name(checker, target)
+            name = checked_new_name(checker, target)
             elements = checker.members(collection, own=True)
-            checker.scope.add(Symbol(name, "index", INT, target.span))
+            checker.scope.add(ScopedName(name, "index", INT, target.span))
             return n.IndexMember(name, elements, span)
         case n.PackBelow(target=target, high=high, span=span):
-            name = new_name(checker, target)
+            name = checked_new_name(checker, target)
             extents = checker.sequence(high)
-            checker.scope.add(Symbol(name, "pack", LIST, target.span))
+            checker.scope.add(ScopedName(name, "pack", LIST, target.span))
             return n.PackRange(name, extents, None, span)
         case _:
             raise AssertionError("binder is checked already")
 
 
-def new_name(checker: Checker, target: n.Expr) -> str:
+def checked_new_name(checker: Checker, target: n.Expr) -> str:
     if not isinstance(target, n.Name):
         hint = "an entry of a pack is bound as: d[j] < n[j] for j in R"
         raise SpecError(target.span, "a range binds a name", hint)
@@ -83,7 +83,7 @@ def partial_pack(checker: Checker, binders: n.Binders, over: n.Binder) -> n.Pack
     slots = n.Listing(n.Ref(index, "index", span), chosen, span)
     known = checker.scope.find(name)
     if known is None or known.role != "pack":
-        checker.scope.add(Symbol(name, "pack", LIST, target.span))
+        checker.scope.add(ScopedName(name, "pack", LIST, target.span))
     return n.PackRange(name, extents, slots, span)
 
 

@@ -24,7 +24,7 @@ from cvmgen.spec.selections import index_of, is_extent
 UNKNOWN = "the bounds of this value are not known"
 DECLARE = "declare it: precision ..."
 Found = TypeVar("Found")
-Limits = dict[int, tuple[n.Expr | None, n.Expr | None]]
+EntryLimits = dict[int, tuple[n.Expr | None, n.Expr | None]]
 
 
 class Derive(CallValues):
@@ -40,7 +40,7 @@ class Derive(CallValues):
         self.known: dict[str, Interval] = {}
         self.boxes: dict[str, n.Expr] = {}
         self.numbers = ValueNumbers()
-        self.limits: Limits = {}
+        self.limits: EntryLimits = {}
 
     # -------------------------------------------------------- the formula
 

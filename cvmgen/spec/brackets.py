@@ -9,7 +9,7 @@ from cvmgen.source import SpecError
 from cvmgen.spec import nodes as n
 from cvmgen.spec.checker import Checked, Checker
 from cvmgen.spec.formula import INT, LIST, SELECTED, SET
-from cvmgen.spec.scope import Symbol
+from cvmgen.spec.scope import ScopedName
 from cvmgen.spec.words import plural
 
 
@@ -69,7 +69,9 @@ class BracketChecker:
     def scalars(self, expr: n.Bracket, count: int) -> tuple[n.Expr, ...]:
         """The slots of a bracket as single integers."""
         if len(expr.slots) != count:
-            raise SpecError(expr.span, f"{indices(count)} needed here, {len(expr.slots)} given")
+            raise SpecError(
+                expr.span, f"{count_of_indices(count)} needed here, {len(expr.slots)} given"
+            )
         values = []
         for slot in expr.slots:
             if isinstance(slot, n.PartSlot) or slot.pack:
@@ -106,20 +108,22 @@ class BracketChecker:
             self.expressions.mismatch(slot.value, INT, kind)
         return n.Slot(value, slot.pack, slot.span)
 
-    def access(self, symbol: Symbol, which: n.Expr | None, expr: n.Bracket) -> Checked:
+    def access(self, symbol: ScopedName, which: n.Expr | None, expr: n.Bracket) -> Checked:
         slots = self.slots(expr.slots)
         packs = any(slot.pack for slot in slots)
         if symbol.rank is not None and not packs and len(slots) != symbol.rank:
             raise SpecError(expr.span, wrong_rank(symbol.name, symbol.rank, len(slots)))
         return n.Access(symbol.name, which, slots, expr.span), symbol.element
 
-    def apply(self, symbol: Symbol, expr: n.Bracket) -> Checked:
+    def apply(self, symbol: ScopedName, expr: n.Bracket) -> Checked:
         """A `let` with indices, applied."""
         assert symbol.kind is not None
         slots = self.slots(expr.slots)
         wanted, given = len(symbol.parameters), len(slots)
         if given != wanted:
-            raise SpecError(expr.span, f"'{symbol.name}' takes {indices(wanted)}, {given} given")
+            raise SpecError(
+                expr.span, f"'{symbol.name}' takes {count_of_indices(wanted)}, {given} given"
+            )
         for slot, (_, kind) in zip(slots, symbol.parameters, strict=True):
             if slot.pack != (kind == LIST):
                 text = slot.value.span.text
@@ -130,10 +134,10 @@ class BracketChecker:
         return n.Apply(symbol.name, values, expr.span), symbol.kind
 
 
-def indices(count: int) -> str:
+def count_of_indices(count: int) -> str:
     return f"{count} {'index' if count == 1 else 'indices'}"
 
 
 def wrong_rank(name: str, rank: int, given: int) -> str:
     verb = "is" if given == 1 else "are"
-    return f"'{name}' has {plural(rank, 'dimension')}, {indices(given)} {verb} given"
+    return f"'{name}' has {plural(rank, 'dimension')}, {count_of_indices(given)} {verb} given"

@@ -29,7 +29,7 @@ NODES: Mapping[str, Callable[..., Any]] = {
 }
 
 
-class Word(Enum):
+class LiteralWord(Enum):
     """A word that stands for itself, between the parts of a rule."""
 
     OPTIONAL = "optional"
@@ -37,7 +37,7 @@ class Word(Enum):
     LIST = "list"
 
 
-def written(parts: Sequence[Any]) -> tuple[Any, ...]:
+def written_children(parts: Sequence[Any]) -> tuple[Any, ...]:
     """The parts that were written (an absent optional one is None)."""
     return tuple(part for part in parts if part is not None)
 
@@ -107,14 +107,14 @@ class Builder:
         return d.Definition(str(name), parameters, body, self.token(name), span)
 
     def parameters(self, span: Span, *parameters: d.Parameter | None) -> tuple[d.Parameter, ...]:
-        return written(parameters)
+        return written_children(parameters)
 
     def parameter(self, span: Span, name: Token, *dots: Token) -> d.Parameter:
         return d.Parameter(str(name), bool(dots), span)
 
     def family(self, span: Span, name: Token, *parts: Any) -> d.FamilyDecl:
         *parameters, block = parts
-        words = self.all_words(written(parameters))
+        words = self.all_words(written_children(parameters))
         return d.FamilyDecl(str(name), words, block, self.token(name), span)
 
     def operator_name(self, span: Span, name: Token) -> Token:
@@ -125,7 +125,7 @@ class Builder:
         return d.OperatorDecl(str(name), block, (), span.text, blocks, self.token(name), span)
 
     def instance(self, span: Span, name: Token, family: Token, *parts: Any) -> d.InstanceDecl:
-        actuals = list(written(parts))
+        actuals = list(written_children(parts))
         block = actuals.pop() if actuals and isinstance(actuals[-1], d.BlockDecl) else None
         places = self.token(name), self.token(family)
         return d.InstanceDecl(str(name), str(family), tuple(actuals), block, *places, span)
@@ -150,7 +150,7 @@ class Builder:
         return binder
 
     def operand(
-        self, span: Span, place: n.Expr, type_name: Token, slots: Any, *empty: Word
+        self, span: Span, place: n.Expr, type_name: Token, slots: Any, *empty: LiteralWord
     ) -> d.OperandDecl:
         """What inputs and outputs have in common: an output that has no precision rule."""
         name, at = str(type_name), self.token(type_name)
@@ -160,7 +160,7 @@ class Builder:
     def input(self, span: Span, *parts: Any) -> d.OperandDecl:
         (operand,) = (part for part in parts if isinstance(part, d.OperandDecl))
         each = next((part for part in parts if isinstance(part, BINDERS)), None)
-        optional = Word.OPTIONAL in parts
+        optional = LiteralWord.OPTIONAL in parts
         return replace(operand, output=False, optional=optional, each=each, span=span)
 
     def output(
@@ -168,14 +168,14 @@ class Builder:
     ) -> d.OperandDecl:
         return replace(operand, precision=precision, span=span)
 
-    def empty(self, span: Span) -> Word:
-        return Word.EMPTY
+    def empty(self, span: Span) -> LiteralWord:
+        return LiteralWord.EMPTY
 
-    def optional(self, span: Span) -> Word:
-        return Word.OPTIONAL
+    def optional(self, span: Span) -> LiteralWord:
+        return LiteralWord.OPTIONAL
 
-    def listed(self, span: Span) -> Word:
-        return Word.LIST
+    def listed(self, span: Span) -> LiteralWord:
+        return LiteralWord.LIST
 
     def precision(self, span: Span, rule: n.Expr) -> n.Expr:
         if ends_with_empty(rule):
@@ -195,8 +195,8 @@ class Builder:
             str(name),
             parts.get("components", ()),
             implied if type_name is None else str(type_name),
-            Word.LIST in marks,
-            Word.OPTIONAL in marks,
+            LiteralWord.LIST in marks,
+            LiteralWord.OPTIONAL in marks,
             parts.get("default"),
             interval,
             words,
@@ -209,8 +209,8 @@ class Builder:
         return "components", self.all_words(names)
 
     def kind(
-        self, span: Span, type_name: Token, *marks: Word
-    ) -> tuple[str, tuple[Token, tuple[Word, ...]]]:
+        self, span: Span, type_name: Token, *marks: LiteralWord
+    ) -> tuple[str, tuple[Token, tuple[LiteralWord, ...]]]:
         return "kind", (type_name, marks)
 
     def default(self, span: Span, value: n.Expr) -> tuple[str, n.Expr]:
@@ -223,8 +223,8 @@ class Builder:
 
     def interval(
         self, span: Span, opening: str, low: n.Expr, high: n.Expr, closing: str
-    ) -> tuple[str, d.Interval]:
-        return "interval", d.Interval(low, opening == "(", high, closing == ")", span)
+    ) -> tuple[str, d.IntervalDecl]:
+        return "interval", d.IntervalDecl(low, opening == "(", high, closing == ")", span)
 
     def words(self, span: Span, *words: Token) -> tuple[str, tuple[n.Word, ...]]:
         return "words", tuple(n.Word(unquote(each), self.token(each)) for each in words)
@@ -249,7 +249,7 @@ class Builder:
         return (self.word(name[0]) if name else None), value
 
     def array(self, span: Span, *elements: n.ExampleValue | None) -> n.ArrayValue:
-        return n.ArrayValue(written(elements), span)
+        return n.ArrayValue(written_children(elements), span)
 
     def equation(self, span: Span, target: n.Expr, value: n.Expr, *rest: Any) -> d.EquationDecl:
         binders = next((part for part in rest if isinstance(part, n.Binders)), None)
@@ -336,10 +336,10 @@ class Builder:
         return self.word(name)
 
     def entries(self, span: Span, *elements: n.Expr | None) -> n.TupleOf:
-        return n.TupleOf(written(elements), span)
+        return n.TupleOf(written_children(elements), span)
 
     def call(self, span: Span, name: Token, *arguments: n.Argument | None) -> n.Call:
-        return n.Call(str(name), written(arguments), span, self.token(name))
+        return n.Call(str(name), written_children(arguments), span, self.token(name))
 
     def argument(self, span: Span, value: n.Expr, *dots: Token) -> n.Argument:
         return n.Argument(value, bool(dots), span)

@@ -36,7 +36,7 @@ class ValueNumbers:
     def key(self, node: Any) -> Hashable:
         if isinstance(node, tuple):
             return tuple(self.of(each) for each in node)
-        if n.parts_of(node.__class__) is None:
+        if n.node_fields(node.__class__) is None:
             leaf: Hashable = node
             return leaf
         return (type(node).__name__, *map(self.of, n.children(node)))

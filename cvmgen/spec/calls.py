@@ -15,7 +15,7 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.brackets import BracketChecker
 from cvmgen.spec.checker import Checked, Checker
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, SET, Definition, Kind
-from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, Symbol
+from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, ScopedName
 from cvmgen.spec.words import SELECTION_FORMS, plural
 
 KINDS = {"int": INT, "real": REAL, "bool": BOOL}
@@ -33,7 +33,7 @@ class Shared:
         """A scope of the constants."""
         scope = Scope()
         for name, value in self.constants.items():
-            scope.symbols[name] = Symbol(name, "const", INT, span, value=value)
+            scope.symbols[name] = ScopedName(name, "const", INT, span, value=value)
         for name in self.broken:
             scope.poison(name, span)
         return scope
@@ -269,7 +269,7 @@ class CallChecker:
         self.open.append(macro.name)
         try:
             for parameter, kind in zip(macro.parameters, kinds, strict=True):
-                scope.add(Symbol(parameter.name, "parameter", kind, parameter.span))
+                scope.add(ScopedName(parameter.name, "parameter", kind, parameter.span))
             body, kind = self.expressions.check(macro.body)
         finally:
             self.open.pop()

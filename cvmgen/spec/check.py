@@ -16,13 +16,13 @@ from cvmgen.spec.attribute_words import constant_clashes
 from cvmgen.spec.calls import Shared
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.families import instantiate
-from cvmgen.spec.folding import known
+from cvmgen.spec.folding import constant_value
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, Definition, Kind, Operator
 from cvmgen.spec.host_integers import wide_values
 from cvmgen.spec.lengths import long_lists
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
-from cvmgen.spec.precisions import with_precisions
+from cvmgen.spec.precisions import with_derived_precisions
 from cvmgen.spec.scope import PoisonedError, Scope, operator_name
 from cvmgen.spec.size import DEEP, DEEP_HINT, too_large
 
@@ -74,7 +74,7 @@ def check_files(
             continue
         with faults.apart(operator.full_name, operator.span.place):
             try:
-                completed.append(with_precisions(operator))
+                completed.append(with_derived_precisions(operator))
             except SpecError as error:
                 errors.append(error)
             errors.extend(list(long_lists(operator)) or wide_values(operator))
@@ -107,7 +107,7 @@ class OpsetChecker:
         self.operator_decls: list[d.OperatorDecl | d.InstanceDecl] = []
         seen: dict[tuple[str, str], d.Declaration] = {}
         for declaration in declarations:
-            key = (group(declaration), declaration.name)
+            key = (declaration_group(declaration), declaration.name)
             if key in seen:
                 self.twice(declaration, seen[key])
                 continue
@@ -120,7 +120,7 @@ class OpsetChecker:
 
     def twice(self, declaration: d.Declaration, first: d.Declaration) -> None:
         groups = {"family": "families"}
-        plural = groups.get(group(declaration), f"{group(declaration)}s")
+        plural = groups.get(declaration_group(declaration), f"{declaration_group(declaration)}s")
         message = f"two {plural} are named '{declaration.name}'"
         hint = f"the first is in {first.name_span.location}"
         self.errors.append(SpecError(declaration.name_span, message, hint))
@@ -146,7 +146,7 @@ class OpsetChecker:
         shared = self.shared
         checker = ExpressionChecker(shared.scope(declaration.name_span), shared)
         try:
-            value = known(checker.wanted(declaration.value, INT))
+            value = constant_value(checker.wanted(declaration.value, INT))
             if value is None:
                 hint = "numbers, other constants and signs"
                 raise SpecError(declaration.value.span, "a constant is made of numbers only", hint)
@@ -235,7 +235,7 @@ class OpsetChecker:
                 self.errors.append(SpecError(alias.span, message, "remove the alias"))
 
 
-def group(declaration: d.Declaration) -> str:
+def declaration_group(declaration: d.Declaration) -> str:
     match declaration:
         case d.Const():
             return "constant"

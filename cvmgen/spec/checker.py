@@ -14,7 +14,7 @@ from cvmgen.source import Span, SpecError
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, SELECTED, SET, Kind, element_kind
-from cvmgen.spec.scope import Scope, Symbol
+from cvmgen.spec.scope import Scope, ScopedName
 
 Checked = tuple[n.Expr, Kind]
 REALS = {"inf": math.inf, "nan": math.nan}
@@ -163,13 +163,13 @@ class Checker(ABC):
 
     # -------------------------------------------------------- names
 
-    def whole(self, symbol: Symbol, span: Span) -> None:
+    def whole(self, symbol: ScopedName, span: Span) -> None:
         """Refuse a selected list inside its own definition, but for ranges over it."""
         if self.growing is None or symbol.name != self.growing.name or self.own_allowed:
             return
         not_whole(self.growing, span)
 
-    def find(self, text: str, span: Span) -> Symbol:
+    def find(self, text: str, span: Span) -> ScopedName:
         """The symbol of a name; unknown, an error that says what may be meant."""
         if self.scope.find(text) is not None:
             return self.scope.resolve(text, span)
@@ -190,7 +190,7 @@ class Checker(ABC):
             return f"line {line} declares it inside '{block}', where alone it has a meaning"
         return ""
 
-    def around(self, symbol: Symbol, span: Span) -> tuple[n.Expr, ...]:
+    def around(self, symbol: ScopedName, span: Span) -> tuple[n.Expr, ...]:
         """The indices of `within` at which a `let` inside it is used."""
         roles = {index: self.scope.resolve(index, span).role for index in symbol.within}
         return tuple(n.Ref(index, role, span) for index, role in roles.items())

@@ -80,7 +80,7 @@ class AttributeDecl:
     is_list: bool
     optional: bool
     default: Expr | None
-    interval: Interval | None
+    interval: IntervalDecl | None
     words: tuple[Word, ...]
     name_span: Span = span_field()
     type_span: Span = span_field()
@@ -88,7 +88,7 @@ class AttributeDecl:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class IntervalDecl:
     """A declared range; `low` belongs to it unless low_open, `high` unless high_open."""
 
     low: Expr

@@ -13,7 +13,7 @@ from cvmgen.spec.binders import check_binder, check_binders
 from cvmgen.spec.brackets import wrong_rank
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, Kind
-from cvmgen.spec.scope import PoisonedError, Symbol
+from cvmgen.spec.scope import PoisonedError, ScopedName
 
 Within = tuple[n.IndexRange, ...]
 
@@ -125,7 +125,7 @@ class LeftSide:
         self.within = {binder.index: binder for binder in within}
         self.bound: list[n.Binder] = []
         self.names: set[str] = set()
-        extents = aligned(output, slots)
+        extents = extents_by_slot(output, slots)
         ranges = [self.range(slot, extent) for slot, extent in zip(slots, extents, strict=True)]
         self.loops: tuple[n.Binder, ...] = (*within, *self.bound)
         self.gather = ranges == list(self.loops)
@@ -165,7 +165,7 @@ class LeftSide:
             self.no_range(slot.span, text, slot.pack)
             return None
         role, kind = ("pack", LIST) if slot.pack else ("index", INT)
-        self.checker.scope.add(Symbol(text, role, kind, slot.span))
+        self.checker.scope.add(ScopedName(text, role, kind, slot.span))
         binder: n.Binder = n.IndexRange(text, n.Number(0, slot.span), extent, slot.span)
         if slot.pack:
             binder = n.PackRange(text, extent, None, slot.span)
@@ -196,13 +196,13 @@ class LeftSide:
         span = slot.span
         chosen = n.Binders((each,), None, None, span)
         positions = n.Listing(n.Ref(used, "index", span), chosen, span)
-        self.checker.scope.add(Symbol(pack, "pack", LIST, listing.element.span))
+        self.checker.scope.add(ScopedName(pack, "pack", LIST, listing.element.span))
         binder = n.PackRange(pack, extent, positions, span)
         self.bound.append(binder)
         return binder
 
 
-def aligned(output: f.Output, slots: tuple[n.Slot, ...]) -> tuple[n.Expr | None, ...]:
+def extents_by_slot(output: f.Output, slots: tuple[n.Slot, ...]) -> tuple[n.Expr | None, ...]:
     """The output's extents that stand against each slot of the left side."""
     shape = output.slots
     if [slot.pack for slot in slots] == [extent.pack for extent in shape]:

@@ -12,11 +12,11 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import known_word
 from cvmgen.spec.checker import REALS
 
-Operand = f.Input | f.Attribute
+ExampleOperand = f.Input | f.Attribute
 
 
-def check_example(
-    item: d.ExampleDecl, names: Sequence[str], operands: Sequence[Operand], *, empty: bool
+def checked_example(
+    item: d.ExampleDecl, names: Sequence[str], operands: Sequence[ExampleOperand], *, empty: bool
 ) -> f.Example:
     """The example with a name for each value; `names` are the operator's, aliases too.
 
@@ -49,9 +49,9 @@ def check_example(
     return f.Example(tuple(given.items()), item.result, item.span)
 
 
-def check_value(operand: Operand, value: n.ExampleValue) -> None:
+def check_value(operand: ExampleOperand, value: n.ExampleValue) -> None:
     """Refuse a value that is not of the operand's kind."""
-    found = plain(value)
+    found = python_value(value)
     if isinstance(operand, f.Input):
         if not operand.variadic:
             given_tensor(operand, value)
@@ -91,32 +91,32 @@ def given_tensor(operand: f.Input, value: n.ExampleValue) -> None:
 def whole_tensor(value: n.ExampleValue, *, empty: bool) -> None:
     if not isinstance(value, n.ArrayValue):
         raise SpecError(value.span, "this is no tensor", "elements stand in brackets: [1, 2]")
-    shape_of(value, empty=empty)
+    example_shape(value, empty=empty)
 
 
-def shape_of(value: n.ExampleValue, *, empty: bool) -> tuple[int, ...]:
+def example_shape(value: n.ExampleValue, *, empty: bool) -> tuple[int, ...]:
     """The shape of a tensor or of a part of it; refuses rows of different shapes."""
     if not isinstance(value, n.ArrayValue):
-        found = plain(value)
+        found = python_value(value)
         if isinstance(found, (int, float)):
             return ()
         raise SpecError(value.span, "the elements of a tensor are numbers, 'true' or 'false'")
     if not value.elements and not empty:
         raise SpecError(value.span, "a tensor has at least one element")
-    shapes = [shape_of(each, empty=empty) for each in value.elements]
+    shapes = [example_shape(each, empty=empty) for each in value.elements]
     for each, shape in zip(value.elements, shapes, strict=True):
         if shape != shapes[0]:
             raise SpecError(each.span, "this row has another length than the first")
     return (len(shapes), *(shapes[0] if shapes else ()))
 
 
-def plain(value: n.ExampleValue) -> Any:
+def python_value(value: n.ExampleValue) -> Any:
     """As Python sees it: lists for tensors, tuples for list attributes, int, bool and words."""
     match value:
         case n.ArrayValue(elements=elements):
-            return [plain(each) for each in elements]
+            return [python_value(each) for each in elements]
         case n.TupleOf(elements=elements):
-            return tuple(plain(each) for each in elements)
+            return tuple(python_value(each) for each in elements)
         case n.Number(value=number):
             return number
         case n.Truth(value=truth):
@@ -128,6 +128,6 @@ def plain(value: n.ExampleValue) -> Any:
         case n.Word(text=text):
             return text
         case n.Negate(operand=operand):
-            return -plain(operand)
+            return -python_value(operand)
         case _:
             raise SpecError(value.span, "an example is made of numbers, 'true' and 'false'")

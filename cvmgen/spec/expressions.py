@@ -10,9 +10,9 @@ from cvmgen.dtypes import DType
 from cvmgen.functions import number_text
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import nodes as n
-from cvmgen.spec.attribute_words import alone, check_comparison, unread
+from cvmgen.spec.attribute_words import check_comparison, text_alone_error, word_read_error
 from cvmgen.spec.binders import check_binders
-from cvmgen.spec.brackets import BracketChecker, indices
+from cvmgen.spec.brackets import BracketChecker, count_of_indices
 from cvmgen.spec.calls import CallChecker, Shared
 from cvmgen.spec.checker import REALS, Checked, Checker
 from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, REAL, SET, WORD, Kind
@@ -41,13 +41,13 @@ class ExpressionChecker(Checker):
     def check(self, expr: n.Expr) -> Checked:
         match expr:
             case n.Number(value=value, span=span):
-                return number(value, span), INT
+                return checked_number(value, span), INT
             case n.Real():
                 return expr, REAL
             case n.Truth():
                 return expr, BOOL
             case n.Word():
-                raise alone(expr)
+                raise text_alone_error(expr)
             case n.Name():
                 return self.name(expr)
             case n.Arithmetic():
@@ -100,7 +100,7 @@ class ExpressionChecker(Checker):
             return n.Real(REALS[text], span), REAL
         symbol = self.find(text, span)
         if symbol.kind == WORD:
-            raise unread(symbol, span)
+            raise word_read_error(symbol, span)
         if symbol.kind is None:
             word = ROLE_WORDS[symbol.role]
             hint = f"write {text}[...]"
@@ -111,12 +111,12 @@ class ExpressionChecker(Checker):
             raise SpecError(span, message, hint)
         if symbol.role == "definition":
             if symbol.parameters:
-                wanted = indices(len(symbol.parameters))
+                wanted = count_of_indices(len(symbol.parameters))
                 raise SpecError(span, f"'{text}' needs {wanted}", f"write {text}[...]")
             self.whole(symbol, span)
             return n.Apply(text, self.around(symbol, span), span), symbol.kind
         if symbol.value is not None:
-            return number(symbol.value, span), INT
+            return checked_number(symbol.value, span), INT
         return n.Ref(text, symbol.role, span), symbol.kind
 
     def arithmetic(self, expr: n.Arithmetic) -> Checked:
@@ -210,7 +210,7 @@ class ExpressionChecker(Checker):
         return n.Reduction(name, binders, body, span), kind
 
 
-def number(value: int, span: Span) -> n.Number:
+def checked_number(value: int, span: Span) -> n.Number:
     """A number of a formula: machine integers have to hold it."""
     if not -(1 << 63) <= value < 1 << 63:
         hint = "elements and attributes have 32 bits"

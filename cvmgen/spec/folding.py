@@ -7,16 +7,16 @@ from cvmgen.source import Span, SpecError
 from cvmgen.spec import nodes as n
 
 
-def known(expr: n.Expr) -> int | None:
+def constant_value(expr: n.Expr) -> int | None:
     """The value of a checked expression of numbers; None when it depends on the call."""
     match expr:
         case n.Number(value=value):
             return value
         case n.Negate(operand=operand):
-            inner = known(operand)
+            inner = constant_value(operand)
             return None if inner is None else -inner
         case n.Arithmetic(sign=sign, left=left, right=right):
-            first, second = known(left), known(right)
+            first, second = constant_value(left), constant_value(right)
             if first is None or second is None:
                 return None
             try:

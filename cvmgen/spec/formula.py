@@ -396,7 +396,7 @@ def speaks_of_reals(expr: object) -> bool:
     return any(map(makes_real, n.walk(expr)))
 
 
-def steady(expr: n.Expr) -> bool:
+def is_host_value(expr: n.Expr) -> bool:
     """Whether the host may compute an expression: it reads no element and no index around it."""
     parts = tuple(n.walk(expr))
     own = {each.index for each in parts if isinstance(each, (n.IndexRange, n.IndexMember))}

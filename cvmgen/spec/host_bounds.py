@@ -27,16 +27,16 @@ from cvmgen.rules import MOST_NAMED
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.folding import known
+from cvmgen.spec.folding import constant_value
 from cvmgen.spec.integer_bounds import (
     BEYOND,
     COMPUTED,
     KEPT,
     Bounds,
     bounds,
-    joined,
-    power,
-    reduced,
+    power_bounds,
+    repeated_bounds,
+    union,
 )
 
 NAMED = Bounds(-MOST_NAMED, MOST_NAMED)
@@ -87,8 +87,8 @@ class HostBounds:
             self.names[item.count] = Bounds(1, MAX_INPUTS)
 
     def attribute(self, item: f.Attribute) -> None:
-        low = None if item.low is None else known(item.low)
-        high = None if item.high is None else known(item.high)
+        low = None if item.low is None else constant_value(item.low)
+        high = None if item.high is None else constant_value(item.high)
         least = ATTRIBUTE_LOW if low is None else low
         found = Bounds(least, max(least, ATTRIBUTE_HIGH - 1 if high is None else high - 1))
         if item.words:
@@ -140,7 +140,7 @@ class HostBounds:
             return found
         message = "this integer can be larger than the host code of a call can compute"
         hint = "cut what it is made of: max(low, min(..., high))"
-        if f.steady(expr):
+        if f.is_host_value(expr):
             hint = "name it, or its parts, with 'let': a call in which one is larger is refused"
         self.errors.setdefault(id(expr), SpecError(expr.span, message, hint))
         return replace(found.cut(KEPT), far=False)
@@ -199,7 +199,7 @@ class HostBounds:
             self.names[name] = NAMED  # while it is looked for
             errors, self.errors = self.errors, {}
             with self.inside({}, set()):
-                found = joined([self.of_let(each).cut(MOST_NAMED) for each in self.lets[name]])
+                found = union([self.of_let(each).cut(MOST_NAMED) for each in self.lets[name]])
             self.errors = errors
             self.names[name] = replace(found, far=False)
         return self.names[name]
@@ -217,7 +217,7 @@ class HostBounds:
     def product(self, expr: n.Arithmetic) -> Bounds:
         left = self.number(expr.left)
         if expr.sign == "^":
-            return power(left, self.exact(expr.right)).held(COMPUTED, left)
+            return power_bounds(left, self.exact(expr.right)).held(COMPUTED, left)
         right = self.number(expr.right)
         found = ranges.times(left, right)
         if expr.left == expr.right:
@@ -262,7 +262,7 @@ class HostBounds:
                 self.condition(expr.body)
                 return Bounds(0, often)
             body = self.number(expr.body).held(KEPT)
-            found = reduced(expr.function, body, often).held(KEPT, body)
+            found = repeated_bounds(expr.function, body, often).held(KEPT, body)
             if expr.function == "sum" and found.far and body.low < 0 < body.high:
                 return self.demanded(expr.body, replace(body, far=True))
         return found
@@ -286,7 +286,7 @@ class HostBounds:
             case n.Ref():
                 return self.ref(expr)
             case n.TupleOf(elements=elements):
-                return joined([self.number(each).held(KEPT) for each in elements])
+                return union([self.number(each).held(KEPT) for each in elements])
             case (
                 n.Listing(element=element, binders=binders)
                 | n.SetOf(element=element, binders=binders)
@@ -327,7 +327,7 @@ class HostBounds:
         if self.is_shape(sequence):
             return Bounds(min(entries.low, 1), MAX_SIZE - 1)
         most = Bounds(0, self.most_entries(sequence))
-        return power(entries.join(Bounds(1, 1)), most).held(KEPT, entries)
+        return power_bounds(entries.join(Bounds(1, 1)), most).held(KEPT, entries)
 
     def position(self, index: n.Expr, extents: n.Expr) -> Bounds:
         """A row-major position, and what is computed on the way to it."""

@@ -47,22 +47,22 @@ def bounds(found: Range, *, far: bool = False) -> Bounds:
     return Bounds(found.low, found.high, far)
 
 
-def joined(found: list[Bounds]) -> Bounds:
+def union(found: list[Bounds]) -> Bounds:
     result = found[0] if found else Bounds(0, 0)
     for each in found[1:]:
         result = result.join(each)
     return result
 
 
-def power(base: Bounds, exponent: Bounds) -> Bounds:
+def power_bounds(base: Bounds, exponent: Bounds) -> Bounds:
     return bounds(ranges.power(base.cut(BEYOND), exponent))
 
 
-def reduced(function: str, body: Bounds, often: int) -> Bounds:
+def repeated_bounds(function: str, body: Bounds, often: int) -> Bounds:
     match function:
         case "sum":
             return Bounds(min(body.low, 0) * often, max(body.high, 0) * often)
         case "prod":
-            return power(body.join(Bounds(1, 1)), Bounds(0, often))
+            return power_bounds(body.join(Bounds(1, 1)), Bounds(0, often))
         case _:
             return body

@@ -22,7 +22,7 @@ def long_lists(operator: f.Operator) -> Iterator[SpecError]:
             case f.Equation(slots=slots, domain=domain, value=value, where=where):
                 yield from Lengths(operator, where).visit((slots, domain, value))
             case f.Let(value=value):
-                yield from Lengths(operator).visit(tuple(inside(value)))
+                yield from Lengths(operator).visit(tuple(parts_of_value(value)))
             case f.Require(condition=condition) | f.Case(condition=condition):
                 yield from Lengths(operator).visit(condition)
             case f.Output(slots=slots, precision=precision):
@@ -31,13 +31,13 @@ def long_lists(operator: f.Operator) -> Iterator[SpecError]:
                 pass
 
 
-def inside(value: n.Expr) -> Iterator[object]:
+def parts_of_value(value: n.Expr) -> Iterator[object]:
     """The parts of the value of a `let` but for the list that it names."""
     match value:
         case n.Conditional(then=then, condition=condition, otherwise=otherwise):
             yield condition
-            yield from inside(then)
-            yield from inside(otherwise)
+            yield from parts_of_value(then)
+            yield from parts_of_value(otherwise)
         case (
             n.Listing(element=element, binders=binders) | n.SetOf(element=element, binders=binders)
         ):
@@ -118,7 +118,7 @@ class Lengths(HostBounds):
     def error(self, expr: n.Listing | n.SetOf | n.TupleOf | n.Arithmetic) -> SpecError:
         what = "list" if isinstance(expr, (n.Listing, n.TupleOf)) else "set"
         message = f"this {what} may have more than {MAX_RANK} entries, more than there is room for"
-        if f.steady(expr):
+        if f.is_host_value(expr):
             hint = "name it with 'let': a call for which it is longer is then refused"
         elif isinstance(expr, (n.Listing, n.SetOf)):
             hint = f"reduce over its ranges instead, as in count[{expr.binders.span.text}](...)"
@@ -136,7 +136,7 @@ class Lengths(HostBounds):
             case n.Listing(binders=binders):
                 return self.points(binders)
             case n.SetOf(element=element, binders=binders):
-                return least(self.values(element), self.points(binders))
+                return best_upper_bound(self.values(element), self.points(binders))
             case n.Conditional(then=then, otherwise=otherwise):
                 one, other = self.most(then), self.most(otherwise)
                 return None if one is None or other is None else max(one, other)
@@ -160,7 +160,7 @@ class Lengths(HostBounds):
                 return max(self.number(high).high - self.number(low).low, 0)
             case n.IndexMember(collection=collection):
                 # One that is too long is told by itself.
-                return least(MAX_RANK, self.most(collection))
+                return best_upper_bound(MAX_RANK, self.most(collection))
             case _:
                 return None
 
@@ -197,6 +197,6 @@ def selections(value: n.Expr) -> Iterator[object]:
             yield value
 
 
-def least(*bounds: int | None) -> int | None:
+def best_upper_bound(*bounds: int | None) -> int | None:
     """The best of several upper bounds."""
     return min((bound for bound in bounds if bound is not None), default=None)

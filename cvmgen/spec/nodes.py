@@ -446,7 +446,7 @@ Tree = TypeVar("Tree")  # a node, or a tuple of them; what it becomes is of a ki
 
 
 @cache
-def parts_of(kind: type) -> tuple[str, ...] | None:
+def node_fields(kind: type) -> tuple[str, ...] | None:
     """The fields of a class of nodes that may hold nodes; None for what is no node."""
     if not is_dataclass(kind) or kind is Span:
         return None
@@ -458,7 +458,7 @@ def children(node: Any) -> Iterator[Any]:
     if isinstance(node, tuple):
         yield from node
     else:
-        yield from (getattr(node, name) for name in parts_of(node.__class__) or ())
+        yield from (getattr(node, name) for name in node_fields(node.__class__) or ())
 
 
 def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
@@ -466,7 +466,7 @@ def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     node: Any = tree
     if isinstance(node, tuple):
         return cast(Tree, tuple(map(change, node)))
-    before = {name: getattr(node, name) for name in parts_of(node.__class__) or ()}
+    before = {name: getattr(node, name) for name in node_fields(node.__class__) or ()}
     after = {name: change(part) for name, part in before.items()}
     changed = {name: part for name, part in after.items() if part is not before[name]}
     return cast(Tree, replace(node, **changed) if changed else node)
@@ -475,12 +475,12 @@ def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
 def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The tree with `change` applied to every node, children before parents."""
     done: Any = with_children(tree, lambda child: rebuild(child, change))
-    return cast(Tree, done if parts_of(done.__class__) is None else change(done))
+    return cast(Tree, done if node_fields(done.__class__) is None else change(done))
 
 
 def walk(node: Any) -> Iterator[Any]:
     """Every node of a tree, parents first."""
-    if parts_of(node.__class__) is not None:
+    if node_fields(node.__class__) is not None:
         yield node
     for child in children(node):
         yield from walk(child)

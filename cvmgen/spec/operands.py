@@ -9,21 +9,21 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, LISTS, Kind
-from cvmgen.spec.scope import PoisonedError, Symbol, argument_name
+from cvmgen.spec.scope import PoisonedError, ScopedName, argument_name
 
 SEVERAL = "write: input each i < M : X[i] : cvm[n[i]...]"
 
 
-def check_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
+def checked_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
     """The checked input; its name and the extents that it binds are added to the scope."""
-    element = element_type(checker, item)
+    element = operand_kind(checker, item)
     name, index, count = input_place(checker, item)
     argument_name(name, item.place.span)
-    extents = tuple(extent(checker, slot, item, index) for slot in item.slots)
+    extents = tuple(declared_extent(checker, slot, item, index) for slot in item.slots)
     one_open_pack(extents)
     rank = None if any(each.pack for each in extents) else len(extents)
     span, several = item.place.span, index is not None
-    symbol = Symbol(
+    symbol = ScopedName(
         name,
         "input",
         None,
@@ -55,7 +55,7 @@ def one_open_pack(extents: tuple[f.Extent, ...]) -> None:
         first = False
 
 
-def element_type(checker: ExpressionChecker, item: d.OperandDecl) -> Kind:
+def operand_kind(checker: ExpressionChecker, item: d.OperandDecl) -> Kind:
     """What the elements of an operand are, by its type."""
     scalars = sum(not (isinstance(slot, n.Slot) and slot.pack) for slot in item.slots)
     if not item.slots or scalars > MAX_RANK:
@@ -88,13 +88,13 @@ def input_place(
         ) if used == index:
             if item.optional:
                 raise SpecError(item.span, "several inputs cannot be optional together")
-            checker.scope.add(Symbol(count, "count", INT, high.span))
+            checker.scope.add(ScopedName(count, "count", INT, high.span))
             return text, index, count
         case _:
             raise SpecError(item.span, "this does not declare several inputs", SEVERAL)
 
 
-def extent(
+def declared_extent(
     checker: ExpressionChecker, slot: n.Slot | n.PartSlot, item: d.OperandDecl, index: str | None
 ) -> f.Extent:
     if isinstance(slot, n.PartSlot):
@@ -107,7 +107,7 @@ def extent(
             message = f"extent '{value.text}' is bound only by an optional input"
             raise SpecError(slot.span, message, "bind it by an input that is always given")
         kind = LIST if slot.pack else INT
-        checker.scope.add(Symbol(value.text, "extent", kind, slot.span))
+        checker.scope.add(ScopedName(value.text, "extent", kind, slot.span))
         return f.Extent(n.Ref(value.text, "extent", slot.span), slot.pack, value.text, slot.span)
     return f.Extent(checker.brackets.slot(slot).value, slot.pack, None, slot.span)
 
@@ -118,23 +118,23 @@ def variadic_extent(checker: ExpressionChecker, slot: n.Slot, index: str) -> f.E
             value=n.Bracket(target=n.Name(text=name), slots=(n.Slot(value=n.Name(text=used)),)),
             pack=True,
         ) if used == index and checker.scope.find(name) is None:
-            checker.scope.add(Symbol(name, "extent", LISTS, slot.span))
+            checker.scope.add(ScopedName(name, "extent", LISTS, slot.span))
             return f.Extent(n.Ref(name, "extent", slot.span), True, name, slot.span)
         case _:
             hint = f"write n[{index}]..."
             raise SpecError(slot.span, "the shape of each of several inputs is a pack", hint)
 
 
-def check_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
+def checked_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
     """The checked output but for its precision; its name is added to the scope."""
-    element = element_type(checker, item)
+    element = operand_kind(checker, item)
     if not isinstance(item.place, n.Name):
         hint = "its shape follows the element type: output Y : cvm[n...]"
         raise SpecError(item.place.span, "an output is declared by its name", hint)
     name = argument_name(item.place.text, item.place.span)
     slots = tuple(output_slot(checker, slot) for slot in item.slots)
     rank = None if any(slot.pack for slot in slots) else len(slots)
-    symbol = Symbol(
+    symbol = ScopedName(
         name,
         "output",
         None,

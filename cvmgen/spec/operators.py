@@ -15,11 +15,11 @@ from cvmgen.spec.attributes import check_attribute
 from cvmgen.spec.binders import check_binder
 from cvmgen.spec.calls import Shared
 from cvmgen.spec.equations import check_equation, free_name
-from cvmgen.spec.examples import check_example
+from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, SELECTED
-from cvmgen.spec.operands import check_input, check_output
-from cvmgen.spec.scope import PoisonedError, Symbol
+from cvmgen.spec.operands import checked_input, checked_output
+from cvmgen.spec.scope import PoisonedError, ScopedName
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
 from cvmgen.spec.types import in_some_rows, type_table, untold
 
@@ -103,7 +103,7 @@ class OperatorChecker:
         self.expressions = ExpressionChecker(scope, shared, types)
         for item in declaration.block.items:
             for name in item.names if isinstance(item, d.TypeChoice) else ():
-                scope.symbols[name.text] = Symbol(name.text, "type", None, name.span)
+                scope.symbols[name.text] = ScopedName(name.text, "type", None, name.span)
         self.errors: list[SpecError] = []
         self.poisoned = False
         self.incomplete = False  # an input or attribute is wrong, so examples cannot be judged
@@ -122,7 +122,7 @@ class OperatorChecker:
         items: list[f.Item] = []
         outer = self.expressions.later
         for at, item in enumerate(block.items):
-            self.expressions.later = {**outer, **declared(block.items[at + 1 :])}
+            self.expressions.later = {**outer, **declared_names(block.items[at + 1 :])}
             self.expressions.mutual = set(mutual(item, block.items[at + 1 :]))
             try:
                 items.extend(self.item(item))
@@ -134,13 +134,15 @@ class OperatorChecker:
                 self.poison(item)
         self.expressions.later = outer
         if self.block_name:
-            inside = {name: (self.block_name, line) for name, line in declared(block.items).items()}
+            inside = {
+                name: (self.block_name, line) for name, line in declared_names(block.items).items()
+            }
             self.expressions.inside.update(inside)
         return tuple(items)
 
     def poison(self, item: d.ItemDecl) -> None:
         """After an error: the names that the item would have bound are known but useless."""
-        names = list(names_of(item))
+        names = list(bound_names(item))
         match item:
             case d.AttributeDecl() | d.OperandDecl(output=False):
                 self.incomplete = True
@@ -159,7 +161,7 @@ class OperatorChecker:
             case d.OperandDecl(output=True):
                 return [self.output(item)]
             case d.OperandDecl():
-                return [self.operand(self.of_the_call(check_input(self.expressions, item)))]
+                return [self.operand(self.of_the_call(checked_input(self.expressions, item)))]
             case d.AttributeDecl():
                 return [self.operand(self.of_the_call(check_attribute(self.expressions, item)))]
             case d.LetDecl():
@@ -176,7 +178,7 @@ class OperatorChecker:
             case d.ExampleDecl():
                 names = [self.declaration.name, *self.aliases()]
                 empty = self.may_be_empty()
-                self.examples.append(check_example(item, names, self.operands, empty=empty))
+                self.examples.append(checked_example(item, names, self.operands, empty=empty))
                 return []
             case d.EquationDecl():
                 return [check_equation(self.expressions, item, self.outputs, self.within)]
@@ -210,7 +212,7 @@ class OperatorChecker:
         return operand
 
     def output(self, item: d.OperandDecl) -> f.Output:
-        output = check_output(self.expressions, item)
+        output = checked_output(self.expressions, item)
         self.outputs[output.name] = output
         self.of_the_call(output.slots)
         # After the shape, so that a fault in the rule does not hide those in the equations.
@@ -282,12 +284,12 @@ class OperatorChecker:
         if self.element(value) is not None or self.real(value) is not None:
             value, kind = from_set(value, kind)
         else:
-            self.expressions.scope.add(Symbol(item.name, "let", kind, item.name_span))
+            self.expressions.scope.add(ScopedName(item.name, "let", kind, item.name_span))
             return f.Let(item.name, value, kind, item.span)
         # What depends on elements, or is made of real numbers, is no value of the call: it stands
         # for its formula.
         found = self.defined(item, f.Definition(item.name, (), value, kind, item.span))
-        self.expressions.scope.add(Symbol(item.name, "definition", kind, item.name_span))
+        self.expressions.scope.add(ScopedName(item.name, "definition", kind, item.name_span))
         return found
 
     def definition(
@@ -299,13 +301,15 @@ class OperatorChecker:
         outer = self.expressions.scope
         with self.expressions.nested() as scope:
             for index in around:
-                scope.symbols[index] = Symbol(index, "parameter", INT, item.name_span)
+                scope.symbols[index] = ScopedName(index, "parameter", INT, item.name_span)
             for parameter, (_, kind) in zip(parameters, kinds, strict=True):
                 if parameter.name == item.name:
                     message = f"'{item.name}' is the name of the let itself"
                     raise SpecError(parameter.span, message, "choose another name")
-                scope.add(Symbol(parameter.name, "parameter", kind, parameter.span))
-            symbol = Symbol(item.name, "definition", SELECTED, item.name_span, kinds, within=around)
+                scope.add(ScopedName(parameter.name, "parameter", kind, parameter.span))
+            symbol = ScopedName(
+                item.name, "definition", SELECTED, item.name_span, kinds, within=around
+            )
             if selected:
                 names = (*around, *(name for name, _ in kinds))
                 scope.symbols[item.name] = symbol
@@ -433,7 +437,7 @@ def written_by(items: tuple[f.Item, ...]) -> set[str]:
 
 def mutual(item: d.ItemDecl, items: Iterable[d.ItemDecl]) -> Iterator[str]:
     """The lets among the items whose values speak of what `item` declares."""
-    own = {name.text for name in names_of(item)}
+    own = {name.text for name in bound_names(item)}
     for each in items:
         if isinstance(each, d.LetDecl):
             used = {node.text for node in n.walk(each.value) if isinstance(node, n.Name)}
@@ -441,12 +445,12 @@ def mutual(item: d.ItemDecl, items: Iterable[d.ItemDecl]) -> Iterator[str]:
                 yield each.name
 
 
-def declared(items: Iterable[d.ItemDecl]) -> dict[str, int]:
+def declared_names(items: Iterable[d.ItemDecl]) -> dict[str, int]:
     """The names that the items bind and the line of each."""
-    return {name.text: name.span.line for item in items for name in names_of(item)}
+    return {name.text: name.span.line for item in items for name in bound_names(item)}
 
 
-def names_of(item: d.ItemDecl) -> Iterator[n.Name]:
+def bound_names(item: d.ItemDecl) -> Iterator[n.Name]:
     """The names that an item binds, or may bind."""
     match item:
         case d.LetDecl(name=name, name_span=span):

@@ -13,7 +13,7 @@ from cvmgen.spec.bounds import Derive
 from cvmgen.spec.intervals import Interval
 
 
-def with_precisions(operator: f.Operator) -> f.Operator:
+def with_derived_precisions(operator: f.Operator) -> f.Operator:
     """The operator with the derived rule wherever an output declares no precision."""
 
     def filled(
@@ -24,7 +24,7 @@ def with_precisions(operator: f.Operator) -> f.Operator:
 
     def fill(item: f.Item, around: tuple[f.Item, ...], before: tuple[f.Item, ...]) -> f.Item:
         if isinstance(item, f.Output) and item.precision is None and item.dtype == CVM:
-            rule = needed(operator, item, around)
+            rule = needed_precision(operator, item, around)
             check_known(operator, item, rule, before)
             return replace(item, precision=rule)
         if isinstance(item, f.Case):
@@ -44,10 +44,10 @@ def check_known(
     operator: f.Operator, output: f.Output, rule: n.Expr, before: tuple[f.Item, ...]
 ) -> None:
     """A rule that is derived speaks of what stands before its output."""
-    known = {name for item in before for name in names_of(item)}
+    known = {name for item in before for name in valued_names(item)}
     equations = (item for item in f.all_items(operator.items) if isinstance(item, f.Equation))
     inner = {each.name for item in equations for each in item.where}
-    if any(map(makes_real, reached(operator, rule))):
+    if any(map(names_real_type, rule_parts(operator, rule))):
         message = f"the precision of '{output.name}' follows from a real number"
         raise SpecError(output.span, message, "declare it: precision ...")
     for node in n.walk(rule):
@@ -66,7 +66,7 @@ def check_known(
                 pass
 
 
-def makes_real(node: object) -> bool:
+def names_real_type(node: object) -> bool:
     match node:
         case n.Real() | n.Limit() | n.Function(name="real" | "float32"):
             return True
@@ -74,7 +74,7 @@ def makes_real(node: object) -> bool:
             return False
 
 
-def reached(operator: f.Operator, rule: n.Expr) -> Iterator[object]:
+def rule_parts(operator: f.Operator, rule: n.Expr) -> Iterator[object]:
     """What a rule is made of, and what the names in it stand for."""
     values: dict[str, n.Expr] = {}
     for item in f.all_items(operator.items):
@@ -94,7 +94,7 @@ def reached(operator: f.Operator, rule: n.Expr) -> Iterator[object]:
                     pass
 
 
-def names_of(item: f.Item) -> tuple[str, ...]:
+def valued_names(item: f.Item) -> tuple[str, ...]:
     """The names of the call that an item gives a value."""
     match item:
         case f.Let(name=name):
@@ -105,7 +105,7 @@ def names_of(item: f.Item) -> tuple[str, ...]:
             return ()
 
 
-def needed(operator: f.Operator, output: f.Output, around: tuple[f.Item, ...]) -> n.Expr:
+def needed_precision(operator: f.Operator, output: f.Output, around: tuple[f.Item, ...]) -> n.Expr:
     """The smallest precision that holds every value of an output: ceil(log2(m + 1)) + 1."""
     derive = Derive(operator, output.span)
     found: Interval | None = None

@@ -11,7 +11,7 @@ from cvmgen.dtypes import DType
 from cvmgen.functions import FUNCTIONS
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.attribute_words import quoted
+from cvmgen.spec.attribute_words import quoted_word
 from cvmgen.spec.formula import LIST, SELECTED
 
 WIDTH = 100
@@ -134,7 +134,7 @@ class Printer:
             parts.append(f"in {item.interval_text}")
         if item.words:
             parts.append("or" if item.interval_text else "in")
-            parts.append(f"{{{', '.join(map(quoted, item.words))}}}")
+            parts.append(f"{{{', '.join(map(quoted_word, item.words))}}}")
         return " ".join(parts)
 
     def head(self, item: f.Definition, brackets: str) -> str:
@@ -314,9 +314,9 @@ class Printer:
                 parts = (self.text(each, Level(own + 1)) for each in operands)
                 return f" {word} ".join(parts), own
             case n.IsWord(name=name, word=word):
-                return f"{name} == {quoted(word)}", Level.COMPARISON
+                return f"{name} == {quoted_word(word)}", Level.COMPARISON
             case n.Not(operand=n.IsWord(name=name, word=word)):
-                return f"{name} != {quoted(word)}", Level.COMPARISON
+                return f"{name} != {quoted_word(word)}", Level.COMPARISON
             case n.Not(operand=operand):
                 return f"not {self.text(operand, Level.INVERSE)}", Level.INVERSE
             case n.Conditional(then=then, condition=condition, otherwise=otherwise):
@@ -346,7 +346,7 @@ class Printer:
             case n.Real(value=value):
                 return real_text(value)
             case n.Word(text=text):
-                return quoted(text)
+                return quoted_word(text)
             case n.Ref(name=name) | n.Name(text=name):  # of an example `inf` or `nan`
                 return name
             case n.TupleOf(elements=elements):

@@ -68,7 +68,7 @@ class Setting:
     span: Span = _span()
 
 
-Operand = Name | Number | Setting | Test
+PatternOperand = Name | Number | Setting | Test
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Clause:
     """Operands behind a preposition, or ('') right behind the name of the action."""
 
     preposition: str
-    operands: tuple[Operand, ...]
+    operands: tuple[PatternOperand, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +111,19 @@ class IntrinsicBlock:
     span: Span = _span()
 
 
-Definition = Schedule | IntrinsicBlock
+ScheduleDefinition = Schedule | IntrinsicBlock
 
 
 @cache
-def grammar() -> Lark:
+def schedule_grammar() -> Lark:
     text = files("cvmgen.spec").joinpath("schedule.lark").read_text(encoding="utf-8")
     start = ["start", "action"]
     return Lark(text, parser="lalr", strict=True, propagate_positions=True, start=start)
 
 
-def read_files(folder: Path, shown: str) -> tuple[Definition, ...]:
+def read_files(folder: Path, shown: str) -> tuple[ScheduleDefinition, ...]:
     """What the `.sched` files of a folder define; raises SpecErrors."""
-    found: list[Definition] = []
+    found: list[ScheduleDefinition] = []
     errors: list[SpecError] = []
     for path in sorted(folder.glob("*.sched")):
         source = read_source(f"{shown}/{path.name}", path)
@@ -136,7 +136,7 @@ def read_files(folder: Path, shown: str) -> tuple[Definition, ...]:
     return tuple(found)
 
 
-def parse_schedules(source: Source) -> tuple[Definition, ...]:
+def parse_schedules(source: Source) -> tuple[ScheduleDefinition, ...]:
     """What a file defines; SpecError for the first thing that cannot stand where it is."""
     return tuple(parsed(source, "start"))
 
@@ -149,12 +149,12 @@ def parse_action(text: str) -> Action:
 
 def parsed(source: Source, start: str) -> Any:
     try:
-        return Builder(source).transform(grammar().parse(source.text, start=start))
+        return ScheduleBuilder(source).transform(schedule_grammar().parse(source.text, start=start))
     except UnexpectedInput as error:
-        raise explained(error, source) from None
+        raise syntax_fault(error, source) from None
 
 
-def explained(error: UnexpectedInput, source: Source) -> SpecError:
+def syntax_fault(error: UnexpectedInput, source: Source) -> SpecError:
     """What stands there, and what could."""
     at: int | None = error.pos_in_stream  # None at the end, whatever lark declares
     token = getattr(error, "token", None)
@@ -171,7 +171,7 @@ def explained(error: UnexpectedInput, source: Source) -> SpecError:
     expected = sorted(
         each for name in known for each in SIGNS.get(name, (SPELLED.get(name),)) if each
     )
-    hint = f"expected {listed(expected)}" if expected else ""
+    hint = f"expected {alternatives_text(expected)}" if expected else ""
     if source.text[at : at + 1] in tuple("<=>!"):
         hint = "a measure is compared by '>='"
     elif token == "if":
@@ -190,13 +190,13 @@ def open_text(text: str, at: int) -> int | None:
     return None
 
 
-def listed(words: Iterable[str]) -> str:
+def alternatives_text(words: Iterable[str]) -> str:
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last
 
 
 @v_args(inline=True)
-class Builder(Transformer[Token, Any]):
+class ScheduleBuilder(Transformer[Token, Any]):
     """Parse trees to nodes."""
 
     def __init__(self, source: Source) -> None:
@@ -208,7 +208,7 @@ class Builder(Transformer[Token, Any]):
         assert token.end_pos is not None
         return Span(self.source, token.start_pos, token.end_pos)
 
-    def start(self, *definitions: Definition) -> list[Definition]:
+    def start(self, *definitions: ScheduleDefinition) -> list[ScheduleDefinition]:
         return list(definitions)
 
     def schedule(self, shape: Token, target: Token, *rest: Token | Action) -> Schedule:
@@ -228,16 +228,16 @@ class Builder(Transformer[Token, Any]):
         span = names[0].span.to(names[1].span)
         return IntrinsicBlock(*names, doc, formula, lines, first.to(last), span)
 
-    def action(self, name: Token, *rest: tuple[Operand, ...] | Clause) -> Action:
+    def action(self, name: Token, *rest: tuple[PatternOperand, ...] | Clause) -> Action:
         clauses = tuple(each if isinstance(each, Clause) else Clause("", each) for each in rest)
         span = self.span(name)
         ends = [operand.span for clause in clauses for operand in clause.operands]
         return Action(str(name), clauses, span.to(ends[-1]) if ends else span, span)
 
-    def clause(self, preposition: Token, operands: tuple[Operand, ...]) -> Clause:
+    def clause(self, preposition: Token, operands: tuple[PatternOperand, ...]) -> Clause:
         return Clause(str(preposition), operands)
 
-    def operands(self, *operands: Operand) -> tuple[Operand, ...]:
+    def operands(self, *operands: PatternOperand) -> tuple[PatternOperand, ...]:
         return operands
 
     def name(self, token: Token) -> Name:

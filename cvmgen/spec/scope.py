@@ -16,7 +16,7 @@ class PoisonedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class ScopedName:
     """A name in scope. `kind` is the kind of its value (None: it has no value of its own).
 
     `within` are the indices around a `let` inside `within`: each use of it is at these. Of an
@@ -97,9 +97,9 @@ class Scope:
     """Symbols by name, with an enclosing scope. Nothing may be shadowed."""
 
     outer: Scope | None = None
-    symbols: dict[str, Symbol] = field(default_factory=dict)
+    symbols: dict[str, ScopedName] = field(default_factory=dict)
 
-    def find(self, name: str) -> Symbol | None:
+    def find(self, name: str) -> ScopedName | None:
         if name in self.symbols:
             return self.symbols[name]
         return self.outer.find(name) if self.outer else None
@@ -111,7 +111,7 @@ class Scope:
         if self.outer:
             yield from self.outer.names()
 
-    def add(self, symbol: Symbol) -> None:
+    def add(self, symbol: ScopedName) -> None:
         known = self.find(symbol.name)
         if known is not None and known.role != "error":
             if symbol.role in ("index", "pack") and known.role in ("index", "pack"):
@@ -125,7 +125,7 @@ class Scope:
     def poison(self, name: str, span: Span) -> None:
         """Remember a name whose definition failed, so that its uses stay silent."""
         if self.find(name) is None:
-            self.symbols[name] = Symbol(name, "error", None, span)
+            self.symbols[name] = ScopedName(name, "error", None, span)
 
     def suggest(self, name: str, more: Iterable[str] = ()) -> str:
         """A hint: the names that an unknown one may be meant for, or those that there are."""
@@ -136,7 +136,7 @@ class Scope:
         dots = ", ..." if len(known) > MOST_NAMES else ""
         return f"known here: {', '.join(known[:MOST_NAMES])}{dots}"
 
-    def resolve(self, name: str, span: Span) -> Symbol:
+    def resolve(self, name: str, span: Span) -> ScopedName:
         """The symbol of a name; unknown, an error with the names that may be meant."""
         symbol = self.find(name)
         if symbol is None:

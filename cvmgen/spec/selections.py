@@ -61,14 +61,18 @@ def check_selection(
 ) -> Checked:
     """The value of a let that is a selected list."""
     with growing(checker, Growing(name, parameters)):
-        return selection(checker, value, name, parameters)
+        return checked_selection(checker, value, name, parameters)
 
 
-def selection(checker: Checker, value: n.Expr, name: str, parameters: tuple[str, ...]) -> Checked:
+def checked_selection(
+    checker: Checker, value: n.Expr, name: str, parameters: tuple[str, ...]
+) -> Checked:
     match value:
         case n.Conditional(then=then, condition=condition, otherwise=otherwise, span=span):
             test = checker.condition(condition)
-            parts = (selection(checker, each, name, parameters)[0] for each in (then, otherwise))
+            parts = (
+                checked_selection(checker, each, name, parameters)[0] for each in (then, otherwise)
+            )
             yes, no = parts
             return n.Conditional(yes, test, no, span), SELECTED
         case n.Reduction(function="select", binders=binders, body=body, span=span):
@@ -76,7 +80,7 @@ def selection(checker: Checker, value: n.Expr, name: str, parameters: tuple[str,
             with checker.nested(), growing(checker, Growing(name, parameters, index)):
                 bound = check_binders(checker, binders)
                 test = checker.condition(body)
-            bound = n.Binders(bound.items, None, both(bound.condition, test), bound.span)
+            bound = n.Binders(bound.items, None, conjunction(bound.condition, test), bound.span)
             return n.Listing(n.Ref(index, "index", binders.span), bound, span), SELECTED
         case n.SetOf(element=element, binders=binders, span=span):
             index = single_index(binders)
@@ -122,7 +126,7 @@ def index_of(binders: n.Binders) -> str:
             raise AssertionError("a selected list has one index")
 
 
-def both(first: n.Expr | None, second: n.Expr) -> n.Expr:
+def conjunction(first: n.Expr | None, second: n.Expr) -> n.Expr:
     return second if first is None else n.Logic("and", (first, second), second.span)
 
 
@@ -158,17 +162,17 @@ def from_set(value: n.Expr, kind: Kind) -> Checked:
 # ---------------------------------------------------------------- order
 
 
-def ascending(value: n.Expr, definitions: Mapping[str, Definition]) -> bool:
+def is_ascending(value: n.Expr, definitions: Mapping[str, Definition]) -> bool:
     """Whether the entries of a selected list always ascend."""
     match value:
         case n.Conditional(then=then, otherwise=otherwise):
-            return ascending(then, definitions) and ascending(otherwise, definitions)
+            return is_ascending(then, definitions) and is_ascending(otherwise, definitions)
         case n.Listing(binders=n.Binders(items=(n.IndexRange(),))):
             return True
         case n.Listing(binders=n.Binders(items=(n.IndexMember(collection=n.Apply() as other),))):
-            return ascending(other, definitions)
+            return is_ascending(other, definitions)
         case n.Apply(name=name):
-            return ascending(definitions[name].body, definitions)
+            return is_ascending(definitions[name].body, definitions)
         case _:
             return False
 
@@ -181,7 +185,7 @@ def check_order(value: n.Expr, name: str, definitions: Mapping[str, Definition])
             check_order(otherwise, name, definitions)
         case n.Listing(binders=binders):
             own = any(isinstance(node, n.Apply) and node.name == name for node in n.walk(value))
-            if own and not ascending(value, definitions):
+            if own and not is_ascending(value, definitions):
                 message = f"'{name}' speaks of its smaller elements, so these must come first"
                 hint = f"let it run over a range: {index_of(binders)} < ..."
                 raise SpecError(binders.items[0].span, message, hint)
@@ -248,7 +252,7 @@ class Sizes:
         """The most entries that a selected list can have, by shapes and attributes."""
         match value:
             case n.Conditional(then=then, otherwise=otherwise, span=span):
-                return largest((self.capacity(then), self.capacity(otherwise)), span)
+                return largest_bound((self.capacity(then), self.capacity(otherwise)), span)
             case n.Listing(binders=binders) | n.Sorted(binders=binders):
                 return self.points(binders.items[0])
             case n.Apply(name=name):
@@ -313,9 +317,9 @@ class Sizes:
                     extents = (each for each in bounds if is_extent(each))
                     return next(extents, bounds[0])
             case n.Function(name="max", arguments=arguments, span=span):
-                return largest([self.most(each, bound) for each in arguments], span)
+                return largest_bound([self.most(each, bound) for each in arguments], span)
             case n.Conditional(then=then, otherwise=otherwise, span=span):
-                return largest((self.most(then, bound), self.most(otherwise, bound)), span)
+                return largest_bound((self.most(then, bound), self.most(otherwise, bound)), span)
             case n.Arithmetic(sign="+", left=left, right=right, span=span):
                 parts = self.most(left, bound), self.most(right, bound)
                 return n.Arithmetic("+", *parts, span)
@@ -358,7 +362,7 @@ def is_extent(expr: n.Expr) -> bool:
     return isinstance(expr, n.Ref) and expr.role == "extent"
 
 
-def largest(bounds: tuple[n.Expr, ...] | list[n.Expr], span: Span) -> n.Expr:
+def largest_bound(bounds: tuple[n.Expr, ...] | list[n.Expr], span: Span) -> n.Expr:
     """The maximum of bounds, without those that another one is never below."""
     kept = list(dict.fromkeys(bounds))
     if any(is_extent(each) for each in kept):

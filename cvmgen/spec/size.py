@@ -50,7 +50,7 @@ def too_large(operator: f.Operator) -> Iterator[SpecError]:
             continue
         where = item.where if isinstance(item, f.Equation) else ()
         inside = item.condition if isinstance(item, f.Case) else item
-        size = Written(shared | {each.name: each for each in where}).size(inside)
+        size = WrittenSizes(shared | {each.name: each for each in where}).size(inside)
         if size.nodes > MOST_NODES:
             ((name, times),) = size.uses.most_common(1)
             message = f"this is {size.nodes:,} terms with its definitions put in; at most 10,000"
@@ -60,7 +60,7 @@ def too_large(operator: f.Operator) -> Iterator[SpecError]:
             yield SpecError(item.span, DEEP, DEEP_HINT)
 
 
-class Written:
+class WrittenSizes:
     """Sizes of expressions; each definition is looked at once."""
 
     def __init__(self, definitions: dict[str, f.Definition]) -> None:

@@ -13,7 +13,7 @@ SHOWN = (INT, BOOL, WORD, LIST)
 SCALARS = {"int": INT, "bool": BOOL, "word": WORD}
 
 
-class Terms:
+class TermFinder:
     """Finds the terms of expressions of one operator."""
 
     def __init__(self, operator: f.Operator) -> None:

@@ -133,7 +133,7 @@ class Agreement:
     def holds(self, kind: str, value: i.Expr, what: str, *, wraps: bool = False) -> None:
         """A local of a type must hold every value of that of an expression."""
         found = self.type_of(value)
-        if not fits(found, kind, wraps=wraps):
+        if not type_fits(found, kind, wraps=wraps):
             raise DisagreementError(f"{what} of {kind} is given {found}: {text(value)}")
 
     def stores(self, tensor: str, value: i.Expr) -> None:
@@ -216,7 +216,7 @@ class Agreement:
         """The type of an operation on two values."""
         one, other = self.type_of(left), self.type_of(right)
         found = common_type(one, other)
-        if found is None or not all(fits(each, found, wraps=wraps) for each in (one, other)):
+        if found is None or not all(type_fits(each, found, wraps=wraps) for each in (one, other)):
             raise DisagreementError(f"{one} meets {other}: {text(expr)}")
         return found
 
@@ -228,7 +228,7 @@ class Agreement:
         if takes not in (*BITS, *REALS):
             return "f64" if any(each in REALS for each in given) else HOST
         for kind, each in zip(given, call.arguments, strict=True):
-            if kind != "list" and not fits(kind, takes, wraps=False):
+            if kind != "list" and not type_fits(kind, takes, wraps=False):
                 raise DisagreementError(f"{call.function} is given {kind}: {text(each)}")
         return gives
 
@@ -238,7 +238,7 @@ def promoted(kind: str) -> str:
     return "i32" if kind in ("i8", "u8", "i16", "bool") else kind
 
 
-def fits(kind: str, place: str, *, wraps: bool) -> bool:
+def type_fits(kind: str, place: str, *, wraps: bool) -> bool:
     """Whether a place holds every value of a type as it is, or, if it `wraps`, modulo its own."""
     if kind in (place, NUMBER):
         return kind == place or place != "bool"

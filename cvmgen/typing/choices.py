@@ -32,7 +32,7 @@ class Variant:
         return "".join(f"_{each.name}" for each in types if each is not None)
 
 
-def variants(program: i.Program, nest: i.Nest) -> tuple[Variant, ...]:
+def type_variants(program: i.Program, nest: i.Nest) -> tuple[Variant, ...]:
     """The kernels of a nest."""
     cvm = {name for name, kind in program.operator.type_of.items() if kind == CVM}
     read = (set(inputs_read(program, nest)) & cvm) - set(int32_inputs(program))
@@ -135,10 +135,10 @@ def scratch_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
 def used_tensors(program: i.Program, nest: i.Nest) -> list[str]:
     """What a nest reads, inputs in the order of the operator, then what it writes."""
     read = inputs_read(program, nest)
-    return [*read, *scratch_read(program, nest), *filled(program, nest)]
+    return [*read, *scratch_read(program, nest), *written_tensors(program, nest)]
 
 
-def filled(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
+def written_tensors(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
     """What a nest writes: an output, or the memory of a selected list, or of both."""
     output = (nest.tensor,) if nest.tensor in program.operator.output_names else ()
     return (*output, *(each.name for each in program.scratch_of(nest.tensor)))

@@ -11,14 +11,14 @@ from cvmgen.ir.host import with_bodies
 from cvmgen.ir.rewrite import blocks, rewritten, with_blocks, without_dead
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
-from cvmgen.typing.machine_types import is_truth, joined_tests
+from cvmgen.typing.machine_types import is_constant_test, joined_tests
 
 
-def settled(statements: i.Block) -> i.Block:
+def without_known_tests(statements: i.Block) -> i.Block:
     """Typed statements without conditions that are known and without locals that nothing reads."""
     while True:
-        done = block(rebuild(statements, simpler))
-        done = without(done, known_truths(done))
+        done = decided_block(rebuild(statements, simpler))
+        done = with_values(done, known_truths(done))
         done = without_dead(done)
         if done == statements:
             return done
@@ -51,35 +51,35 @@ def simpler(node: Any) -> Any:
             return node
 
 
-def block(statements: i.Block) -> i.Block:
+def decided_block(statements: i.Block) -> i.Block:
     """Of each condition that is known only the branch that is taken, and no empty statement."""
     done: list[i.Stmt] = []
     for statement in statements:
         match statement:
             case i.If(condition=i.Const(value=bool(holds)), then=then, otherwise=otherwise):
-                done += block(then if holds else otherwise)
+                done += decided_block(then if holds else otherwise)
             case i.If(
                 condition=i.Var(name=test), then=(i.Assign(name=name, value=value) as last,)
-            ) if name == test and is_truth(value, False) and not statement.otherwise:
+            ) if name == test and is_constant_test(value, False) and not statement.otherwise:
                 done.append(last)  # a condition that is taken back where it held
             case i.If(
                 condition=i.Not(operand=i.Var(name=test)), then=(i.Assign(name=name) as last,)
-            ) if name == test and is_truth(last.value, True) and not statement.otherwise:
+            ) if name == test and is_constant_test(last.value, True) and not statement.otherwise:
                 done.append(last)  # one that is granted where it did not hold
             case i.If(condition=i.Var(name=test), then=(i.Assign(name=name, value=value),)) if (
-                name == test and is_truth(value, True) and not statement.otherwise
+                name == test and is_constant_test(value, True) and not statement.otherwise
             ):
                 pass
             case i.If() | i.Loop():
-                inner = with_blocks(statement, block)
+                inner = with_blocks(statement, decided_block)
                 if any(blocks(inner)):
                     done.append(inner)
             case _:
                 done.append(statement)
-    return late(at_once(tuple(done)))
+    return sunk_declarations(merged_initial_values(tuple(done)))
 
 
-def at_once(statements: i.Block) -> i.Block:
+def merged_initial_values(statements: i.Block) -> i.Block:
     """A truth value that is tested, or given anew, right after a local begins with another."""
     done = list(statements)
     for at, (first, second) in enumerate(pairwise(statements)):
@@ -88,25 +88,25 @@ def at_once(statements: i.Block) -> i.Block:
                 name == other
             ):
                 done[at : at + 2] = [replace(first, value=second.value)]
-                return at_once(tuple(done))
+                return merged_initial_values(tuple(done))
             case i.Let(name=name, value=i.Const(value=bool(truth))), i.If(
                 condition=i.Var(name=test), then=then, otherwise=otherwise
             ) if name == test:
                 done[at + 1 : at + 2] = then if truth else otherwise
-                return at_once(tuple(done))
+                return merged_initial_values(tuple(done))
             case _:
                 pass
     return statements
 
 
-def late(statements: i.Block) -> i.Block:
+def sunk_declarations(statements: i.Block) -> i.Block:
     """A local that is set once, before anything reads it, begins there; a second name goes."""
     for at, first in enumerate(statements):
         if not isinstance(first, i.Let):
             continue
         before, rest = statements[:at], statements[at + 1 :]
         if isinstance(first.value, i.Var) and not changes(rest, first.name, first.value.name):
-            return late((*before, *substitute(rest, {first.name: first.value})))
+            return sunk_declarations((*before, *substitute(rest, {first.name: first.value})))
         found = [each for each in rest if isinstance(each, i.Assign) and each.name == first.name]
         if len(found) != 1:
             continue
@@ -115,7 +115,9 @@ def late(statements: i.Block) -> i.Block:
         behind = rest[len(between) + 1 :]
         read = first.name in names_in((*between, setting.value))
         if not read and not changes((*between, *behind), first.name):
-            return late((*before, *between, replace(first, value=setting.value), *behind))
+            return sunk_declarations(
+                (*before, *between, replace(first, value=setting.value), *behind)
+            )
     return statements
 
 
@@ -148,7 +150,7 @@ def known_truths(statements: i.Block) -> dict[str, i.Expr]:
     return {name: i.Const(truth) for name, truth in found.items() if truth is not None}
 
 
-def without(statements: i.Block, known: dict[str, i.Expr]) -> i.Block:
+def with_values(statements: i.Block, known: dict[str, i.Expr]) -> i.Block:
     """The statements with the values of these locals in their places."""
     sets = (i.Let, i.Assign, i.Accumulate)
 

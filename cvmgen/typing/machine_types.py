@@ -27,15 +27,15 @@ def unconverted(value: i.Expr, bits: int = 0) -> i.Expr:
 def joined_tests(op: str, tests: tuple[i.Expr, ...]) -> i.Expr:
     """`and` or `or` without operands that are known, as isnan() of an integer is."""
     decides = op == "or"
-    left = tuple(test for test in tests if not is_truth(test, not decides))
-    if any(is_truth(test, decides) for test in left):
+    left = tuple(test for test in tests if not is_constant_test(test, not decides))
+    if any(is_constant_test(test, decides) for test in left):
         return i.Const(decides)
     if not left:
         return i.Const(not decides)
     return left[0] if len(left) == 1 else i.Logic(op, left)
 
 
-def is_truth(test: i.Expr, value: bool) -> bool:
+def is_constant_test(test: i.Expr, value: bool) -> bool:
     return isinstance(test, i.Const) and test.value is value
 
 
@@ -51,7 +51,7 @@ def as_real(typed: Typed) -> i.Expr:
             return i.Convert("f64", value)
 
 
-def limits(type_name: str) -> Range:
+def type_limits(type_name: str) -> Range:
     """What a type holds; of the widest one, what a power of two bounds."""
     if type_name == "i128":
         return Range(-(1 << WIDEST), 1 << WIDEST)
@@ -59,17 +59,17 @@ def limits(type_name: str) -> Range:
     return Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
-def holding(found: Range) -> str:
+def narrowest_type(found: Range) -> str:
     """The narrowest type that holds every value."""
     return next((name for name, bits in BITS.items() if found.fits(bits)), "i128")
 
 
 def known_range(typed: Typed) -> Range:
     """The range of a value, at worst that of its type."""
-    return typed[2] or limits(typed[1])
+    return typed[2] or type_limits(typed[1])
 
 
-def positive(left: Typed, right: Typed, least: int = 1) -> bool:
+def is_positive(left: Typed, right: Typed, least: int = 1) -> bool:
     return bool(left[2] and right[2] and left[2].low >= 0 and right[2].low >= least)
 
 
@@ -86,7 +86,7 @@ def joined_all(found: list[Range | None]) -> Range | None:
     return result
 
 
-def clamp(found: Range | None) -> Range | None:
+def int64_range(found: Range | None) -> Range | None:
     """A range that int64 holds, or none."""
     return found if found is not None and found.fits(64) else None
 

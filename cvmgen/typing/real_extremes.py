@@ -30,14 +30,14 @@ def integer_extremes(body: i.Block, dtypes: Mapping[str, DType]) -> i.Block:
     for each in lets:
         op = next((op for op, value in NEUTRAL.items() if each.value == value), None)
         if op is not None and sum(other.name == each.name for other in lets) == 1:
-            values = accumulated(body, each.name, op)
+            values = accumulated_values(body, each.name, op)
             if values:
                 short = all(from_float32(value, dtypes) for value in values)
                 body = with_keys(body, each.name, op, "f32" if short else "f64")
     return body
 
 
-def accumulated(body: i.Block, name: str, op: str) -> list[i.Expr]:
+def accumulated_values(body: i.Block, name: str, op: str) -> list[i.Expr]:
     """What an accumulator takes in; nothing where it also changes in another way."""
     found = []
     for each in walk(body):

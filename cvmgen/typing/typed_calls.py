@@ -12,13 +12,13 @@ from cvmgen.typing.machine_types import (
     INT64,
     Typed,
     as_real,
-    clamp,
     converted,
-    holding,
+    int64_range,
     known_range,
-    limits,
     narrowed,
+    narrowest_type,
     saturated,
+    type_limits,
 )
 from cvmgen.typing.typed_values import ValueTyper
 
@@ -140,7 +140,7 @@ class CallTyper(ValueTyper):
         if found.fits(128):
             return i.Call("power_i128", arguments), "i128", found
         self.too_wide("power")
-        return i.Call("saturating_power_i128", arguments), "i128", limits("i128")
+        return i.Call("saturating_power_i128", arguments), "i128", type_limits("i128")
 
     def suffixed(self, function: str, typed: list[Typed], found: Range | None) -> Typed:
         """abs, min, max: the helper for the type of all arguments and the result."""
@@ -150,7 +150,7 @@ class CallTyper(ValueTyper):
         if narrow and any(each[1] == "i32" and not isinstance(each[0], i.Const) for each in typed):
             natural = "i32"
         if found is not None and not found.fits(BITS[natural]):
-            natural = holding(found)
+            natural = narrowest_type(found)
         values = [
             narrowed(each) if natural == "i32" else converted(each[0], each[1], natural)
             for each in typed
@@ -159,7 +159,7 @@ class CallTyper(ValueTyper):
         result: i.Expr = i.Call(name, tuple(values[:2]))
         for value in values[2:]:  # max(a, b, c) is max(max(a, b), c)
             result = i.Call(name, (result, value))
-        return result, natural, found if natural == "i128" else clamp(found)
+        return result, natural, found if natural == "i128" else int64_range(found)
 
     def narrow_ends(self, function: str, typed: list[Typed]) -> list[Typed]:
         """In an index, elements beside numbers of the call: min(x, e) of 32 bits is
@@ -174,7 +174,7 @@ class CallTyper(ValueTyper):
         value, type_name, found = typed
         if type_name != "i64" or found is None or found.fits(32) or not self.fixed(value):
             return typed
-        ends = limits("i32")
+        ends = type_limits("i32")
         if function == "min" and found.low >= ends.low:
             cut = i.Call("min_i64", (value, i.Const(ends.high)))
             return i.Convert("i32", cut), "i32", Range(found.low, ends.high)

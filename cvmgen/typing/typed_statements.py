@@ -19,11 +19,11 @@ from cvmgen.typing.machine_types import (
     WIDEST,
     as_real,
     converted,
-    holding,
     joined_all,
     known_range,
-    limits,
+    narrowest_type,
     saturated,
+    type_limits,
 )
 from cvmgen.typing.typed_calls import CallTyper
 from cvmgen.typing.typed_values import EXTENT, EXTENT_OR_0
@@ -239,13 +239,13 @@ class Typer(CallTyper):
         """A maximum or minimum before its first value: the end of its type."""
         name = statement.name
         type_name = "i64" if self.host else self.assigned.get(name, "i32")
-        self.types[name], self.ranges[name] = type_name, limits(type_name)
+        self.types[name], self.ranges[name] = type_name, type_limits(type_name)
         self.unset.add(name)
         if type_name == "i128":
             most = i.Binary("shl", i.Convert("i128", i.Const(1)), i.Const(WIDEST))
             value: i.Expr = most if end == "highest" else i.Binary("-", i.Const(0), most)
         else:
-            known = limits(type_name)
+            known = type_limits(type_name)
             value = i.Const(known.low if end == "lowest" else known.high)
         return replace(statement, type=type_name, value=value)
 
@@ -314,7 +314,7 @@ class Typer(CallTyper):
             self.ranges[name] = self.kept_range(name, None)
             return replace(statement, value=saturated(typed, type_name))
         if op in ("max", "min"):
-            self.widen(name, holding(found) if found is not None else type_name)
+            self.widen(name, narrowest_type(found) if found is not None else type_name)
             self.reached(name, found)
             return replace(statement, value=converted(typed, type_name, self.types[name]))
         if op == "*" or found is None or not found.fits(32):

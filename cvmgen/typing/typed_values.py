@@ -29,18 +29,18 @@ from cvmgen.typing.machine_types import (
     WIDEST,
     Typed,
     as_real,
-    clamp,
     combine,
     converted,
-    holding,
+    int64_range,
+    is_positive,
     joined_all,
     joined_tests,
     known_range,
-    limits,
     narrowed,
-    positive,
+    narrowest_type,
     raised,
     saturated,
+    type_limits,
 )
 
 RangeRule = Callable[[Range, Range], Range]
@@ -338,12 +338,12 @@ class ValueTyper(ABC):
                 return i.Binary("over", as_real(left), as_real(right)), "f64", None
             case "floordiv":
                 return self.floordiv(expr, left, right)
-            case "truncdiv" if self.host and not positive(left, right):
+            case "truncdiv" if self.host and not is_positive(left, right):
                 return self.helper("trunc_div", left, right, ranges.truncdiv)
             case "truncdiv":
                 return self.widened("truncdiv", left, right, ranges.truncdiv)
             case "mod":
-                if positive(left, right, self.least_divisor):
+                if is_positive(left, right, self.least_divisor):
                     return self.widened("rem", left, right, ranges.modulo)
                 return self.helper("floor_mod", left, right, ranges.modulo)
             case "shl":
@@ -376,16 +376,16 @@ class ValueTyper(ABC):
         if modular and natural == "i32":
             return self.wrap(expr.op, left, right)
         if offset:
-            return i.Binary(expr.op, *raised(left, right, "i64")), "i64", clamp(found)
+            return i.Binary(expr.op, *raised(left, right, "i64")), "i64", int64_range(found)
         if found is None:
             found = combine(expr.op, left[2] or INT64, right[2] or INT64)
             assert found is not None
-        wide = holding(found)
+        wide = narrowest_type(found)
         if not found.fits(BITS[wide]):
             if modular:
                 return self.wrap(expr.op, left, right)
             self.too_wide("value")
-            return i.Call(SATURATING[expr.op], (left[0], right[0])), wide, limits(wide)
+            return i.Call(SATURATING[expr.op], (left[0], right[0])), wide, type_limits(wide)
         return i.Binary(expr.op, *raised(left, right, wide)), wide, found
 
     def too_wide(self, what: str) -> None:
@@ -440,7 +440,7 @@ class ValueTyper(ABC):
                 shift = self.expr(exponent)
                 most = shift[2].high if shift[2] is not None else 64
             case _:
-                if positive(left, right, self.least_divisor):
+                if is_positive(left, right, self.least_divisor):
                     return self.widened("truncdiv", left, right, ranges.floordiv)
                 return self.helper("floor_div", left, right, ranges.floordiv)
         found = None if left[2] is None else ranges.floordiv(left[2], right[2] or Range(1, 1))
@@ -458,7 +458,7 @@ class ValueTyper(ABC):
         known = known_range(exponent)
         ends = (min(max(end, 0), WIDEST) for end in (known.low, known.high))
         found = Range(*(1 << end for end in ends))
-        wide = holding(found)
+        wide = narrowest_type(found)
         one: i.Expr = i.Const(1) if wide == "i32" else i.Convert(wide, i.Const(1))
         if known.high > WIDEST:
             exponent = self.at_most(exponent, WIDEST)

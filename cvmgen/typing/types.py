@@ -18,8 +18,8 @@ from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.visit import walk
 from cvmgen.ranges import Range
 from cvmgen.source import SpecError
-from cvmgen.typing.accumulators import accumulated, counters, modular_accumulators
-from cvmgen.typing.decided_tests import settled
+from cvmgen.typing.accumulators import accumulated_locals, counting_locals, modular_accumulators
+from cvmgen.typing.decided_tests import without_known_tests
 from cvmgen.typing.typed_statements import Typer
 
 
@@ -44,13 +44,13 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
     if nest.each is not None:
         host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
     host.block(nest.prologue)
-    typed = typed_nest(program, nest, dtypes, host)[0]
+    typed = nest_with_types(program, nest, dtypes, host)[0]
     if program.operator.has_reals and len(program.operator.types.rows) > 1:
-        return replace(typed, body=settled(typed.body))
+        return replace(typed, body=without_known_tests(typed.body))
     return replace(typed, body=without_dead(typed.body))
 
 
-def typed_nest(
+def nest_with_types(
     program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer
 ) -> tuple[i.Nest, dict[str, Range | None]]:
     """The nest with types, and the ranges of what lies in the memory of selected lists."""
@@ -58,14 +58,14 @@ def typed_nest(
     real: set[str] = set()
     truths: set[str] = set()
     assigned = {each.name: "i32" for each in walk(nest.body) if isinstance(each, i.Assign)}
-    sums = frozenset(accumulated(nest.body, "+", "*"))
+    sums = frozenset(accumulated_locals(nest.body, "+", "*"))
     scratch = kept_ranges(program, nest, dtypes, host)
     while True:
         typer = Typer(program.operator, dtypes, host=False)
         typer.ranges = dict(host.ranges)
         typer.of_call = frozenset(host.ranges)
         typer.scratch = dict(scratch)
-        typer.counters = counters(nest.body)
+        typer.counters = counting_locals(nest.body)
         typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)
         typer.modular = modular_accumulators(nest.body, {*scratch, *typer.exact}) - real
         typer.real, typer.truths = set(real), set(truths)
@@ -99,5 +99,5 @@ def kept_ranges(
         if each is nest:
             break
         if program.scratch_of(each.tensor):
-            ranges |= typed_nest(program, each, dtypes, host)[1]
+            ranges |= nest_with_types(program, each, dtypes, host)[1]
     return ranges

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from cvmgen.graph import load, write_parameters, write_symbol
-from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
+from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
 from cvmgen.graph.values import Value
 
 FOLDER = Path(__file__).resolve().parent
@@ -136,11 +136,11 @@ def train(x: Array, labels: Array, rng: np.random.Generator) -> list[Array]:
 class Model:
     """A graph that grows node by node, and its parameters."""
 
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[SymbolNode] = field(default_factory=list)
     parameters: dict[str, Array] = field(default_factory=dict)
 
     def variable(self, name: str, shape: tuple[int, ...], precision: int) -> int:
-        self.nodes.append(Node(name, (Entry(shape, precision),)))
+        self.nodes.append(SymbolNode(name, (Entry(shape, precision),)))
         return len(self.nodes) - 1
 
     def parameter(self, name: str, values: Array) -> int:
@@ -158,13 +158,13 @@ class Model:
         shape: tuple[int, ...],
         **attributes: Value,
     ) -> int:
-        sources = tuple(Reference(index) for index in inputs)
-        node = Node(name, (Entry(shape),), operator, sources, tuple(attributes.items()))
+        sources = tuple(OutputReference(index) for index in inputs)
+        node = SymbolNode(name, (Entry(shape),), operator, sources, tuple(attributes.items()))
         self.nodes.append(node)
         return len(self.nodes) - 1
 
     def symbol(self) -> Symbol:
-        return Symbol(tuple(self.nodes), heads=(Reference(len(self.nodes) - 1),))
+        return Symbol(tuple(self.nodes), heads=(OutputReference(len(self.nodes) - 1),))
 
 
 def requantise(model: Model, index: int, node: int, factor: Array, largest_sum: float) -> int:

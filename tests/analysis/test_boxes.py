@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.analysis.boxes import Side, Window, find_window
+from cvmgen.analysis.boxes import BoxRead, BoxSide, find_box_read
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines, text
@@ -24,14 +24,14 @@ def results(body: Body) -> tuple[Loops, Body]:
     return tuple(loops), body
 
 
-def search(items: str) -> tuple[Window | None, Body]:
+def search(items: str) -> tuple[BoxRead | None, Body]:
     program = lower(operator(items.replace("'", '"')), C_LIKE)
     (nest,) = program.nests
     loops, body = results(nest.body)
-    return find_window(program, nest, loops, body), body
+    return find_box_read(program, nest, loops, body), body
 
 
-def side_text(side: Side) -> str:
+def side_text(side: BoxSide) -> str:
     """A side as `result * step + tap * step from start in extent`."""
     parts = [f"{tap.index} * {text(tap.step)}" for tap in side.taps]
     if side.result is not None:

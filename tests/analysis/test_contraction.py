@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from cvmgen.analysis.contraction import Contraction, Side, contraction
+from cvmgen.analysis.contraction import Contraction, Factor, contraction
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.analysis.magnitude import covers, magnitude
@@ -38,7 +38,7 @@ def found(items: str) -> Contraction | None:
     return contraction(outer.loops, outer.body, Facts.of(program, nest), sizes)
 
 
-def shown(side: Side) -> str:
+def shown(side: Factor) -> str:
     """The lines of a side, its locals and tests, and its element or the start of a line."""
     steps = [
         f"{each.name} = {text(each.value)}" if isinstance(each, i.Let) else text(each)

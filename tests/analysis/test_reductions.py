@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.analysis.reductions import Reduction, reduction, steps
+from cvmgen.analysis.reductions import Reduction, find_reduction, neighbour_steps
 from cvmgen.ir import nodes as i
 from tests.emit.cuda_texts import NAMES, operators
 
@@ -170,12 +170,12 @@ def kind(found: Reduction | None) -> str:
     ids=[row[-1].replace(" ", "-") for row in SHAPES],
 )
 def test_shapes(indices: str, body: tuple[i.Stmt, ...], expected: str, why: str) -> None:
-    assert kind(reduction(indices.split(), body)) == expected, why
+    assert kind(find_reduction(indices.split(), body)) == expected, why
 
 
 def test_locals_that_are_only_stored_are_the_last_threads() -> None:
     place, start = let("r", times(ROW_AT, M), "i64"), let("t", ZERO)
-    found = reduction(["i"], (place, start, SUM, store(plus(T, R))))
+    found = find_reduction(["i"], (place, start, SUM, store(plus(T, R))))
     assert found is not None
     assert found.head == (start, SUM)
     assert found.tail == (place, store(plus(T, R)))
@@ -199,6 +199,6 @@ def test_steps(offset: i.Expr, expected: tuple[i.Expr, i.Expr] | None, why: str)
         loop("l", K, add(x(offset))),
         store(T),
     )
-    found = reduction(["i"], body)
+    found = find_reduction(["i"], body)
     assert found is not None
-    assert steps(found, body, "i") == expected, why
+    assert neighbour_steps(found, body, "i") == expected, why

@@ -6,7 +6,7 @@ import pytest
 
 from cvmgen.analysis.contraction import factor_sizes
 from cvmgen.analysis.facts import Facts
-from cvmgen.analysis.tiling import Tiling, described, find_contraction, flattened, tiling
+from cvmgen.analysis.tiling import Tiling, find_contraction, flat_lines, tiling, tiling_lines
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.dtypes import INT8, INT32, DType
 from cvmgen.ir.text import block_lines
@@ -69,7 +69,7 @@ TILINGS = [
 )
 def test_tilings(items: str, expected: list[str] | None) -> None:
     made, _ = found(items)
-    assert (None if made is None else described(made)) == expected
+    assert (None if made is None else tiling_lines(made)) == expected
 
 
 STORED = [
@@ -89,7 +89,7 @@ def test_totals_that_are_stored_as_they_are(items: str, value: str, expected: st
     total = value.format("sum[k < K](A[i, k] * B[j, k])")
     made, _ = found(f"{items}Y[i, j] = {total}", INT32)
     assert made is not None
-    (*_, last) = described(made)
+    (*_, last) = tiling_lines(made)
     assert (last if last.startswith("stores") else None) == expected
 
 
@@ -101,7 +101,7 @@ def test_lines_are_one_where_only_their_position_counts(expected: int, more: str
     )
     made, facts = found(items)
     assert made is not None
-    flat = flattened(made.found.after, made.x.lines, made.found.divided, facts)
+    flat = flat_lines(made.found.after, made.x.lines, made.found.divided, facts)
     assert flat.count == expected
     text = " ".join(block_lines(flat.statements))
     assert ("Y@[o * V * U + u]" in text) == (expected == 2)

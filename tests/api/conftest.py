@@ -12,7 +12,7 @@ import pytest
 
 from cvmgen.api import Operators
 from cvmgen.api.device import Device
-from cvmgen.api.library import on_device
+from cvmgen.api.library import load_on_device
 from cvmgen.api.manifest import read_manifest
 from tests.fake_gpu import A_STREAM, State, fake_backend, fake_library, fake_state
 
@@ -36,13 +36,13 @@ def device(backend: Any) -> Device:
 @pytest.fixture(scope="session")
 def ops(backend: Any, generated: Path) -> Operators:
     """Operators that take arrays of the device."""
-    return on_device(read_manifest(generated), backend)
+    return load_on_device(read_manifest(generated), backend)
 
 
 @pytest.fixture(scope="session")
 def copying(backend: Any, generated: Path) -> Operators:
     """Operators that take arrays of the host."""
-    return on_device(read_manifest(generated), backend, transfer=True)
+    return load_on_device(read_manifest(generated), backend, transfer=True)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from cvmgen.api import Operators, dlpack, driver
 from cvmgen.api.device import Device, open_device
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.driver import Driver
-from cvmgen.api.library import on_device
+from cvmgen.api.library import load_on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.api.streams import stream_handle
 from cvmgen.errors import CvmgenError, OperatorError
@@ -93,7 +93,7 @@ def test_results_are_for_other_libraries(ops: Operators, device: Device, state: 
     found = dense(ops, device)
     assert found.__dlpack_device__() == (dlpack.CUDA, 0)
     for version in (None, (0, 8), (1, 0)):
-        view = dlpack.read(found.__dlpack__(max_version=version))
+        view = dlpack.view_of(found.__dlpack__(max_version=version))
         assert (view.data, view.device) == (found.data, (dlpack.CUDA, 0))
         assert (view.shape, view.dtype, view.read_only) == ((2, 2), "int32", False)
     shown = found.__cuda_array_interface__
@@ -109,8 +109,8 @@ def test_results_are_for_other_libraries(ops: Operators, device: Device, state: 
 def test_a_capsule_is_made_without_reading(dtype: str) -> None:
     """No page is mapped at this address."""
     for shape in ((2, 3), (0, 3), ()):
-        capsule = dlpack.make(0x1000, shape, np.dtype(dtype), 3, object())
-        view = dlpack.read(capsule)
+        capsule = dlpack.capsule_of(0x1000, shape, np.dtype(dtype), 3, object())
+        view = dlpack.view_of(capsule)
         assert (view.data, view.device, view.shape) == (0x1000, (dlpack.CUDA, 3), shape)
         assert view.dtype == dtype
 
@@ -354,7 +354,7 @@ def test_a_kernel_that_the_cubin_has_not(backend: Any, generated: Path, state: S
     info = {each.full_name: each for each in read_manifest(generated).operators}
     other = fake_backend(generated)
     other.code = lambda asked: backend.code(info["cvm.abs"])
-    ops = on_device(read_manifest(generated), other, transfer=True)
+    ops = load_on_device(read_manifest(generated), other, transfer=True)
     assert ops.cvm.abs(X).tolist() == np.abs(X).tolist()
     assert refusal(ops.cvm.relu, X).startswith(
         "cvm.relu: CUDA: CUDA_ERROR_NOT_FOUND: named symbol not found, in cvm_relu_Y_int8_"

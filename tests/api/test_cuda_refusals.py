@@ -20,7 +20,7 @@ from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.library import on_device
+from cvmgen.api.library import load_on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import write_changed
 from cvmgen.errors import OperatorError
@@ -100,7 +100,7 @@ def device(backend: Any) -> Device:
 
 @pytest.fixture(scope="module")
 def ops(backend: Any, folder: Path) -> Operators:
-    return on_device(read_manifest(folder), backend)
+    return load_on_device(read_manifest(folder), backend)
 
 
 @pytest.fixture
@@ -420,7 +420,7 @@ def test_graphs_of_calls_that_were_not_prepared(
 ) -> None:
     """Words are made, and kept for the graph, while the stream is captured."""
     fresh = fake_backend(folder)
-    ops, there = on_device(read_manifest(folder), fresh), fresh.device
+    ops, there = load_on_device(read_manifest(folder), fresh), fresh.device
     x = DeviceArray.of(there, GOOD, A_STREAM)
     with Capture(there, library, A_STREAM) as graph:
         found = ops.late.positive(ops.late.sums(x, stream=A_STREAM), stream=A_STREAM)
@@ -460,7 +460,7 @@ def test_a_refusal_before_a_capture_waits_for_its_end(
 
 def test_arrays_of_the_host(backend: Any, folder: Path, state: State) -> None:
     """The call itself tells it; of several threads each its own."""
-    sums = on_device(read_manifest(folder), backend, transfer=True).late.sums
+    sums = load_on_device(read_manifest(folder), backend, transfer=True).late.sums
     assert refusal(sums, BAD) == REFUSED
     assert sums(GOOD).tolist() == SUMS
     told: dict[int, list[str]] = {0: [], 1: []}

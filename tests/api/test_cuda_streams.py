@@ -19,7 +19,7 @@ import cvmgen
 from cvmgen.api import Operators, driver
 from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
-from cvmgen.api.library import on_device
+from cvmgen.api.library import load_on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_for_device, cuda_compiler
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
@@ -181,7 +181,7 @@ def test_graphs_capture_calls_that_allocate_and_load(
     """Nothing was prepared: kernels are loaded and results made while the stream is captured, and
     what is between two operators goes away meanwhile."""
     fresh = fake_backend(generated)
-    ops, device = on_device(read_manifest(generated), fresh), fresh.device
+    ops, device = load_on_device(read_manifest(generated), fresh), fresh.device
     elsewhere = DeviceArray.of(
         device, W.astype(np.int32)
     )  # of the default stream, which may not be touched now
@@ -321,7 +321,7 @@ def test_a_device_that_the_compiler_does_not_know(
     assert fresh.device.architecture == "sm_999"
     info = next(each for each in read_manifest(generated).operators if each.name == "relu")
     assert b".target sm_" in fresh.code(info).code
-    ops = on_device(read_manifest(generated), fresh)
+    ops = load_on_device(read_manifest(generated), fresh)
     x = DeviceArray.of(fresh.device, X)
     assert ops.cvm.relu(x, precisions=[8]).to_numpy().tolist() == [[1, 2], [0, 4]]
 
@@ -334,7 +334,7 @@ def test_no_architecture_before_that_of_the_device() -> None:
 def test_code_that_the_driver_refuses(generated: Path, state: State) -> None:
     fresh = fake_backend(generated)
     state.fail_images = 1
-    text = refusal(on_device(read_manifest(generated), fresh, transfer=True).cvm.relu, X)
+    text = refusal(load_on_device(read_manifest(generated), fresh, transfer=True).cvm.relu, X)
     assert text.startswith("cvm.relu: CUDA: CUDA_ERROR_INVALID_IMAGE: device kernel image is inv")
     assert "this driver, of CUDA 13.0, cannot run what NVRTC 1" in text
     assert "for a device of fibers" in text

@@ -14,8 +14,8 @@ import pytest
 import cvmgen
 from cvmgen import driver
 from cvmgen.api import packaged
-from cvmgen.api.library import compiled, library_sources
-from cvmgen.api.packaged import ABOUT, NAME, about, packaged_library
+from cvmgen.api.library import compiled_operators, library_sources
+from cvmgen.api.packaged import ABOUT, NAME, package_notes, packaged_library
 from cvmgen.build import library, write_changed
 from cvmgen.errors import NoCompilerError
 from tests.conftest import product
@@ -112,7 +112,7 @@ def test_without_a_compiler_loading_says_so(
 
 
 def test_one_library_of_all_is_taken_where_there_is_one(folder: Path, cache: Path) -> None:
-    whole = compiled(folder)
+    whole = compiled_operators(folder)
     loaded = cvmgen.load("c", folder=folder)
     assert loaded.cvm.abs._backend.path == whole  # type: ignore[attr-defined]
 
@@ -127,7 +127,7 @@ def installed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(packaged, "generated_folder", lambda: folder)
     monkeypatch.setattr(packaged, "library_folder", lambda: tmp_path)
     (tmp_path / NAME).write_bytes(b"a library")
-    said = about(library_sources(folder), packaged.platform.machine())
+    said = package_notes(library_sources(folder), packaged.platform.machine())
     (tmp_path / ABOUT).write_text(json.dumps(said))
     return tmp_path
 
@@ -135,7 +135,7 @@ def installed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_library_of_a_wheel_is_found(installed: Path, folder: Path) -> None:
     sources = library_sources(folder)
     assert packaged_library(folder, sources) == installed / NAME
-    assert compiled(folder) == installed / NAME
+    assert compiled_operators(folder) == installed / NAME
     assert packaged_library(installed, sources) is None, "it is that of one folder"
 
 

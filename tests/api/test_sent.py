@@ -154,10 +154,10 @@ def test_other_files_are_refused(generated: Path, tmp_path: Path, target: str) -
 
 
 def test_another_library_is_refused(generated: Path, tmp_path: Path) -> None:
-    from cvmgen.api.library import compiled
+    from cvmgen.api.library import compiled_operators
 
     mine = tmp_path / "mine.so"
-    shutil.copy(compiled(generated), mine)
+    shutil.copy(compiled_operators(generated), mine)
     sent = pickle.dumps(cvmgen.load("c", folder=generated, library=mine).cvm.abs)
     forget()
     assert pickle.loads(sent)(np.array([-1], np.int8)).tolist() == [1]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.build.files import LISTING, Change, compare, write_changed
+from cvmgen.build.files import LISTING, Change, folder_diff, write_changed
 from cvmgen.errors import CvmgenError
 
 
@@ -132,16 +132,16 @@ def test_compare(
 ) -> None:
     write_changed(tmp_path, written)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    difference = compare(tmp_path, wanted)
+    difference = folder_diff(tmp_path, wanted)
     assert part in difference, why
     assert bool(difference) == bool(part)
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
     write_changed(tmp_path, wanted)
-    assert compare(tmp_path, wanted) == ""
+    assert folder_diff(tmp_path, wanted) == ""
 
 
 def test_compare_with_nothing_there(tmp_path: Path) -> None:
-    assert "+++ b/a" in compare(tmp_path / "missing", {"a": "1\n"})
+    assert "+++ b/a" in folder_diff(tmp_path / "missing", {"a": "1\n"})
     assert not (tmp_path / "missing").exists()
 
 

@@ -52,7 +52,7 @@ def test_the_same_request_finds_the_same_library(monkeypatch: pytest.MonkeyPatch
     def refuse(*_arguments: object, **_named: object) -> None:
         pytest.fail("compiled again")
 
-    monkeypatch.setattr("cvmgen.build.library.run", refuse)
+    monkeypatch.setattr("cvmgen.build.library.run_command", refuse)
     assert compile_library(SOURCES, name="cvm") == path
 
 
@@ -295,7 +295,7 @@ def test_a_new_process_does_not_ask_the_compiler_again(monkeypatch: pytest.Monke
     compilers._identify.cache_clear()
     found = c_compiler()
     compilers._identify.cache_clear()  # as in a new process
-    monkeypatch.setattr("cvmgen.build.compilers.run", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr("cvmgen.build.compilers.run_command", lambda *_: pytest.fail("asked again"))
     assert c_compiler() == found
 
 

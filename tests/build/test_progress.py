@@ -9,7 +9,7 @@ import time
 import pytest
 
 from cvmgen.build import progress
-from cvmgen.build.progress import Progress, shown
+from cvmgen.build.progress import Progress, shown_progress
 
 
 class Terminal(io.StringIO):
@@ -68,7 +68,7 @@ def test_plain_lines_where_no_terminal_is(
     monkeypatch.setattr(progress, "DELAY", 0.01)
     monkeypatch.setattr(progress, "EVERY", 0.01)
     said = ""
-    with Progress(aloud=True) as outer, shown() as inner:
+    with Progress(aloud=True) as outer, shown_progress() as inner:
         assert inner is outer, "one speaks at a time"
         for text in ("compiling: 0 of 2 files", "compiling: 1 of 2 files"):
             inner.step(text)
@@ -86,7 +86,7 @@ def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> No
     screen = terminal(monkeypatch)
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(progress, "DELAY", 0.0)
-    with shown() as speaking:
+    with shown_progress() as speaking:
         speaking.step("compiling")
         wait_for(screen, "cvmgen: compiling\n")
     assert set(screen.getvalue().splitlines()) == {"cvmgen: compiling"}
@@ -97,7 +97,7 @@ def test_what_takes_long_says_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(progress, "DELAY", 0.0)
     monkeypatch.setattr(progress, "EVERY", 0.3)
-    with shown() as speaking:
+    with shown_progress() as speaking:
         speaking.step("compiling")
         wait_for(screen, "cvmgen: compiling, 1 s\n")
 
@@ -108,7 +108,7 @@ def test_what_is_compiled_is_told_where_a_command_is_silent(
     screen = terminal(monkeypatch)
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(progress, "DELAY", 0.0)
-    with Progress() as silent, shown() as speaking:
+    with Progress() as silent, shown_progress() as speaking:
         silent.step("running")
         speaking.step("compiling")
         wait_for(screen, "cvmgen: compiling")

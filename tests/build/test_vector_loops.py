@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.build.vector_loops import head_at, inner_loops, places, told
+from cvmgen.build.vector_loops import head_at, inner_loops, kernel_loops, reported_widths
 
 TEXT = """\
 static int f_prepare(int n) {
@@ -42,7 +42,7 @@ FOUND = [(10, "f_part"), (13, "f_part"), (16, "f_part"), (19, "f_part"), (27, "g
 
 
 def test_inner_loops_of_kernels() -> None:
-    assert list(places(TEXT)) == FOUND
+    assert list(kernel_loops(TEXT)) == FOUND
 
 
 HEADS = [
@@ -76,7 +76,7 @@ cvm/a.c:97:5: remark: loop not vectorized [-Rpass-missed=loop-vectorize]
     [(GCC, "gcc", {(96, 16), (96, 8)}), (CLANG, "clang", {(96, 8)}), ("", "gcc", set())],
 )
 def test_what_compilers_say(log: str, kind: str, found: set[tuple[int, int]]) -> None:
-    assert told(log, kind, "cvm/a.c") == found
+    assert reported_widths(log, kind, "cvm/a.c") == found
 
 
 SUM = """\

@@ -19,7 +19,7 @@ import pytest
 
 import cvmgen as cvmgen_package
 from cvmgen import driver
-from cvmgen.api.library import compiled, library_sources
+from cvmgen.api.library import compiled_operators, library_sources
 from cvmgen.emit import c_support, cuda_support, numpy, python
 from cvmgen.errors import BuildError, CvmgenError
 from cvmgen.ir.nodes import Program
@@ -190,7 +190,7 @@ def test_an_edit_compiles_what_was_edited_for_cuda(
 ) -> None:
     def compile_all() -> set[Path]:
         assert build("--target", "cuda").code == 0
-        compiled(tmp_path / "generated", "cuda-cpu")
+        compiled_operators(tmp_path / "generated", "cuda-cpu")
         return set(cache.rglob("*.o"))
 
     before = compile_all()

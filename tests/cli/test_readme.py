@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cvmgen.api.library import compiled
+from cvmgen.api.library import compiled_operators
 from cvmgen.build import c_compiler, cpp_compiler
 from cvmgen.errors import BuildError
 from cvmgen.paths import generated_folder
@@ -76,7 +76,7 @@ def library() -> Path:
         c_compiler()
     except BuildError as error:
         pytest.skip(str(error))
-    return compiled(generated_folder())
+    return compiled_operators(generated_folder())
 
 
 @pytest.mark.usefixtures("library")

@@ -11,7 +11,7 @@ import pytest
 from cvmgen.build import cuda_compiler, cuda_resources, disassembler
 from cvmgen.build.gates import GATES, Gate
 from cvmgen.cli.command import ARCHITECTURES
-from cvmgen.cli.report import HEADS, File, measured
+from cvmgen.cli.report import HEADS, File, measured_kernels
 from cvmgen.errors import BuildError
 
 from .conftest import Outcome
@@ -188,7 +188,7 @@ def test_a_file_that_the_compiler_refuses(build: Build, tmp_path: Path, compiler
     source = re.sub(nest, r"\1    Z = 0;\n", (folder / "toy/double.cu").read_text(), count=1)
     line = source[: source.index("Z = 0")].count("\n") + 1
     with pytest.raises(BuildError) as caught:
-        measured(
+        measured_kernels(
             File("toy.double", "toy/double.cu", source, headers(folder), manifest, {}),
             "sm_80",
             compiler,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.cli.search import matches
-from cvmgen.cli.synonyms import SYNONYMS, plain
+from cvmgen.cli.synonyms import SYNONYMS, compared_word
 from tests.conftest import product
 
 from .conftest import Command
@@ -88,7 +88,7 @@ def test_synonyms_are_of_operators_that_there_are() -> None:
 
 @pytest.mark.parametrize("name", SYNONYMS)
 def test_synonyms_say_something_new(name: str) -> None:
-    words = [plain(word) for word in SYNONYMS[name]]
+    words = [compared_word(word) for word in SYNONYMS[name]]
     assert all(words)
     assert len(set(words)) == len(words)
-    assert plain(name.partition(".")[2]) not in words
+    assert compared_word(name.partition(".")[2]) not in words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvmgen import driver
-from cvmgen.cli.stages import about, changed_text, every_stage, parts_of, stages_of
+from cvmgen.cli.stages import changed_text, every_stage, stage_purpose, stages_of, text_parts
 
 from .conftest import Command
 
@@ -13,8 +13,8 @@ DEFAULT = driver.STAGES
 
 
 def test_every_stage_says_what_it_is_for() -> None:
-    lines = [f"{name}: {about(name)}" for name in every_stage()]
-    assert all(len(line) <= 100 and about(line.split(":")[0]) for line in lines)
+    lines = [f"{name}: {stage_purpose(name)}" for name in every_stage()]
+    assert all(len(line) <= 100 and stage_purpose(line.split(":")[0]) for line in lines)
     assert len(set(lines)) == len(lines) >= len(DEFAULT)
 
 
@@ -54,14 +54,14 @@ def test_what_a_stage_changed(
     found = cvmgen("show", f"cvm.{name}", "--after", stage, *options)
     assert (found.code, found.err) == (0, "")
     first = "parse" if stage == "all" else stage
-    assert found.out.startswith(f"{first}: {about(first)}\n")
+    assert found.out.startswith(f"{first}: {stage_purpose(first)}\n")
     assert part in found.out, why
     assert absent not in found.out, why
 
 
 def test_all_stages_in_their_order(cvmgen: Command) -> None:
     out = cvmgen("show", "cvm.dense", "--after", "all").out
-    places = [f"\n{out}".index(f"\n{name}: {about(name)}\n") for name in DEFAULT]
+    places = [f"\n{out}".index(f"\n{name}: {stage_purpose(name)}\n") for name in DEFAULT]
     assert places == sorted(places)
 
 
@@ -81,7 +81,7 @@ def test_stages_that_are_none(cvmgen: Command, target: str, stage: str, message:
 
 def test_nests_that_look_alike_are_told_apart() -> None:
     text = "program a\nprepare:\n  x\nnest Y: f\n  one\nnest Y: f\n  two\n"
-    assert parts_of(text) == {
+    assert text_parts(text) == {
         "prepare:": "prepare:\n  x\n",
         "nest Y: f": "nest Y: f\n  one\n",
         "nest Y: f'": "nest Y: f\n  two\n",

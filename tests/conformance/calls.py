@@ -15,7 +15,7 @@ from cvmgen.api import Operator, Operators
 from cvmgen.dtypes import CVM
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
-from cvmgen.reference.operator import stored
+from cvmgen.reference.operator import wrapped_to
 
 Array = np.ndarray[Any, Any]
 Given = Array | None | list[Array]
@@ -150,7 +150,7 @@ def compare(found: Any, expected: Expected, dtype: Any, where: str) -> None:
         assert result.dtype == dtype, where
         assert result.shape == output.shape, where
         name = result.dtype.name
-        wanted = [stored(value, name) for value in output.values]
+        wanted = [wrapped_to(value, name) for value in output.values]
         assert result.ravel().tolist() == wanted, where
 
 

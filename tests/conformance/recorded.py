@@ -15,7 +15,7 @@ import numpy as np
 from cvmgen.api import Operator
 from cvmgen.api.c_backend import CBackend, ListStruct, TensorStruct
 from cvmgen.api.calls import Described, Inferred
-from cvmgen.api.library import assembled, compiled
+from cvmgen.api.library import compiled_operators, operators_of_manifest
 from cvmgen.api.manifest import OperatorInfo, read_manifest
 from cvmgen.errors import OperatorError
 from tests.conformance.calls import Array, Call
@@ -27,9 +27,9 @@ class Recorder(CBackend):
 
     def __init__(self, folder: Path) -> None:
         manifest = read_manifest(folder)
-        super().__init__(compiled(folder), manifest, folder)
+        super().__init__(compiled_operators(folder), manifest, folder)
         self.sizes = {code: dtype.itemsize for dtype, code in self.dtypes.items()}
-        self.operators = assembled("c", manifest, partial(Operator, backend=self))
+        self.operators = operators_of_manifest("c", manifest, partial(Operator, backend=self))
         self.names = {info.full_name for info in manifest.operators}
         self.given: Any = None  # the structure of the last call, and what it points to
         self.inferred: Inferred | None = None

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cvmgen.errors import OperatorError
-from cvmgen.reference.probe import alike, example_arguments
+from cvmgen.reference.probe import example_arguments, same_result
 from cvmgen.reference.tensor import Tensor
-from cvmgen.spec.examples import plain
+from cvmgen.spec.examples import python_value
 from cvmgen.spec.formula import Operator
 from tests import conftest
 from tests.conformance.calls import Call, Conformance, bits
@@ -138,9 +138,9 @@ def test_examples_of_the_spec(
     inputs = tuple(arrays(given.get(item.name)) for item in operator.inputs)
     expected = conformance.check(Call(name, inputs, attributes))
     result = expected.outputs[0]
-    stated = Tensor.of(plain(example.result), dtype=result.dtype)
+    stated = Tensor.of(python_value(example.result), dtype=result.dtype)
     assert result.shape == stated.shape
-    assert all(map(alike, result.values, stated.values))
+    assert all(map(same_result, result.values, stated.values))
 
 
 def arrays(operand: Any) -> Any:

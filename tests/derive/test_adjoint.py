@@ -22,7 +22,7 @@ from cvmgen.dtypes import CVM, DTYPES
 from cvmgen.errors import BuildError, OperatorError
 from cvmgen.reference import FormulaError, Reference, Tensor
 from cvmgen.reference.failures import Budget, WorkLimit
-from cvmgen.reference.operator import stored
+from cvmgen.reference.operator import wrapped_to
 from cvmgen.reference.probe import check_operators
 from cvmgen.reference.sampling import Sampler
 from cvmgen.source import Source
@@ -257,7 +257,7 @@ def test_targets_agree_with_the_reference(targets: dict[str, Operators], name: s
             result = loaded[own.full_name](*arrays, precisions=precisions, **kept)
             wanted = expected.values
             if own.precise_outputs:
-                wanted = [stored(value, result.dtype.name) for value in wanted]
+                wanted = [wrapped_to(value, result.dtype.name) for value in wanted]
             assert result.shape == expected.shape, target
             assert result.ravel().tolist() == wanted, f"{target}: {kept}"
 

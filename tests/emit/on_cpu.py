@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cvmgen.api import Operator, Operators, Opset
-from cvmgen.api.cuda_cpu_backend import PRELUDE, CudaCpuBackend, Order, order_code
-from cvmgen.api.library import compiled, library_sources
+from cvmgen.api.cuda_cpu_backend import PRELUDE, CudaCpuBackend, ThreadOrder, order_code
+from cvmgen.api.library import compiled_operators, library_sources
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_library
 
@@ -27,7 +27,7 @@ class OnCpu:
         named = {name: Opset(name, found, {}) for name, found in opsets.items()}
         self.operators = Operators("cuda-cpu", named)
 
-    def fix(self, blocks: int = 0, threads: int = 0, order: Order = "reverse") -> None:
+    def fix(self, blocks: int = 0, threads: int = 0, order: ThreadOrder = "reverse") -> None:
         """Run kernels on this grid, whatever is launched: they stride over what is beyond. What
         is 0 is as launched."""
         for backend in self.backends.values():
@@ -58,7 +58,7 @@ def quickly(folder: Path, flags: Sequence[str] = ("-O0",)) -> OnCpu:
 def library(folder: Path, flags: Sequence[str] = (), sanitizers: Sequence[str] = ()) -> Path:
     """The library that the product loads, or one of its own with other flags."""
     if not flags and not sanitizers:
-        return compiled(folder, "cuda-cpu")
+        return compiled_operators(folder, "cuda-cpu")
     return compile_library(
         library_sources(folder, "cuda-cpu"),
         name="tried",

@@ -17,12 +17,12 @@ import numpy as np
 
 import cvmgen
 from cvmgen.api import Operator
-from cvmgen.api.cuda_cpu_backend import CudaCpuBackend, Order, order_code
+from cvmgen.api.cuda_cpu_backend import CudaCpuBackend, ThreadOrder, order_code
 from cvmgen.errors import OperatorError
 
 Array = np.ndarray[Any, Any]
 Outcome = tuple[Array, ...] | str
-ORDERS: dict[str, Order] = {"forward": "forward", "reverse": "reverse", "random": 11}
+ORDERS: dict[str, ThreadOrder] = {"forward": "forward", "reverse": "reverse", "random": 11}
 COMPARING = tuple(ORDERS)
 """The steps in which results count; the others look only for what the runtime reports."""
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
-from cvmgen.api.library import compiled, library_sources
+from cvmgen.api.library import compiled_operators, library_sources
 from cvmgen.build import c_compiler, compile_library, sanitizer_environment
 from cvmgen.emit.c_support import HEADERS
 from cvmgen.errors import OperatorError
@@ -53,7 +53,7 @@ TYPES = "elements must be bool, int8, int16, int32, int64, float32 or float64"
 
 
 def test_a_program_in_c(generated: Path, tmp_path: Path) -> None:
-    library = compiled(generated)
+    library = compiled_operators(generated)
     expected = PRINTED.format(types=TYPES)
     assert printed_by(HERE / "use_from_c.c", generated, library, tmp_path) == expected
 
@@ -86,7 +86,7 @@ BOUND_PRINTED = """\
 
 
 def test_a_bound_call_in_c(generated: Path, tmp_path: Path) -> None:
-    library = compiled(generated)
+    library = compiled_operators(generated)
     assert printed_by(HERE / "bind_from_c.c", generated, library, tmp_path) == BOUND_PRINTED
 
 
@@ -186,7 +186,7 @@ def digests(
 
 def test_threads_change_nothing(folders: tuple[Path, ...]) -> None:
     generated, extra = folders
-    libraries = (compiled(generated), quickly(extra, "c"))
+    libraries = (compiled_operators(generated), quickly(extra, "c"))
     expected = digests(folders, libraries, OMP_NUM_THREADS="1")
     assert set(expected) == set(LARGE_CALLS)
     for threads in ("2", "5"):

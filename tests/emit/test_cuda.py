@@ -23,7 +23,7 @@ from cvmgen.errors import BuildError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
 from cvmgen.schedule.gpu.choice import all_settings
-from cvmgen.schedule.gpu.mapped import Task
+from cvmgen.schedule.gpu.mapped import MappingTask
 from cvmgen.schedule.gpu.threads import threads
 from cvmgen.schedule.schedules import packaged
 from tests.emit.cuda_texts import (
@@ -95,7 +95,7 @@ def test_which_loops_become_the_grid(indices: str, body: tuple[i.Stmt, ...], why
 def shared(body: tuple[i.Stmt, ...]) -> tuple[i.Stmt, ...]:
     """The statements of a kernel whose threads share the outermost loops."""
     whole = program(NAMES[0])
-    task = Task(whole, replace(whole.nests[0], body=body), body, "kernel", {}, {})
+    task = MappingTask(whole, replace(whole.nests[0], body=body), body, "kernel", {}, {})
     (kernel,) = threads(task).functions
     return kernel.body
 
@@ -167,7 +167,7 @@ def test_recognisers_pick_what_mappings_pick(name: str) -> None:
     for kernel in kernels_of(name).kernels:
         plan, _ = packaged().chosen("cuda", kernel.subject)
         assert plan is not None
-        first, *_ = cuda.mapped(kernel).functions
+        first, *_ = cuda.mapping_of(kernel).functions
         known = KINDS[plan.schedule.shape.text] | {BEYOND.get(name, "")}
         # What tests places has memory as lists have, but makes none.
         assert first.kind in known or kernel.nest.guarded is not None

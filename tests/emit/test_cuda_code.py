@@ -10,7 +10,7 @@ import pytest
 from cvmgen.build import compile_cuda, cuda_compiler
 from cvmgen.build.compilers import disassembler
 from cvmgen.build.nvrtc import load_nvrtc
-from cvmgen.build.process import run
+from cvmgen.build.process import run_command
 from cvmgen.errors import BuildError
 from tests.emit.cuda_texts import headers, text
 
@@ -46,7 +46,7 @@ def code(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     except BuildError as error:
         pytest.skip(str(error))
     (folder / "stores.cubin").write_bytes(made)
-    return run((str(reader.path), "-c", "-hex", "stores.cubin"), folder=folder)[1]
+    return run_command((str(reader.path), "-c", "-hex", "stores.cubin"), folder=folder)[1]
 
 
 def instructions(code: str, kernel: str) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operator
-from cvmgen.api.cuda_cpu_backend import PRELUDE, Order, State
+from cvmgen.api.cuda_cpu_backend import PRELUDE, State, ThreadOrder
 from cvmgen.build import compile_library, cuda_compiler, cuda_instructions
 from cvmgen.emit import cuda_support
 from cvmgen.errors import BuildError
@@ -64,7 +64,7 @@ class Way:
 
     tensor_cores: bool
     late_copies: bool
-    order: Order
+    order: ThreadOrder
 
     def __str__(self) -> str:
         parts = ["mma" if self.tensor_cores else "dp4a", "late" if self.late_copies else "eager"]

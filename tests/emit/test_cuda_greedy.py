@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cvmgen import driver
-from cvmgen.api.cuda_cpu_backend import Order
+from cvmgen.api.cuda_cpu_backend import ThreadOrder
 from cvmgen.build import write_changed
 from cvmgen.emit import cuda
 from cvmgen.reference import Reference
@@ -97,7 +97,7 @@ FORMS = [
 
 
 # Lists, their elements, blocks and their threads.
-ORDERS: tuple[Order, ...] = ("forward", "reverse")
+ORDERS: tuple[ThreadOrder, ...] = ("forward", "reverse")
 CALLS = ((2, 3, 1, 1), (3, 40, 2, 3), (2, 90, 3, 33), (1, 130, 1, 256))
 
 

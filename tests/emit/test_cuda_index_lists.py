@@ -10,7 +10,7 @@ import numpy as np
 from cvmgen import driver
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference
-from cvmgen.reference.operator import stored
+from cvmgen.reference.operator import wrapped_to
 from tests.conformance.calls import Conformance
 from tests.conformance.index_lists import call, formed
 from tests.emit.on_cpu import quickly
@@ -29,5 +29,5 @@ def test_forms(tmp_path: Path) -> None:
             on_cpu.fix(blocks=2, threads=3)
             found = operator(*made.inputs, **made.attributes)
             assert found.shape == expected.shape, made
-            wanted = [stored(value, "int32") for value in expected.values]
+            wanted = [wrapped_to(value, "int32") for value in expected.values]
             assert found.ravel().tolist() == wanted, made

@@ -11,7 +11,7 @@ import pytest
 from cvmgen import driver
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference
-from cvmgen.reference.operator import stored
+from cvmgen.reference.operator import wrapped_to
 from tests.conformance import test_typed_invented, typed_invented
 from tests.conformance.calls import Conformance
 from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
@@ -32,7 +32,7 @@ def agree(folder: Path, bodies: list[str], calls: int, space: Space) -> None:
             (expected,) = references.expected(made).outputs
             on_cpu.fix(blocks=2, threads=3)
             found = operator(*made.inputs, precisions=made.precisions, **made.attributes)
-            wanted = [stored(value, "int32") for value in expected.values]
+            wanted = [wrapped_to(value, "int32") for value in expected.values]
             assert found.ravel().tolist() == wanted, f"{made}: {each.text}"
 
 

@@ -15,16 +15,16 @@ import pytest
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorStruct
 from cvmgen.api.calls import Described
-from cvmgen.api.cuda_cpu_backend import CudaCpuBackend, Order
-from cvmgen.api.library import compiled
+from cvmgen.api.cuda_cpu_backend import CudaCpuBackend, ThreadOrder
+from cvmgen.api.library import compiled_operators
 from cvmgen.api.manifest import read_manifest
 from cvmgen.api.operator import Operator
 from cvmgen.dtypes import CVM
 from cvmgen.emit import cuda_support
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
-from cvmgen.reference.probe import alike, example_arguments
-from cvmgen.spec.examples import plain
+from cvmgen.reference.probe import example_arguments, same_result
+from cvmgen.spec.examples import python_value
 from cvmgen.typing import choices
 from tests.conformance import random_calls
 from tests.conformance.calls import bits
@@ -93,7 +93,7 @@ def check(made: Call, expected: Sequence[Tensor], dtype: str, on_cpu: OnCpu) -> 
         assert whole[-MARGIN:].tobytes() == untouched, made
 
 
-def grids(name: str, source: random.Random) -> list[tuple[int, int, Order]]:
+def grids(name: str, source: random.Random) -> list[tuple[int, int, ThreadOrder]]:
     """Blocks and threads, 0 as launched, and an order."""
     # What threads of tiles do depends on how many there are.
     threads = 0 if "contraction" in classes(name).values() else 5
@@ -161,9 +161,9 @@ def test_kernels_compute_the_examples(name: str, on_cpu: OnCpu) -> None:
         inputs, attributes = example_arguments(operator, example)
         made = Call(name, inputs, dict(attributes))
         result = made.expected()[0]
-        stated = Tensor.of(plain(example.result), dtype=result.dtype)
+        stated = Tensor.of(python_value(example.result), dtype=result.dtype)
         assert result.shape == stated.shape
-        assert all(map(alike, result.values, stated.values))
+        assert all(map(same_result, result.values, stated.values))
         for grid in grids(name, random.Random(f"grid {name}")):
             on_cpu.fix(*grid)
             check(made, made.expected(), "int32", on_cpu)
@@ -277,7 +277,7 @@ def test_mixed_element_types_are_refused(
 ) -> None:
     manifest = read_manifest(generated)
     (info,) = (each for each in manifest.operators if each.full_name == name)
-    backend = AsGiven(compiled(generated, "cuda-cpu"), manifest, generated)
+    backend = AsGiven(compiled_operators(generated, "cuda-cpu"), manifest, generated)
     with pytest.raises(OperatorError) as caught:
         Operator(info, backend)(*inputs, **attributes)
     error = caught.value

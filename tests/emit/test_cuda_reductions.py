@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvmgen.api.cuda_cpu_backend import Order
+from cvmgen.api.cuda_cpu_backend import ThreadOrder
 from cvmgen.emit import cuda_support
 from cvmgen.errors import OperatorError
 from tests.emit.cuda_texts import classes, text
@@ -35,7 +35,7 @@ WAYS = [
     ((2101, 7), (0,), (2, 1, BLOCK), "long columns: in parts"),
     ((600, 41), (0,), (2, 1, BLOCK), "more columns in parts"),
 ]
-ORDERS: tuple[Order, ...] = ("forward", "reverse", 7)
+ORDERS: tuple[ThreadOrder, ...] = ("forward", "reverse", 7)
 GRIDS = ((2, 5), (3, 64))  # blocks and threads that tests set
 
 

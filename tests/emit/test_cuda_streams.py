@@ -10,7 +10,7 @@ import pytest
 
 from cvmgen.emit import cuda_support
 from cvmgen.reference import Tensor
-from cvmgen.reference.probe import alike
+from cvmgen.reference.probe import same_result
 from tests.emit.cuda_texts import NAMES, classes, text
 from tests.emit.on_cpu import OnCpu
 from tests.emit.test_cuda_on_cpu import Call, ran
@@ -66,7 +66,7 @@ def agree(
     for _ in ("as launched", "in reverse"):
         out = at(place, np.zeros(expected.shape, dtype))
         operator(**inputs, precisions=precisions, out=out, **attributes)
-        assert all(map(alike, out.ravel().tolist(), expected.values))
+        assert all(map(same_result, out.ravel().tolist(), expected.values))
         assert (around(out) == 99).all()
         on_cpu.fix(2, 3, "reverse")
 

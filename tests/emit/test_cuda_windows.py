@@ -11,9 +11,9 @@ import pytest
 
 from cvmgen import driver
 from cvmgen.api import Operator
-from cvmgen.api.cuda_cpu_backend import Order
+from cvmgen.api.cuda_cpu_backend import ThreadOrder
 from cvmgen.build import write_changed
-from cvmgen.driver import kernel_classes
+from cvmgen.driver import operator_kernel_classes
 from cvmgen.emit import cuda_support
 from cvmgen.reference import Reference, Tensor
 from cvmgen.source import Source
@@ -100,7 +100,7 @@ def check(
     arrays = {name: bits(each) for name, each in given.items()}
     called: Operator = getattr(getattr(on_cpu.operators, operator.opset), operator.name)
     state = on_cpu.backends[operator.opset].state
-    orders: tuple[tuple[int, int, Order], ...] = (
+    orders: tuple[tuple[int, int, ThreadOrder], ...] = (
         (0, 0, "forward"),
         (0, 0, "reverse"),
         (0, 0, 1),
@@ -246,7 +246,7 @@ def test_other_windows(
 
 
 def test_the_classes_of_kernels() -> None:
-    found = {name: set(kernel_classes(each).values()) for name, each in OWN.items()}
+    found = {name: set(operator_kernel_classes(each).values()) for name, each in OWN.items()}
     assert found == {
         "windows.valid_sums": {"window", "grid"},
         "windows.places": {"window", "grid"},

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
-from cvmgen.api.cuda_cpu_backend import Order
+from cvmgen.api.cuda_cpu_backend import ThreadOrder
 from cvmgen.build import c_compiler
 from cvmgen.errors import OperatorError
 from tests.conformance.calls import Array, Call, Conformance
@@ -22,7 +22,7 @@ from tests.emit.processes import python
 from tests.targets import quickly
 
 # Blocks and threads of a grid, and the order in which they run.
-GRIDS: list[tuple[int, int, Order]] = [
+GRIDS: list[tuple[int, int, ThreadOrder]] = [
     (1, 1, "forward"),
     (3, 5, "reverse"),
     (3, 5, "forward"),
@@ -110,7 +110,9 @@ def test_python_names_the_first_one(libraries: dict[str, Operators]) -> None:
 
 
 @pytest.mark.parametrize("grid", [None, *GRIDS], ids=str)
-def test_a_grid_names_the_first_one(on_cpu: OnCpu, grid: tuple[int, int, Order] | None) -> None:
+def test_a_grid_names_the_first_one(
+    on_cpu: OnCpu, grid: tuple[int, int, ThreadOrder] | None
+) -> None:
     operators = on_cpu.operators
     if grid is not None:
         on_cpu.fix(*grid)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvmgen.api.python_backend import named
+from cvmgen.api.python_backend import by_parameter
 from cvmgen.errors import OperatorError
 from cvmgen.spec import formula as f
 from tests.conformance.calls import Conformance, compare, wanted_dtype
@@ -107,7 +107,7 @@ def test_called_alone(conformance: Conformance, packages: dict[str, ModuleType],
         drawn = call(name, random)
         expected = conformance.expected(drawn)
         try:
-            found = operator(*drawn.inputs, **named(drawn.attributes))
+            found = operator(*drawn.inputs, **by_parameter(drawn.attributes))
         except kind as error:
             message = str(error)
         else:
@@ -128,7 +128,7 @@ def test_results_written_alone(
             continue
         outs = tuple(np.asfortranarray(each) for each in expected.empty_results(np.int32))
         out = outs if len(outs) > 1 else outs[0]
-        found = standalone(packages, name)(*drawn.inputs, out=out, **named(drawn.attributes))
+        found = standalone(packages, name)(*drawn.inputs, out=out, **by_parameter(drawn.attributes))
         compare(found, expected, np.int32, str(drawn))
         results = found if isinstance(found, tuple) else (found,)
         assert all(one is other for one, other in zip(results, outs, strict=True))
@@ -258,5 +258,5 @@ def test_operands_are_left_alone(conformance: Conformance, packages: dict[str, M
         if conformance.expected(drawn).refusal:
             continue
         before = pickle.dumps(drawn.inputs)
-        standalone(packages, name)(*drawn.inputs, **named(drawn.attributes))
+        standalone(packages, name)(*drawn.inputs, **by_parameter(drawn.attributes))
         assert pickle.dumps(drawn.inputs) == before

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.api.library import compiled
+from cvmgen.api.library import compiled_operators
 from cvmgen.build import c_compiler
 from cvmgen.emit.c_support import emit_support
 from tests.emit.cuda_texts import write
@@ -57,6 +57,10 @@ def test_a_library_is_loaded_forked_with_and_unloaded(generated: Path, tmp_path:
     line = (*c_compiler().command, *flags, "-I", generated / "c", source, "-o", program, "-ldl")
     subprocess.run(line, check=True)
     done = subprocess.run(
-        (program, compiled(generated)), capture_output=True, text=True, check=False, timeout=120
+        (program, compiled_operators(generated)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "0 wrong\n", "")

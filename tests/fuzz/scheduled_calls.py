@@ -24,7 +24,7 @@ from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library, sanitizer_environment, write_changed
 from cvmgen.errors import BuildError, InternalError, OperatorError
 from cvmgen.reference import Reference
-from cvmgen.schedule.schedules import Schedules, checked
+from cvmgen.schedule.schedules import Schedules, checked_schedules
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
@@ -100,7 +100,7 @@ nests_of = cache(Nests.of)
 
 
 def schedules_of(text: str) -> Schedules:
-    return checked(parse_schedules(Source("z.sched", text)))
+    return checked_schedules(parse_schedules(Source("z.sched", text)))
 
 
 class Batch:
@@ -145,7 +145,10 @@ class Batch:
         while kept:
             operators = [self.operators[name] for name in kept]
             files = driver.generate(
-                operators, ("c",), lambda operator, *_: self.texts[operator.name], checked([])
+                operators,
+                ("c",),
+                lambda operator, *_: self.texts[operator.name],
+                checked_schedules([]),
             )
             place = self.folder / f"{len(kept)}"
             write_changed(place, files)

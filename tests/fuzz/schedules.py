@@ -18,7 +18,7 @@ from cvmgen.ir.visit import walk
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.legality import applied
-from cvmgen.schedule.schedules import checked
+from cvmgen.schedule.schedules import checked_schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
@@ -63,7 +63,7 @@ class Nests:
             for subject in (each.subject for each in kernels.of(number)[:2]):
                 for shape in CLASSES:
                     text = f"schedule {shape} for c {{\n}}\n"
-                    schedules = checked(parse_schedules(Source("z.sched", text)))
+                    schedules = checked_schedules(parse_schedules(Source("z.sched", text)))
                     plan, chosen = schedules.chosen("c", subject)
                     if plan is not None:
                         found.setdefault(shape, []).append(chosen)
@@ -95,7 +95,7 @@ class Growing:
         self.tried += 1
         text = self.text(line)
         try:
-            schedules = checked(parse_schedules(Source("z.sched", text)))
+            schedules = checked_schedules(parse_schedules(Source("z.sched", text)))
             use = schedules.plans["c", self.shape].uses[-1]
             made = [applied(use, each) for each in self.subjects]
         except (SpecError, SpecErrors):

@@ -14,10 +14,10 @@ import pytest
 from cvmgen import driver
 from cvmgen.errors import OperatorError
 from cvmgen.inside.checks import open_places
-from cvmgen.lower.translate import translate
+from cvmgen.lower.translate import operator_program
 from cvmgen.reference import Reference
 from cvmgen.reference.failures import FormulaError
-from cvmgen.reference.operator import stored
+from cvmgen.reference.operator import wrapped_to
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
@@ -50,7 +50,7 @@ def expected(operator: Operator, call: Called) -> Any:
         return str(error)
     except FormulaError:
         return None
-    return [stored(each, "int32") for each in result.outputs["Y"].values]
+    return [wrapped_to(each, "int32") for each in result.outputs["Y"].values]
 
 
 @pytest.mark.parametrize("seed", seeds(1))
@@ -82,7 +82,7 @@ def test_what_is_proved_never_reads_outside(seed: int) -> None:
     random = Random(seed)
     proved = 0
     for operator in invented(random, 25):
-        if open_places(translate(operator)):
+        if open_places(operator_program(operator)):
             continue
         proved += 1
         for call in calls(random, operator, 15):

@@ -12,7 +12,7 @@ from cvmgen.build import write_changed
 from cvmgen.reference import Reference
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
-from cvmgen.schedule.schedules import checked
+from cvmgen.schedule.schedules import checked_schedules
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.schedules import parse_schedules
@@ -52,7 +52,7 @@ def test_mappings(tmp_path: Path, seed: int) -> None:
     names = random.sample(NAMES, FEW)
     source = Source("z.cvm", "".join(text_of(name, name) for name in names))
     operators = check_files([SpecFile(source, "z")])
-    book = checked(parse_schedules(Source("z.sched", text)))
+    book = checked_schedules(parse_schedules(Source("z.sched", text)))
     write_changed(tmp_path, driver.generate(operators, ("cuda",), schedules=book))
     on_cpu = quickly(tmp_path)
     references = {each.full_name: Reference(each) for each in operators}

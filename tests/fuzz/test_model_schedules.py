@@ -21,7 +21,7 @@ from cvmgen.model.build import make_files
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.measures import MEASURES
-from cvmgen.schedule.schedules import Schedules, checked
+from cvmgen.schedule.schedules import Schedules, checked_schedules
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.schedules import parse_schedules
 from tests.fuzz import seeds
@@ -49,7 +49,7 @@ def schedules(lines: Mapping[str, list[str]]) -> Schedules:
         f"schedule {shape} for model {{\n" + "".join(f"  {each}\n" for each in own) + "}\n"
         for shape, own in lines.items()
     )
-    return checked(parse_schedules(Source("z.sched", "".join(blocks))))
+    return checked_schedules(parse_schedules(Source("z.sched", "".join(blocks))))
 
 
 def action(random: Random, shape: str, made: list[str]) -> str:

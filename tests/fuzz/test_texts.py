@@ -29,7 +29,7 @@ from cvmgen.escape import (
 )
 from cvmgen.graph import load_model
 from cvmgen.graph.limits import INPUT
-from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
+from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
 from cvmgen.model.build import make_files
 from cvmgen.source import Source, SpecError, SpecErrors, read_source
 from cvmgen.spec.check import SpecFile, check_files
@@ -89,19 +89,19 @@ def network(names: tuple[str, str, str]) -> tuple[Symbol, dict[str, np.ndarray]]
     """A dense layer and a clip whose nodes and weights have these names."""
     weights, dense, clip = names
     nodes = (
-        Node(INPUT, (Entry((1, 4), 8),)),
-        Node(weights, (Entry((3, 4), 8),)),
-        Node(
+        SymbolNode(INPUT, (Entry((1, 4), 8),)),
+        SymbolNode(weights, (Entry((3, 4), 8),)),
+        SymbolNode(
             dense,
             (Entry((1, 3)),),
             "dense",
-            (Reference(0), Reference(1)),
+            (OutputReference(0), OutputReference(1)),
             (("units", 3), ("use_bias", False)),
         ),
-        Node(clip, (Entry((1, 3)),), "cvm_clip", (Reference(2),), (("precision", 6),)),
+        SymbolNode(clip, (Entry((1, 3)),), "cvm_clip", (OutputReference(2),), (("precision", 6),)),
     )
     values = np.arange(12, dtype=np.int8).reshape(3, 4)
-    return Symbol(nodes, (Reference(3),)), {weights: values}
+    return Symbol(nodes, (OutputReference(3),)), {weights: values}
 
 
 @pytest.mark.parametrize("seed", seeds(8))

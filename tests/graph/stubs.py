@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cvmgen.errors import OperatorError
-from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
+from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
 
 Shape = tuple[int, ...]
 
@@ -136,8 +136,8 @@ STUBS = (
 LIBRARY = SimpleNamespace(cvm=SimpleNamespace(**{stub.name: stub for stub in STUBS}))
 
 
-def variable(name: str, shape: Shape, precision: int = 8) -> Node:
-    return Node(name, (Entry(shape, precision),))
+def variable(name: str, shape: Shape, precision: int = 8) -> SymbolNode:
+    return SymbolNode(name, (Entry(shape, precision),))
 
 
 def use(
@@ -146,22 +146,22 @@ def use(
     inputs: Sequence[int | tuple[int, int]],
     *outputs: Entry | Shape,
     **attributes: Any,
-) -> Node:
+) -> SymbolNode:
     """A node; an input is a node index, or that and an output; an output its shape or entry."""
     pairs = [source if isinstance(source, tuple) else (source, 0) for source in inputs]
-    return Node(
+    return SymbolNode(
         name,
         tuple(one if isinstance(one, Entry) else Entry(one) for one in outputs),
         operator,
-        tuple(Reference(*pair) for pair in pairs),
+        tuple(OutputReference(*pair) for pair in pairs),
         tuple(attributes.items()),
     )
 
 
-def graph(*nodes: Node, heads: Sequence[tuple[int, int]] | None = None) -> Symbol:
+def graph(*nodes: SymbolNode, heads: Sequence[tuple[int, int]] | None = None) -> Symbol:
     """The graph of `nodes`; the head is the last one unless `heads` are given."""
     chosen = [(len(nodes) - 1, 0)] if heads is None else heads
-    return Symbol(nodes, tuple(Reference(*head) for head in chosen), file="model.json")
+    return Symbol(nodes, tuple(OutputReference(*head) for head in chosen), file="model.json")
 
 
 def small_json() -> dict[str, Any]:

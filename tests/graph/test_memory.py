@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvmgen.graph.memory import Layout, Lifetime, aligned, place
+from cvmgen.graph.memory import Layout, Lifetime, cache_aligned, plan_memory
 from cvmgen.memory import ALIGNMENT
 
 
@@ -24,7 +24,7 @@ def busiest(lifetimes: list[Lifetime]) -> int:
     """The most bytes alive at one step: no layout can do with less."""
     steps = {one.first for one in lifetimes}
     return max(
-        sum(aligned(one.size) for one in lifetimes if one.first <= step <= one.last)
+        sum(cache_aligned(one.size) for one in lifetimes if one.first <= step <= one.last)
         for step in steps
     )
 
@@ -41,17 +41,17 @@ def test_live_tensors_never_overlap(rows: list[tuple[int, int, int]]) -> None:
         Lifetime(index, size, first, first + length)
         for index, (size, first, length) in enumerate(rows)
     ]
-    layout = place(lifetimes)
+    layout = plan_memory(lifetimes)
     assert_disjoint(lifetimes, layout)
     assert all(offset % ALIGNMENT == 0 for offset in layout.offsets.values())
-    ends = [layout.offsets[one.tensor] + aligned(one.size) for one in lifetimes]
+    ends = [layout.offsets[one.tensor] + cache_aligned(one.size) for one in lifetimes]
     assert layout.peak_bytes == max(ends)
-    assert layout.total_bytes == sum(aligned(one.size) for one in lifetimes)
+    assert layout.total_bytes == sum(cache_aligned(one.size) for one in lifetimes)
     assert busiest(lifetimes) <= layout.peak_bytes <= layout.total_bytes
 
 
 def test_a_chain_takes_two_buffers() -> None:
-    layout = place([Lifetime(index, 640, index, index + 1) for index in range(20)])
+    layout = plan_memory([Lifetime(index, 640, index, index + 1) for index in range(20)])
     assert layout.peak_bytes == 2 * 640
     assert layout.total_bytes == 20 * 640
 
@@ -66,10 +66,10 @@ def test_the_tightest_gap_is_taken() -> None:
         Lifetime(4, 64, 0, 9),
         Lifetime(5, 64, 1, 1),
     ]
-    layout = place(rows)
+    layout = plan_memory(rows)
     assert_disjoint(rows, layout)
     assert layout.peak_bytes == sum(row.size for row in rows[:5])
 
 
 def test_nothing_takes_nothing() -> None:
-    assert place([]) == Layout({}, 0, 0)
+    assert plan_memory([]) == Layout({}, 0, 0)

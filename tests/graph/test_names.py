@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.graph.names import OPERATORS, AttributeFault, Shapes, check_shapes, translate
+from cvmgen.graph.names import OPERATORS, AttributeFault, Shapes, check_shapes, our_operator
 from cvmgen.graph.values import Value
 
 Attributes = dict[str, Value]
@@ -50,7 +50,7 @@ TRANSLATED: list[tuple[str, Attributes, str, Attributes]] = [
 
 @pytest.mark.parametrize(("name", "attributes", "ours", "expected"), TRANSLATED)
 def test_translated(name: str, attributes: Attributes, ours: str, expected: Attributes) -> None:
-    operator, result = translate(name, list(attributes.items()), [(2, 3)])
+    operator, result = our_operator(name, list(attributes.items()), [(2, 3)])
     assert operator == ours
     assert result == expected
     assert [type(value) for value in result.values()] == [type(v) for v in expected.values()]
@@ -76,7 +76,7 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "attribute", "value", "rule"), REFUSED)
 def test_refused(name: str, attribute: str, value: Value, rule: str) -> None:
     with pytest.raises(AttributeFault) as caught:
-        translate(name, [(attribute, value)], [])
+        our_operator(name, [(attribute, value)], [])
     assert caught.value.attribute == attribute
     assert rule in caught.value.rule
 
@@ -102,7 +102,7 @@ CHECKED = [
 def test_what_only_repeats_the_shapes_is_checked(
     name: str, attribute: str, right: Value, wrong: Value, shapes: Shapes, needed: str
 ) -> None:
-    assert attribute not in translate(name, [(attribute, right)], shapes)[1]
+    assert attribute not in our_operator(name, [(attribute, right)], shapes)[1]
     check_shapes(name, [(attribute, right)], shapes)
     with pytest.raises(AttributeFault) as caught:
         check_shapes(name, [(attribute, wrong)], shapes)

@@ -11,14 +11,16 @@ import pytest
 
 from cvmgen.errors import ModelError
 from cvmgen.graph import Network, load, write_parameters, write_symbol
-from cvmgen.graph.symbol import Entry, Node
+from cvmgen.graph.symbol import Entry, SymbolNode
 from tests.graph.stubs import LIBRARY, graph, use, variable
 
 DATA = variable("data", (2, 3), 4)
 NEGATIVE = use("n", "negative", [0], (2, 3))
 
 
-def network(*nodes: Node, parameters: dict[str, np.ndarray] | None = None, **more: Any) -> Network:
+def network(
+    *nodes: SymbolNode, parameters: dict[str, np.ndarray] | None = None, **more: Any
+) -> Network:
     return load(graph(*nodes, **more), parameters or {}, operators=LIBRARY)
 
 

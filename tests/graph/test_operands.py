@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cvmgen.graph import load
-from cvmgen.graph.operators import operands
+from cvmgen.graph.operators import sorted_inputs
 from cvmgen.graph.plan import make_plan
 from cvmgen.graph.symbol import Entry
 from tests.graph.stubs import LIBRARY, Stub, graph, same, use, variable
@@ -33,7 +33,7 @@ def test_sorted(
     names: str, variadic: str | None, given: list[int], expected: list[Any], why: str
 ) -> None:
     operator = Stub("any", tuple(names), same, lambda x: x, variadic)
-    assert operands(operator, given) == expected, why
+    assert sorted_inputs(operator, given) == expected, why
 
 
 SHAPE = (2, 3)

@@ -16,7 +16,7 @@ from cvmgen.errors import ModelError
 from cvmgen.graph import load
 from cvmgen.graph.names import OPERATORS
 from cvmgen.graph.plan import make_plan
-from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
+from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
 from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from cvmgen.graph.values import parse_value
 from tests.conformance.calls import Array, Call, Conformance
@@ -252,8 +252,8 @@ def one_node(
         for each, array, precision in zip(names, arrays, precisions, strict=True)
     ]
     attributes = tuple((each, parse_value(text)) for each, text in texts.items())
-    sources = tuple(map(Reference, range(len(nodes))))
-    node = Node("node", tuple(outputs), name, sources, attributes)
+    sources = tuple(map(OutputReference, range(len(nodes))))
+    node = SymbolNode("node", tuple(outputs), name, sources, attributes)
     heads = [(len(nodes), index) for index in range(len(outputs))]
     symbol = graph(*nodes, node, heads=heads)
     return parse_symbol(format_symbol(symbol)), dict(zip(names, arrays, strict=True))

@@ -10,13 +10,13 @@ import pytest
 
 from cvmgen.errors import ModelError
 from cvmgen.graph.plan import Plan, check_parameters, make_plan
-from cvmgen.graph.symbol import Entry, Node, Symbol
+from cvmgen.graph.symbol import Entry, Symbol, SymbolNode
 from tests.graph.stubs import LIBRARY, graph, use, variable
 
 DATA = variable("data", (1, 2, 4))
 
 
-def planned(*nodes: Node, **more: Any) -> Plan:
+def planned(*nodes: SymbolNode, **more: Any) -> Plan:
     return make_plan(graph(*nodes, **more), LIBRARY)
 
 
@@ -44,7 +44,7 @@ def test_shapes_and_precisions_flow_through_the_graph() -> None:
     assert plan.variables == {"data": 0, "w": 2, "b": 4}
 
 
-REFUSED: list[tuple[list[Node], str, str]] = [
+REFUSED: list[tuple[list[SymbolNode], str, str]] = [
     (
         [DATA, use("r", "relu", [0], (2, 1, 4))],
         "node r",
@@ -103,7 +103,9 @@ REFUSED: list[tuple[list[Node], str, str]] = [
 
 
 @pytest.mark.parametrize(("nodes", "where", "rule"), REFUSED)
-def test_what_does_not_fit_is_named_with_its_node(nodes: list[Node], where: str, rule: str) -> None:
+def test_what_does_not_fit_is_named_with_its_node(
+    nodes: list[SymbolNode], where: str, rule: str
+) -> None:
     with pytest.raises(ModelError) as caught:
         planned(*nodes)
     assert caught.value.file == "model.json"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cvmgen.errors import ModelError
 from cvmgen.graph import read_symbol, write_symbol
-from cvmgen.graph.symbol import Entry, Reference, Symbol, execution_order, validate
+from cvmgen.graph.symbol import Entry, OutputReference, Symbol, execution_order, validate
 from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from tests.graph.stubs import encoded, graph, small_json, use, variable
 
@@ -48,10 +48,10 @@ def test_what_a_small_graph_says() -> None:
     assert data.outputs == (Entry((1, 3), 8, 0),)
     assert dense.operator == "dense", "the suffix _7 only makes function names differ"
     assert dense.attributes == (("units", 2), ("use_bias", True))
-    assert dense.inputs == (Reference(0), Reference(1), Reference(2))
+    assert dense.inputs == (OutputReference(0), OutputReference(1), OutputReference(2))
     assert dense.outputs == (Entry((1, 2), None, 3),), "-1 leaves the precision open"
     assert cut.outputs[0].precision == 8
-    assert symbol.heads == (Reference(4),)
+    assert symbol.heads == (OutputReference(4),)
     assert symbol.version == "cvm_1.0.0"
     assert symbol.file == "m.json"
 

@@ -13,7 +13,7 @@ import pytest
 from cvmgen.errors import OperatorError
 from cvmgen.graph import load
 from cvmgen.graph.names import OPERATORS
-from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
+from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
 from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from cvmgen.graph.values import Value
 from cvmgen.reference import Reference as Formula
@@ -29,11 +29,11 @@ class Model:
     """A graph that grows node by node, with the exact value of every output."""
 
     formulas: Mapping[str, Formula]
-    nodes: list[Node] = field(default_factory=list)
-    values: dict[Reference, Tensor] = field(default_factory=dict)
+    nodes: list[SymbolNode] = field(default_factory=list)
+    values: dict[OutputReference, Tensor] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
 
-    def variable(self, name: str, *shape: int, precision: int = 8) -> Reference:
+    def variable(self, name: str, *shape: int, precision: int = 8) -> OutputReference:
         """Values of a fixed seed from all over the precision."""
         limit = (1 << (precision - 1)) - 1
         seed = np.random.default_rng(len(self.nodes))
@@ -44,7 +44,7 @@ class Model:
     def use(
         self,
         name: str,
-        *sources: Reference,
+        *sources: OutputReference,
         ours: str = "",
         to: Attributes | None = None,
         **of: Value,
@@ -79,16 +79,18 @@ class Model:
         name: str,
         results: list[Tensor],
         operator: str | None = None,
-        sources: tuple[Reference, ...] = (),
+        sources: tuple[OutputReference, ...] = (),
         attributes: Attributes | None = None,
-    ) -> tuple[Reference, ...]:
+    ) -> tuple[OutputReference, ...]:
         entries = tuple(Entry(each.shape, each.precision) for each in results)
-        self.nodes.append(Node(name, entries, operator, sources, tuple((attributes or {}).items())))
-        outputs = tuple(Reference(len(self.nodes) - 1, at) for at in range(len(results)))
+        self.nodes.append(
+            SymbolNode(name, entries, operator, sources, tuple((attributes or {}).items()))
+        )
+        outputs = tuple(OutputReference(len(self.nodes) - 1, at) for at in range(len(results)))
         self.values |= dict(zip(outputs, results, strict=True))
         return outputs
 
-    def symbol(self, *heads: Reference) -> Symbol:
+    def symbol(self, *heads: OutputReference) -> Symbol:
         """The graph, as reading its file gives it."""
         return parse_symbol(format_symbol(Symbol(tuple(self.nodes), heads)))
 
@@ -129,7 +131,7 @@ def features(m: Model) -> Any:
     return m.use("concatenate", cut, m.use("cvm_precision", mean), to={"axis": 1})
 
 
-def answers(m: Model, joined: Reference) -> list[Reference]:
+def answers(m: Model, joined: OutputReference) -> list[OutputReference]:
     """Moved about, looked up, reduced and classified."""
     rows = m.use("transpose", joined, axes=(0, 2, 3, 1))
     flat = m.use("reshape", rows, to={"target_shape": (1, 36, 8)}, shape=(0, -3, -2))
@@ -160,7 +162,7 @@ def answers(m: Model, joined: Reference) -> list[Reference]:
     return [classes, sums, highest]
 
 
-def detections(m: Model, joined: Reference) -> list[Reference]:
+def detections(m: Model, joined: OutputReference) -> list[OutputReference]:
     """Every two pixels a box, with the class and the score in front."""
     boxes = m.use("reshape", joined, to={"target_shape": (1, 48, 6)}, shape=(0, -1, 6))
     count, kept = m.use("get_valid_counts", boxes, ours="get_valid_count", score_threshold=5)
@@ -176,7 +178,9 @@ def detections(m: Model, joined: Reference) -> list[Reference]:
     return [best, count]
 
 
-def check(conformance: Conformance, target: str, model: Model, heads: list[Reference]) -> None:
+def check(
+    conformance: Conformance, target: str, model: Model, heads: list[OutputReference]
+) -> None:
     network = load(model.symbol(*heads), model.arrays, operators=conformance.libraries[target])
     found = network(model.arrays["data"])
     assert isinstance(found, tuple)

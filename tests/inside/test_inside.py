@@ -7,8 +7,8 @@ import pytest
 from cvmgen.driver import C_LIKE, WHOLE_ARRAYS, lower
 from cvmgen.inside.checks import open_places
 from cvmgen.ir.text import program_text
-from cvmgen.lower.translate import translate
-from cvmgen.model.program import untested
+from cvmgen.lower.translate import operator_program
+from cvmgen.model.program import as_untested
 from cvmgen.source import SpecError
 from tests.conftest import product
 from tests.specs import operator
@@ -88,30 +88,30 @@ def text(equation: str) -> str:
 
 @pytest.mark.parametrize(("equation", "why"), PROVED, ids=[why for _, why in PROVED])
 def test_proved(equation: str, why: str) -> None:
-    assert open_places(translate(operator(text(equation)))) == (), why
+    assert open_places(operator_program(operator(text(equation)))) == (), why
 
 
 @pytest.mark.parametrize(("items", "why"), WHOLE, ids=[why for _, why in WHOLE])
 def test_whole_operators_are_proved(items: str, why: str) -> None:
-    assert open_places(translate(operator(items.replace("'", '"')))) == (), why
+    assert open_places(operator_program(operator(items.replace("'", '"')))) == (), why
 
 
 @pytest.mark.parametrize(("equation", "count", "why"), OPEN, ids=[why for *_, why in OPEN])
 def test_open(equation: str, count: int, why: str) -> None:
     found = operator(text(equation))
-    assert len(open_places(translate(found))) == count, why
+    assert len(open_places(operator_program(found))) == count, why
     assert lower(found, C_LIKE).nests[0].guarded is not None, why
 
 
 def test_a_sorted_list_is_in_an_order_of_its_own() -> None:
     found = operator(f"{LIST}Y[i] = X[(i if V[i] == i else i + 1000000)]")
-    assert len(open_places(translate(found))) == 1
+    assert len(open_places(operator_program(found))) == 1
 
 
 @pytest.mark.parametrize(("items", "what", "place"), REFUSED, ids=[row[-1] for row in REFUSED])
 def test_what_calls_cannot_test_is_refused(items: str, what: str, place: str) -> None:
     with pytest.raises(SpecError) as refused:
-        open_places(translate(operator(items)))
+        open_places(operator_program(operator(items)))
     assert refused.value.message == f"it is not proved that {what}, and calls cannot test it"
     assert refused.value.span.code == place
     assert "add a `require`" in refused.value.hint
@@ -119,7 +119,7 @@ def test_what_calls_cannot_test_is_refused(items: str, what: str, place: str) ->
 
 def test_models_have_no_place_for_tests() -> None:
     with pytest.raises(SpecError, match="a model cannot have this operator"):
-        untested(lower(operator(text("Y[i] = X[X[i]]")), C_LIKE))
+        as_untested(lower(operator(text("Y[i] = X[X[i]]")), C_LIKE))
 
 
 # What the host computes for a nest, as it stands before and behind the pass that shelters it.
@@ -164,4 +164,4 @@ def test_one_tensor_of_several_at_a_time() -> None:
 
 def test_the_operators_are_proved() -> None:
     """So that no call of them takes longer for a test."""
-    assert [each.full_name for each in product() if open_places(translate(each))] == []
+    assert [each.full_name for each in product() if open_places(operator_program(each))] == []

@@ -6,19 +6,19 @@ import pytest
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
-from cvmgen.known.known_types import Elements, KnownTypes, known_types
+from cvmgen.known.known_types import ElementStorage, KnownTypes, known_types
 from cvmgen.ranges import Range
 from tests.specs import operator
 
 NOTHING = operator("input X : cvm[N]\noutput Y : cvm[N] precision 32\nY[i] = X[i]")
 SPAN = NOTHING.span
 AT = i.Var("i")
-BYTE = Elements(Range(-127, 127), "i8")
+BYTE = ElementStorage(Range(-127, 127), "i8")
 X, W = i.Load("X", None, AT), i.Load("W", None, AT)
 
 
-def typed(body: tuple[i.Stmt, ...], **elements: Elements) -> KnownTypes:
-    known = {"X": BYTE, "W": BYTE, "Y": Elements(Range(0, 0), "i32"), **elements}
+def typed(body: tuple[i.Stmt, ...], **elements: ElementStorage) -> KnownTypes:
+    known = {"X": BYTE, "W": BYTE, "Y": ElementStorage(Range(0, 0), "i32"), **elements}
     return known_types(NOTHING, {"i": 10}, body, known)
 
 
@@ -85,8 +85,8 @@ def test_totals_have_room_for_all_their_terms(extent: int, type_name: str) -> No
 def test_bytes_above_their_value() -> None:
     done = typed(
         (store(i.Binary("+", X, i.Const(1))),),
-        X=Elements(Range(-127, 127), "u8", 128),
-        Y=Elements(Range(0, 0), "u8", 128),
+        X=ElementStorage(Range(-127, 127), "u8", 128),
+        Y=ElementStorage(Range(0, 0), "u8", 128),
     )
     assert lines(done) == ["Y[i] = u8(X[i] - 128 + 1 + 128)"]
     assert done.stored["Y"] == Range(-126, 128)

@@ -9,7 +9,7 @@ import pytest
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
-from cvmgen.known.linear import Linear, bounds, decided, linear
+from cvmgen.known.linear import Linear, as_linear, decided_comparison, linear_range
 from cvmgen.ranges import Range
 
 RANGES = {"a": Range(0, 3), "b": Range(0, 4), "c": Range(0, 11)}
@@ -41,7 +41,7 @@ PLAIN = [
 @pytest.mark.parametrize(("expr", "expected", "why"), PLAIN)
 def test_plain_sums(expr: i.Expr, expected: str, why: str) -> None:
     del why
-    found = text(linear(expr, RANGES).expr())
+    found = text(as_linear(expr, RANGES).expr())
     if expected.startswith("("):
         assert "div 5" in found
     else:
@@ -82,8 +82,8 @@ def some_expr(random: Random, depth: int) -> i.Expr:
 def test_sums_have_the_same_values(seed: int) -> None:
     """In every place of the ranges, and inside the bounds."""
     expr = some_expr(Random(seed), 4)
-    found = linear(expr, RANGES)
-    known = bounds(found, RANGES)
+    found = as_linear(expr, RANGES)
+    known = linear_range(found, RANGES)
     for a, b, c in product(range(4), range(5), range(12)):
         at = {"a": a, "b": b, "c": c}
         assert value_of(found.expr(), at) == value_of(expr, at)
@@ -104,10 +104,10 @@ def test_sums_have_the_same_values(seed: int) -> None:
     ],
 )
 def test_decided(test: i.Compare, expected: bool | None) -> None:
-    assert decided(test, RANGES) == (test if expected is None else i.Const(expected))
+    assert decided_comparison(test, RANGES) == (test if expected is None else i.Const(expected))
 
 
 def test_an_element_is_a_term() -> None:
     element = i.Access("X", None, ((A, False),))
-    assert linear(binary("*", element, 3), RANGES) == Linear(0, {element: 3})
-    assert bounds(Linear(0, {element: 3}), RANGES) is None
+    assert as_linear(binary("*", element, 3), RANGES) == Linear(0, {element: 3})
+    assert linear_range(Linear(0, {element: 3}), RANGES) is None

@@ -7,10 +7,10 @@ import pytest
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
-from cvmgen.known.partial import Scope, Value, evaluate, known_list
+from cvmgen.known.partial import KnownScope, Value, evaluate, known_list
 
 X, D = i.Var("x"), i.Var("d")
-SCOPE = Scope(
+SCOPE = KnownScope(
     {
         "n": known_list((2, 3, 4)),
         "N": i.Const(3),

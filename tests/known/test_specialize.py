@@ -10,7 +10,7 @@ from cvmgen import driver
 from cvmgen.errors import InternalError
 from cvmgen.ir.text import statement_lines
 from cvmgen.known.constant_loops import plain_loops
-from cvmgen.known.specialize import Call, Operand, Plain, Specialized, specialize
+from cvmgen.known.specialize import CallTensor, KnownCall, Plain, Specialized, specialize
 from cvmgen.spec.formula import Operator
 
 Shapes = list[list[tuple[int, ...]]]
@@ -19,12 +19,12 @@ Shapes = list[list[tuple[int, ...]]]
 def made(operator: Operator, shapes: Shapes, **attributes: Plain) -> Specialized:
     """The operator for inputs of 8 bits named X0, X1 ... (Y1_0 for those of a second input)."""
     inputs = [
-        [Operand(f"{'XYZ'[at]}{number}", shape, 8) for number, shape in enumerate(each)]
+        [CallTensor(f"{'XYZ'[at]}{number}", shape, 8) for number, shape in enumerate(each)]
         for at, each in enumerate(shapes)
     ]
     outputs = {name: f"{name}_out" for name in operator.output_names}
     program = driver.lower(operator, driver.STATEMENTS)
-    return specialize(program, Call(inputs, attributes, outputs), "list", count(1))
+    return specialize(program, KnownCall(inputs, attributes, outputs), "list", count(1))
 
 
 def text(found: Specialized) -> str:

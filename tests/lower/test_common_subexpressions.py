@@ -5,7 +5,7 @@ import pytest
 from cvmgen.driver import COMMON, lower
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines, text
-from cvmgen.lower.common_subexpressions import share
+from cvmgen.lower.common_subexpressions import with_bindings
 from tests.specs import operator
 
 VECTOR = "input X : cvm[N]\noutput Y : cvm[N] precision 32\n"
@@ -212,7 +212,7 @@ TREES = [
 
 @pytest.mark.parametrize(("expr", "body", "names", "why"), TREES, ids=[row[-1] for row in TREES])
 def test_bindings(expr: i.Expr, body: i.Expr, names: list[str], why: str) -> None:
-    found = share(expr, {PRODUCT: "f", WIDER: "g"}, lambda name: name)
+    found = with_bindings(expr, {PRODUCT: "f", WIDER: "g"}, lambda name: name)
     bound = []
     while isinstance(found, i.Bind):
         bound.append(found.name)
@@ -221,7 +221,7 @@ def test_bindings(expr: i.Expr, body: i.Expr, names: list[str], why: str) -> Non
 
 
 def test_a_binding_stands_at_the_innermost_place() -> None:
-    found = share(plus(A, plus(PRODUCT, PRODUCT)), {PRODUCT: "f"}, lambda name: name)
+    found = with_bindings(plus(A, plus(PRODUCT, PRODUCT)), {PRODUCT: "f"}, lambda name: name)
     assert isinstance(found, i.Binary)
     assert found.left == A
     assert isinstance(found.right, i.Bind)
@@ -229,6 +229,6 @@ def test_a_binding_stands_at_the_innermost_place() -> None:
 
 def test_names_are_fresh() -> None:
     """A local avoids the names that are taken around it."""
-    found = share(plus(PRODUCT, PRODUCT), {PRODUCT: "f"}, lambda name: f"{name}_2")
+    found = with_bindings(plus(PRODUCT, PRODUCT), {PRODUCT: "f"}, lambda name: f"{name}_2")
     assert isinstance(found, i.Bind)
     assert (found.name, found.value) == ("f_2", PRODUCT)

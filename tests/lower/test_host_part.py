@@ -7,7 +7,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
 from cvmgen.ir.verify import verify
 from cvmgen.ir.visit import walk
-from cvmgen.lower.host_part import of_objects, of_structures
+from cvmgen.lower.host_part import lower_for_c, lower_for_python
 from tests.specs import operator
 
 OUTPUT = "output Y : cvm[N] precision 8\nY[i] = "
@@ -80,7 +80,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("items", "expected", "why"), ROWS, ids=[why for *_, why in ROWS])
 def test_host_part(items: str, expected: list[str], why: str) -> None:
-    program = of_structures(lower(operator(f'"Test."\n{items}'), C_LIKE))
+    program = lower_for_c(lower(operator(f'"Test."\n{items}'), C_LIKE))
     verify(program, ["host"])
     assert block_lines(program.prepare) == expected, why
 
@@ -92,8 +92,8 @@ def test_nothing_is_left_to_expand() -> None:
     items += OUTPUT + "X[i] + (B[i] if present(B) else w)"
     left = (i.TakeInput, i.TakeAttribute, i.SetOutput, i.Require, i.Cases)
     for lowered in (
-        of_structures(lower(operator(items), C_LIKE)),
-        of_objects(lower(operator(items), COMMON)),
+        lower_for_c(lower(operator(items), C_LIKE)),
+        lower_for_python(lower(operator(items), COMMON)),
     ):
         assert not any(isinstance(each, left) for each in walk(lowered.prepare))
 

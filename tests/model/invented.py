@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from cvmgen.graph.limits import Array
-from cvmgen.graph.names import translate
-from cvmgen.graph.operators import Operators, operands
-from cvmgen.graph.symbol import Entry, Node, Reference, Symbol
+from cvmgen.graph.names import our_operator
+from cvmgen.graph.operators import Operators, sorted_inputs
+from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
 from cvmgen.paths import spec_folder
-from cvmgen.schedule.schedules import Schedules, checked
+from cvmgen.schedule.schedules import Schedules, checked_schedules
 from cvmgen.source import Source
 from cvmgen.spec.schedules import parse_schedules
 
@@ -27,7 +27,7 @@ class Sketch:
     def __init__(self, operators: Operators, seed: int) -> None:
         self.operators = operators
         self.random = np.random.default_rng(seed)
-        self.nodes: list[Node] = []
+        self.nodes: list[SymbolNode] = []
         self.arrays: dict[str, Array] = {}
 
     def entry(self, place: Place) -> tuple[tuple[int, ...], int]:
@@ -39,7 +39,7 @@ class Sketch:
         return self.variable("data", shape, precision)
 
     def variable(self, name: str, shape: tuple[int, ...], precision: int) -> Place:
-        self.nodes.append(Node(name, (Entry(shape, precision),)))
+        self.nodes.append(SymbolNode(name, (Entry(shape, precision),)))
         return len(self.nodes) - 1, 0
 
     def parameter(self, *shape: int, precision: int = 8) -> Place:
@@ -55,15 +55,17 @@ class Sketch:
     def outputs(self, operator: str, *inputs: Place, **attributes: Any) -> list[Place]:
         entries = [self.entry(place) for place in inputs]
         shapes, precisions = [each[0] for each in entries], [each[1] for each in entries]
-        ours, plain = translate(operator, tuple(attributes.items()), shapes)
+        ours, plain = our_operator(operator, tuple(attributes.items()), shapes)
         known = getattr(self.operators.cvm, ours)
         inferred = known.infer(
-            shapes=operands(known, shapes), precisions=operands(known, precisions), **plain
+            shapes=sorted_inputs(known, shapes),
+            precisions=sorted_inputs(known, precisions),
+            **plain,
         )
         made = tuple(map(Entry, inferred.shapes, inferred.precisions))
-        sources = tuple(Reference(*place) for place in inputs)
+        sources = tuple(OutputReference(*place) for place in inputs)
         name = f"{operator}{len(self.nodes)}"
-        self.nodes.append(Node(name, made, operator, sources, tuple(attributes.items())))
+        self.nodes.append(SymbolNode(name, made, operator, sources, tuple(attributes.items())))
         return [(len(self.nodes) - 1, at) for at in range(len(made))]
 
     def conv(
@@ -87,7 +89,7 @@ class Sketch:
         return self.use("relu", x) if relu else x
 
     def symbol(self, *heads: Place) -> Symbol:
-        chosen = tuple(Reference(*place) for place in heads)
+        chosen = tuple(OutputReference(*place) for place in heads)
         return Symbol(tuple(self.nodes), chosen, file="invented.json")
 
 
@@ -196,4 +198,4 @@ def for_small_models() -> Schedules:
     text = (spec_folder() / "schedules" / "model.sched").read_text()
     text, changed = re.subn(r"(parallelise outer when work >=) \d+", r"\1 1000", text)
     assert changed == 4
-    return checked(parse_schedules(Source("model.sched", text)))
+    return checked_schedules(parse_schedules(Source("model.sched", text)))

@@ -14,7 +14,7 @@ from cvmgen.graph.limits import Array
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.build import make_files
 from cvmgen.model.emit import Files
-from cvmgen.schedule.schedules import Schedules, checked
+from cvmgen.schedule.schedules import Schedules, checked_schedules
 from cvmgen.source import Source, SpecError
 from cvmgen.spec.schedules import parse_schedules
 from tests.conformance.calls import Conformance
@@ -29,7 +29,7 @@ def chain(conformance: Conformance) -> tuple[Symbol, dict[str, Array]]:
 
 
 def schedules(text: str) -> Schedules:
-    return checked(parse_schedules(Source("test.sched", text)))
+    return checked_schedules(parse_schedules(Source("test.sched", text)))
 
 
 def scheduled(

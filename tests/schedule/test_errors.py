@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cvmgen.driver import C, emitted, lower
-from cvmgen.schedule.schedules import checked
+from cvmgen.schedule.schedules import checked_schedules
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.schedules import parse_schedules
@@ -42,7 +42,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def report_of(row: Row) -> str:
     try:
-        schedules = checked(parse_schedules(Source("bad.sched", f"{row.schedule}\n")))
+        schedules = checked_schedules(parse_schedules(Source("bad.sched", f"{row.schedule}\n")))
         if row.formula:
             text = f"operator f {{\n{row.formula}\n}}\n"
             (found,) = check_files([SpecFile(Source("test.cvm", text), "test")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.schedule.schedules import Schedules, checked
+from cvmgen.schedule.schedules import Schedules, checked_schedules
 from cvmgen.source import Source, SpecError
 from cvmgen.spec.schedules import parse_schedules
 from tests.each_kernel import each_kernel
@@ -29,7 +29,7 @@ TABLE = (
 
 
 def schedules(text: str) -> Schedules:
-    return checked(parse_schedules(Source("test.sched", text)))
+    return checked_schedules(parse_schedules(Source("test.sched", text)))
 
 
 def lines(items: str, schedule: Schedules | None = None) -> list[str]:

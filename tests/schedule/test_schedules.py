@@ -13,7 +13,7 @@ from cvmgen.errors import Strict
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
-from cvmgen.schedule.schedules import Schedules, checked, packaged, read_schedules
+from cvmgen.schedule.schedules import Schedules, checked_schedules, packaged, read_schedules
 from cvmgen.source import Source
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
@@ -30,7 +30,7 @@ TWICE = f"{CHOSEN}\noutput Z : cvm[M] precision 32\nZ[k] = X[kept[k]] if k < len
 
 
 def schedules(text: str) -> Schedules:
-    return checked(parse_schedules(Source("test.sched", text)))
+    return checked_schedules(parse_schedules(Source("test.sched", text)))
 
 
 def story(items: str, text: str) -> list[str]:

@@ -10,7 +10,7 @@ from cvmgen.source import Source, SpecErrors
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.check import SpecFile, check_files, read_folder
-from cvmgen.spec.examples import plain
+from cvmgen.spec.examples import python_value
 from tests.reference.calls import SPEC, operators, written
 from tests.spec.shown import show, show_item
 
@@ -245,12 +245,12 @@ def test_what_an_operator_says_of_itself() -> None:
         "(attribute:a <= 0)",
     ]
     (example,) = operator.examples
-    assert [(name, plain(value)) for name, value in example.given] == [
+    assert [(name, python_value(value)) for name, value in example.given] == [
         ("X", [1, -2]),
         ("a", 1),
         ("b", -3),
     ]
-    assert plain(example.result) == [0, 0]
+    assert python_value(example.result) == [0, 0]
 
 
 RAW = (n.Name, n.Bracket, n.Call, n.Below, n.PackBelow, n.Member, n.PartSlot)

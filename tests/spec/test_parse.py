@@ -221,7 +221,7 @@ SPANS = [
     ("let a = 1 if b else 2", "1 if b else 2", n.Conditional),
     ("let a = -5", "-5", n.Number),
     ("let a = (1, 2)", "(1, 2)", n.TupleOf),
-    ("attr a in [0, 4)", "in [0, 4)", d.Interval),
+    ("attr a in [0, 4)", "in [0, 4)", d.IntervalDecl),
     ("Y[i] = 1 where x = 2", "x = 2", d.Definition),
 ]
 

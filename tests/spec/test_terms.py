@@ -6,7 +6,7 @@ import pytest
 
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.terms import Terms
+from cvmgen.spec.terms import TermFinder
 from tests.reference.calls import written
 
 # A condition, the terms in their order, and why.
@@ -41,7 +41,7 @@ def test_terms(condition: str, expected: list[str], why: str) -> None:
         }}"""
     )
     (require,) = (each for each in operator.items if isinstance(each, f.Require))
-    assert [name(each) for each in Terms(operator).of(require.condition)] == expected
+    assert [name(each) for each in TermFinder(operator).of(require.condition)] == expected
 
 
 def name(term: n.Ref | n.Precision) -> str:

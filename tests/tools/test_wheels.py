@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy
 import pytest
 
-from cvmgen.api.library import compiled, library_sources
-from cvmgen.api.packaged import ABOUT, NAME, about
+from cvmgen.api.library import compiled_operators, library_sources
+from cvmgen.api.packaged import ABOUT, NAME, package_notes
 from cvmgen.build import c_compiler
 from cvmgen.errors import BuildError
 from cvmgen.paths import generated_folder
@@ -75,8 +75,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     except BuildError as error:
         pytest.skip(str(error))
     library, folder = tmp_path_factory.mktemp("library"), tmp_path_factory.mktemp("wheel")
-    (library / NAME).write_bytes(compiled(generated_folder()).read_bytes())
-    said = about(library_sources(generated_folder()), platform.machine())
+    (library / NAME).write_bytes(compiled_operators(generated_folder()).read_bytes())
+    said = package_notes(library_sources(generated_folder()), platform.machine())
     (library / ABOUT).write_text(json.dumps(said))
     (library / "tag").write_text(TOOL["tag"](platform.machine()))
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--quiet")

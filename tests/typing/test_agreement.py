@@ -6,7 +6,7 @@ import pytest
 
 from cvmgen.ir import nodes as i
 from cvmgen.source import Source, Span
-from cvmgen.typing.agreement import common_type, fits, type_fault
+from cvmgen.typing.agreement import common_type, type_fault, type_fits
 
 SPAN = Span(Source("a.cvm", "x"), 0, 1)
 ELEMENTS = {"B": "i8", "X": "i32", "L": "i64", "F": "f32", "D": "f64", "T": "u8"}
@@ -81,5 +81,5 @@ def test_what_holds_what() -> None:
         for other in kinds:
             found = common_type(one, other)
             assert found is not None
-            assert fits(one, found, wraps=True)
-            assert fits(other, found, wraps=True)
+            assert type_fits(one, found, wraps=True)
+            assert type_fits(other, found, wraps=True)

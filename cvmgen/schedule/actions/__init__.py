@@ -32,16 +32,16 @@ from cvmgen.schedule.actions.turn import abreast, turn
 from cvmgen.schedule.actions.unroll import unroll
 from cvmgen.schedule.actions.use import fuse, mapped
 from cvmgen.schedule.actions.vectorise import vectorise
-from cvmgen.schedule.forms import Kind
+from cvmgen.schedule.forms import ActionKind
 
 C_AND_MODELS = ("c", "model")
 
-ACTIONS: Mapping[str, Kind] = {
-    "copy": Kind(("copy",), "loops that only move elements become copies and fills", copy),
-    "clip": Kind(
+ACTIONS: Mapping[str, ActionKind] = {
+    "copy": ActionKind(("copy",), "loops that only move elements become copies and fills", copy),
+    "clip": ActionKind(
         ("clip LOOPS",), "loops leave out what fails the guard in them", clip, C_AND_MODELS
     ),
-    "separate": Kind(
+    "separate": ActionKind(
         (
             "separate LOOP over LOOP, LOOP by NUMBER into NEW, NEW",
             "separate LOOP over LOOP, LOOP by NUMBER into NEW, NEW, NEW, NEW",
@@ -49,79 +49,83 @@ ACTIONS: Mapping[str, Kind] = {
         "the columns of windows are combined first, and then what came out",
         separate,
     ),
-    "split": Kind(
+    "split": ActionKind(
         ("split LOOP by NUMBER into NEW, NEW",),
         "blocks, and a loop over each",
         split,
         C_AND_MODELS,
     ),
-    "merge": Kind(
+    "merge": ActionKind(
         ("merge LOOPS",), "loops that walk memory without a gap become one", merge, C_AND_MODELS
     ),
-    "fuse": Kind(("fuse",), "a nest joins the one that makes its elements", fuse, ("model",)),
-    "unroll": Kind(("unroll LOOPS by NUMBER",), "iterations are written out", unroll, C_AND_MODELS),
-    "expand": Kind(
+    "fuse": ActionKind(("fuse",), "a nest joins the one that makes its elements", fuse, ("model",)),
+    "unroll": ActionKind(
+        ("unroll LOOPS by NUMBER",), "iterations are written out", unroll, C_AND_MODELS
+    ),
+    "expand": ActionKind(
         ("expand LOCAL over LOOPS",), "accumulators become arrays over a loop", expand, C_AND_MODELS
     ),
-    "distribute": Kind(
+    "distribute": ActionKind(
         ("distribute LOOPS",), "a loop for each of the steps in a loop", distribute, C_AND_MODELS
     ),
-    "quotients": Kind(
+    "quotients": ActionKind(
         ("quotients LOOPS",), "divisions by what a loop alone decides are made once", quotients
     ),
-    "reorder": Kind(
+    "reorder": ActionKind(
         ("reorder LOOP, LOOP",), "the second loop goes inside the first", reorder, C_AND_MODELS
     ),
-    "hoist": Kind(("hoist LOOPS",), "what does not vary goes in front of loops", hoist),
-    "base": Kind(("base LOOPS",), "what places have in common is computed in front of loops", base),
-    "jam": Kind(
+    "hoist": ActionKind(("hoist LOOPS",), "what does not vary goes in front of loops", hoist),
+    "base": ActionKind(
+        ("base LOOPS",), "what places have in common is computed in front of loops", base
+    ),
+    "jam": ActionKind(
         ("jam LOOP by NUMBER over LOOP",),
         "several iterations at once in each pass over the loop inside",
         jam,
     ),
-    "streams": Kind(
+    "streams": ActionKind(
         ("streams LOOP by NUMBER into NEW",),
         "sums read at several places of memory at a time",
         streams,
     ),
-    "move": Kind(
+    "move": ActionKind(
         ("move LOOPS",), "loops that only move the elements of a box become one call", move
     ),
-    "pieces": Kind(
+    "pieces": ActionKind(
         ("pieces LOOPS by NUMBER into NEW",),
         "loops go by pieces of one length, of which the last ones may overlap",
         pieces,
     ),
-    "peel": Kind(
+    "peel": ActionKind(
         ("peel LOOP into NEW, NEW, NEW",), "the middle of a loop gets rid of guards", peel
     ),
-    "specialise": Kind(
+    "specialise": ActionKind(
         ("specialise LOOPS", "specialise LOOPS by NUMBER"),
         "copies of loops for the steps 1 and 0, or for another one",
         specialise,
     ),
-    "beside": Kind(
+    "beside": ActionKind(
         ("beside LOOP into NEW when MEASURE >= NUMBER",),
         "a copy of a loop whose iterations read beside each other",
         beside,
         C_AND_MODELS,
     ),
-    "abreast": Kind(
+    "abreast": ActionKind(
         ("abreast LOOP into NEW when MEASURE >= NUMBER",),
         "a copy of a loop whose iterations read runs, each its own",
         abreast,
     ),
-    "turn": Kind(
+    "turn": ActionKind(
         ("turn LOOP over LOOP by NUMBER into NEW, NEW",),
         "runs that are combined for results lie side by side before",
         turn,
     ),
-    "version": Kind(
+    "version": ActionKind(
         ("version LOOP into NEW when MEASURE >= NUMBER",),
         "a copy of loops that runs where there is enough to do",
         version,
     ),
-    "enumerate": Kind(
+    "enumerate": ActionKind(
         (
             "enumerate LOOP by NUMBER over LOOP into NEW",
             "enumerate LOOP by NUMBER over LOOP into NEW, NEW",
@@ -129,53 +133,55 @@ ACTIONS: Mapping[str, Kind] = {
         "copies of loops for a few iterations of the loop in them",
         enumerated,
     ),
-    "unswitch": Kind(
+    "unswitch": ActionKind(
         ("unswitch LOOPS",), "a choice in loops goes around them", unswitch, C_AND_MODELS
     ),
-    "use": Kind(
+    "use": ActionKind(
         ("use MAPPING", "use MAPPING with SETTINGS"),
         "a mapping of iterations to threads of a GPU",
         mapped,
         ("cuda",),
     ),
-    "divide": Kind(
+    "divide": ActionKind(
         ("divide LOOPS",),
         "quotients of integers through real numbers, which have vector instructions",
         divide,
     ),
-    "vectorise": Kind(
+    "vectorise": ActionKind(
         ("vectorise LOOPS", "vectorise LOOPS by NUMBER"),
         "innermost loops by vector instructions",
         vectorise,
         C_AND_MODELS,
     ),
-    "tile": Kind(
+    "tile": ActionKind(
         ("tile LOOPS by INTRINSIC when MEASURE >= NUMBER", "tile LOOPS by INTRINSIC"),
         "blocks of totals are made by an intrinsic where they are worth it",
         tile,
         C_AND_MODELS,
     ),
-    "parallelise": Kind(
+    "parallelise": ActionKind(
         ("parallelise LOOPS when MEASURE >= NUMBER", "parallelise LOOPS"),
         "the loops run in several threads where there is enough to do",
         parallelise,
         C_AND_MODELS,
     ),
-    "stage": Kind(
+    "stage": ActionKind(
         ("stage LOOP by NUMBER into NEW", "stage LOOP over LOOP by NUMBER into NEW, NEW, NEW, NEW"),
         "what is asked of the entries of a list so far, or what windows read, lies side by side",
         stage,
     ),
-    "append": Kind(
+    "append": ActionKind(
         ("append LOOP",), "entries are stored always, and counted where they pass", append
     ),
-    "overlap": Kind(
+    "overlap": ActionKind(
         ("overlap LOOP by NUMBER, NUMBER into NEW",),
         "short rows are stored by whole vectors, over what comes behind",
         overlap,
     ),
-    "locate": Kind(
+    "locate": ActionKind(
         ("locate LOOP",), "the places that elements name are found before what lies there", locate
     ),
-    "cut": Kind(("cut LOOP",), "a loop up to the length of a list, and one from there on", cut),
+    "cut": ActionKind(
+        ("cut LOOP",), "a loop up to the length of a list, and one from there on", cut
+    ),
 }

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import steady_range
-from cvmgen.analysis.guards import bounds, first_from, largest, slope, smallest
+from cvmgen.analysis.guards import condition_bounds, first_from, maximum_of, slope, smallest
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import index_values, rewritten, with_offsets
-from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
+from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -31,7 +31,7 @@ def clip(subject: Subject, use: Use) -> Subject:
         inner = replace(statement, body=rewritten(statement.body, change))
         found = clipped(inner, subject, used) or (inner,)
         ends.update(each.name for each in found if isinstance(each, i.Let))
-        return lifted(found, ends)
+        return hoisted_ends(found, ends)
 
     return subject.with_body(rewritten(subject.body, change))
 
@@ -44,13 +44,13 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:
             and loop.step == 1
             and steady_range(loop)
             and all(isinstance(each, i.Let) for each in locals_)
-            and not assigned(tuple(locals_)) & changed(then)
+            and not assigned(tuple(locals_)) & reassigned(then)
             and not read_tensors((tuple(locals_), condition))
         ):
             values = index_values(locals_)
         case _:
             return None
-    guard = bounds(substitute(condition, values)) or []
+    guard = condition_bounds(substitute(condition, values)) or []
     lines = [slope(each.place, loop.index, subject.facts) for each in guard]
     lows, highs = [loop.low], [loop.high]
     for each, line in zip(guard, lines, strict=True):
@@ -61,7 +61,7 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:
     if not guard or len(values) < len(locals_):
         return None
     ends: list[i.Let] = []
-    for end, value in (("low", largest(lows)), ("high", smallest(highs))):
+    for end, value in (("low", maximum_of(lows)), ("high", smallest(highs))):
         ends.append(i.Let(fresh(f"{loop.index}_{end}", used), "i64", value, loop.span))
     body = (*locals_, *then)
     if not any(isinstance(each, i.Loop) for each in walk(then)):
@@ -71,7 +71,7 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:
     return (*ends, replace(loop, low=low, high=high, body=body))
 
 
-def lifted(found: i.Block, ends: set[str]) -> i.Block:
+def hoisted_ends(found: i.Block, ends: set[str]) -> i.Block:
     """The ends of loops inside, and of those behind a test, in front of a loop that does not change
     them: one for all that are the same. Elements may be there behind the test only."""
     *before, loop = found

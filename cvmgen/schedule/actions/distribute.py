@@ -8,9 +8,9 @@ from itertools import combinations
 
 from cvmgen.analysis.dependences import own_place, steady_range
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import leaves
-from cvmgen.ir.rewrite import reached, rewritten, without_dead
-from cvmgen.ir.uses import assigned, carried, changed, read_tensors, stored_tensors
+from cvmgen.ir.loops import leaves_loop
+from cvmgen.ir.rewrite import locals_reached, rewritten, without_dead
+from cvmgen.ir.uses import assigned, carried, read_tensors, reassigned, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -27,7 +27,7 @@ def distribute(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if leaves(statement.body) or not steady_range(statement):
+        if leaves_loop(statement.body) or not steady_range(statement):
             use.refuse(f"the loop {statement.index} decides when it ends ({subject.place})")
         if lost := carried(statement):
             use.refuse(
@@ -35,12 +35,14 @@ def distribute(subject: Subject, use: Use) -> Subject:
                 f"iteration to the next: its steps cannot run apart ({subject.place})",
                 "expand what it carries",
             )
-        return tuple(replace(statement, body=step) for step in steps(statement, use, subject))
+        return tuple(
+            replace(statement, body=step) for step in statement_groups(statement, use, subject)
+        )
 
     return subject.with_body(rewritten(subject.body, change))
 
 
-def steps(loop: i.Loop, use: Use, subject: Subject) -> list[i.Block]:
+def statement_groups(loop: i.Loop, use: Use, subject: Subject) -> list[i.Block]:
     """The statements in groups, a loop by itself, each with the locals that it reads."""
     groups: list[list[i.Stmt]] = [[]]
     for each in loop.body:
@@ -52,7 +54,7 @@ def steps(loop: i.Loop, use: Use, subject: Subject) -> list[i.Block]:
     locals_ = {each.name: each for each in loop.body if isinstance(each, i.Let)}
     found = []
     for group in groups:
-        needed = again(group, locals_, loop, use, subject) | read_tensors(tuple(group))
+        needed = recomputable(group, locals_, loop, use, subject) | read_tensors(tuple(group))
         needed -= set(map(local_of, group))
         before = [each for each in loop.body if local_of(each) in needed]
         kept = without_dead((*before, *group))
@@ -66,13 +68,13 @@ def local_of(statement: i.Stmt) -> str:
     return statement.name if isinstance(statement, (i.Let, i.Array)) else ""
 
 
-def again(
+def recomputable(
     group: Sequence[i.Stmt], locals_: dict[str, i.Let], loop: i.Loop, use: Use, subject: Subject
 ) -> set[str]:
     """The locals that a group reads, if they can be computed again for it."""
     own = {each.name for each in group if isinstance(each, i.Let)}
-    needed = reached(tuple(group), locals_)
-    written, changes = stored_tensors(loop.body), changed(loop.body)
+    needed = locals_reached(tuple(group), locals_)
+    written, changes = stored_tensors(loop.body), reassigned(loop.body)
     for name in sorted(needed - own):
         if name in changes:
             use.refuse(
@@ -105,7 +107,7 @@ def apart(loop: i.Loop, groups: Sequence[Sequence[i.Stmt]], use: Use, subject: S
                     f"steps of the loop {loop.index} share more of {tensor} than an element for "
                     f"each iteration: they cannot run apart ({subject.place})"
                 )
-        if both := assigned(one) & changed(other) | assigned(other) & changed(one):
+        if both := assigned(one) & reassigned(other) | assigned(other) & reassigned(one):
             name = min(both)
             use.refuse(
                 f"the local {name} changes in one step of the loop {loop.index} and is read in "

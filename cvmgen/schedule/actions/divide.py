@@ -29,13 +29,13 @@ def divide(subject: Subject, use: Use) -> Subject:
                 condition=i.Compare(op="!=", left=divisor, right=i.Const(value=0)),
                 then=i.Binary(op="truncdiv", left=left, right=right),
                 otherwise=i.Const(value=0),
-            ) if bare(right) == divisor and narrow(left) and narrow(right):
-                return i.Call("quotient_or_0", (bare(left), divisor))
+            ) if without_widening(right) == divisor and narrow(left) and narrow(right):
+                return i.Call("quotient_or_0", (without_widening(left), divisor))
             case _:
                 return node
 
     def narrow(value: i.Expr) -> bool:
-        return has_32_bits(bare(value), types, subject.dtypes)
+        return has_32_bits(without_widening(value), types, subject.dtypes)
 
     def inside(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
@@ -45,9 +45,13 @@ def divide(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, inside))
 
 
-def bare(value: i.Expr) -> i.Expr:
+def without_widening(value: i.Expr) -> i.Expr:
     """A value without conversions to wider types."""
-    return bare(value.operand) if isinstance(value, i.Convert) and value.type == "i64" else value
+    return (
+        without_widening(value.operand)
+        if isinstance(value, i.Convert) and value.type == "i64"
+        else value
+    )
 
 
 def has_32_bits(value: i.Expr, types: Mapping[str, str], dtypes: Mapping[str, DType]) -> bool:

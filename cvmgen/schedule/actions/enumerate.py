@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator
 from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import have_room
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import distance, leaves
+from cvmgen.ir.loops import distance, leaves_loop
 from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.schedule.actions.unroll import passes
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import loops, with_names
+from cvmgen.schedule.rewriting import loops, with_index_names
 from cvmgen.schedule.subject import Subject
 
 
@@ -41,7 +41,7 @@ def enumerated(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in over:
             return None
-        found = iterations(statement, names)
+        found = enumerated_range(statement, names)
         if found is None:
             return None
         if not all(have_room(subject.body, each, most) for each in loops(statement.body, names)):
@@ -56,7 +56,7 @@ def enumerated(subject: Subject, use: Use) -> Subject:
         for number in range(2, most + 1):
             copies = with_iterations(statement, names, low, number, used)
             test = i.Compare("==", count, i.Const(number))
-            result = i.If(test, with_names(copies, new), (result,), statement.span)
+            result = i.If(test, with_index_names(copies, new), (result,), statement.span)
         return (result,)
 
     return subject.with_body(rewritten(subject.body, change)).with_roles(
@@ -64,12 +64,12 @@ def enumerated(subject: Subject, use: Use) -> Subject:
     )
 
 
-def iterations(outer: i.Loop, names: Collection[str]) -> tuple[i.Expr, i.Expr] | None:
+def enumerated_range(outer: i.Loop, names: Collection[str]) -> tuple[i.Expr, i.Expr] | None:
     """The range of all loops of these indices in another one, which it does not change; None if
     there are none, or they differ, or are around others."""
     found = [*loops(outer.body, names)]
     ranges = {(each.low, each.high) for each in found}
-    whole = all(each.step == 1 and not leaves(each.body) for each in found)
+    whole = all(each.step == 1 and not leaves_loop(each.body) for each in found)
     if len(ranges) != 1 or not whole:
         return None
     ((low, high),) = ranges

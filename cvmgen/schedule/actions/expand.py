@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from cvmgen.analysis.dependences import Locals
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import combined, folded_totals, rewritten
-from cvmgen.ir.uses import assigned, changed, names_in
+from cvmgen.ir.rewrite import folded_totals, rewritten, updated
+from cvmgen.ir.uses import assigned, names_in, reassigned
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.actions.split import counts_up, most_iterations
 from cvmgen.schedule.forms import Use
@@ -32,7 +32,7 @@ def expand(subject: Subject, use: Use) -> Subject:
         own = [
             each
             for each in statement.body
-            if isinstance(each, i.Let) and each.name in accumulators & changed(statement.body)
+            if isinstance(each, i.Let) and each.name in accumulators & reassigned(statement.body)
         ]
         if not own:
             return (replace(statement, body=rewritten(statement.body, change)),)
@@ -87,7 +87,7 @@ def at_places(body: i.Block, places: Mapping[str, tuple[i.Load, str]]) -> i.Bloc
                 return i.Store(places[name][0], value, node.span)
             case i.Accumulate(name=name, op=op, value=value) if name in places:
                 place, kind = places[name]
-                return i.Store(place, combined(op, kind, place, value), node.span)
+                return i.Store(place, updated(op, kind, place, value), node.span)
             case _:
                 return node
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cvmgen.analysis.definedness import is_defined
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import invariant, is_place, rewritten
+from cvmgen.ir.rewrite import invariant, is_name_arithmetic, rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.schedule.forms import Use
@@ -49,8 +49,8 @@ def quotients(subject: Subject, use: Use) -> Subject:
         for each in walk(body):
             match each:
                 case i.Binary(op="truncdiv", left=left, right=right) if (
-                    is_place(left)
-                    and is_place(right)
+                    is_name_arithmetic(left)
+                    and is_name_arithmetic(right)
                     and statement.index in names_in(each)
                     and not names_in(each) & inner
                 ):

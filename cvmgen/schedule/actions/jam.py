@@ -36,7 +36,7 @@ def jam(subject: Subject, use: Use) -> Subject:
                     i.Loop(body=(i.Store(target=i.Load(tensor=array) as place) as store,)) as lane,
                 ),
             ) if index in names and lane.index in inner and array in arrays:
-                more = accumulated(store, place, index)
+                more = element_update(store, place, index)
                 if more is None or low is None or statement.step != 1:
                     return None
                 if own_place(lane.body, array, lane.index) is None or not steady_range(statement):
@@ -44,7 +44,9 @@ def jam(subject: Subject, use: Use) -> Subject:
                 if names_in((lane.low, lane.high)) & assigned((statement,)):
                     return None
                 whole = fresh(f"{index}_whole", used)
-                end = i.Let(whole, "i64", multiple(low, statement.high, size), statement.span)
+                end = i.Let(
+                    whole, "i64", last_whole_group(low, statement.high, size), statement.span
+                )
                 so_far = i.Let(fresh(f"{array}_so_far", used), arrays[array], place, store.span)
                 jammed = replace(lane, body=composed(store, so_far, more, index, size))
                 main = replace(statement, high=i.Var(whole), step=size, body=(jammed,))
@@ -55,14 +57,14 @@ def jam(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change))
 
 
-def multiple(low: i.Expr, high: i.Expr, size: int) -> i.Expr:
+def last_whole_group(low: i.Expr, high: i.Expr, size: int) -> i.Expr:
     """Where the last whole group of iterations ends."""
     count = distance(low, high)
     whole = i.Binary("*", i.Binary("truncdiv", count, i.Const(size)), i.Const(size))
     return whole if low == i.ZERO else i.Binary("+", low, whole)
 
 
-def accumulated(store: i.Store, place: i.Load, index: str) -> tuple[str, i.Expr] | None:
+def element_update(store: i.Store, place: i.Load, index: str) -> tuple[str, i.Expr] | None:
     """The operation and the value by which a store changes an element that stays the same."""
     found: tuple[str, i.Expr]
     match store.value:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.in_bounds import Inside
-from cvmgen.analysis.list_loops import selection
-from cvmgen.analysis.regions import harmless, region
+from cvmgen.analysis.list_loops import list_counter
+from cvmgen.analysis.regions import only_moves, region
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import fresh
 from cvmgen.schedule.copies import copy_runs
-from cvmgen.schedule.entries import side_by_side
+from cvmgen.schedule.entries import list_entries
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -23,7 +23,7 @@ def stage_entries(subject: Subject, use: Use) -> Subject:
     """What tests ask of the entries so far lies side by side; nothing changes where that may not
     be computed before the tests around it."""
     block = use.room(use.number(1))
-    found = side_by_side(
+    found = list_entries(
         subject.body, subject.own, subject.dtypes, subject.inside, subject.taken, block
     )
     if found is None:
@@ -60,22 +60,22 @@ def store_always(body: i.Block, own: Sequence[str], capacity: i.Expr) -> i.Block
 
     There is room for it: of a loop from 0 to the capacity, no more than all before it have passed.
     """
-    return tuple(stored(each, own, capacity) for each in body)
+    return tuple(append_store(each, own, capacity) for each in body)
 
 
-def stored(statement: i.Stmt, own: Sequence[str], capacity: i.Expr) -> i.Stmt:
+def append_store(statement: i.Stmt, own: Sequence[str], capacity: i.Expr) -> i.Stmt:
     match statement:
         case i.Loop(low=i.Const(value=0), high=high, body=body) as loop:
-            if high == capacity and (done := appended(body, own)) is not None:
+            if high == capacity and (done := appends(body, own)) is not None:
                 return replace(loop, body=done)
             return replace(loop, body=store_always(body, own, capacity))
         case _:
             return statement
 
 
-def appended(body: i.Block, own: Sequence[str]) -> i.Block | None:
+def appends(body: i.Block, own: Sequence[str]) -> i.Block | None:
     """What a loop appends, without the branch; None where more hangs on the test."""
-    counter = selection(body)
+    counter = list_counter(body)
     match body:
         case (
             *before,
@@ -114,7 +114,7 @@ def moved_row(loop: i.Loop, later: i.Block, inside: Inside) -> i.Loop | None:
                 then=(row, i.Accumulate(op="+", value=i.Const(value=1)) as step),
                 otherwise=(),
             ),
-        ) if all(isinstance(each, i.Let) for each in before) and harmless(row, inside):
+        ) if all(isinstance(each, i.Let) for each in before) and only_moves(row, inside):
             pass
         case _:
             return None

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from cvmgen.algebra import product, simplify
 from cvmgen.analysis.dependences import steady_range
-from cvmgen.analysis.streams import flat
+from cvmgen.analysis.streams import merged_pair
 from cvmgen.ir import nodes as i
-from cvmgen.ir.loops import leaves
+from cvmgen.ir.loops import leaves_loop
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import names_in
 from cvmgen.schedule.forms import Use
@@ -29,7 +29,7 @@ def merge(subject: Subject, use: Use) -> Subject:
         outer = replace(statement, body=rewritten(statement.body, change))
         match outer.body:
             case (i.Loop(index=index, low=low) as inner,) if index in names and low is not None:
-                body = flat(outer, inner, inner.body) if mergeable(outer, inner) else None
+                body = merged_pair(outer, inner, inner.body) if mergeable(outer, inner) else None
                 if body is not None:
                     return (
                         replace(inner, high=simplify(product([outer.high, inner.high])), body=body),
@@ -44,4 +44,4 @@ def merge(subject: Subject, use: Use) -> Subject:
 def mergeable(outer: i.Loop, inner: i.Loop) -> bool:
     """Whether two loops run as often each time as their ends say."""
     whole = all(each.step == 1 and steady_range(each) for each in (outer, inner))
-    return whole and not leaves(inner.body) and outer.index not in names_in(inner.high)
+    return whole and not leaves_loop(inner.body) and outer.index not in names_in(inner.high)

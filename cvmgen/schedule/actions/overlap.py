@@ -38,7 +38,7 @@ def overlap(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        rows = appended(statement, bytes_, use.number(2))
+        rows = appended_rows(statement, bytes_, use.number(2))
         if rows is None or any(each.value != i.ZERO for each in lets(subject.body, rows.step.name)):
             return None
         index = fresh(f"{statement.index}_{role}", used)
@@ -49,14 +49,14 @@ def overlap(subject: Subject, use: Use) -> Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KeptRow:
     """The names of an array of a row's elements, and of the local that says whether it is kept."""
 
     elements: str
     kept: str
 
     @classmethod
-    def of(cls, name: str, used: set[str]) -> Row:
+    def of(cls, name: str, used: set[str]) -> KeptRow:
         return cls(fresh(name, used), fresh(f"{name}_kept", used))
 
 
@@ -125,7 +125,7 @@ class Appended:
         """Rows, each stored over the one before if that is not kept."""
         row, span = self.copy.count, self.loop.span
         first, later = (
-            [Row.of(f"{index.name}_{word}", used) for word in words] for words in (FIRST, NEXT)
+            [KeptRow.of(f"{index.name}_{word}", used) for word in words] for words in (FIRST, NEXT)
         )
         walk = algebra.normal(i.Binary("*", i.Const(AT_ONCE), row))
         body = (
@@ -148,7 +148,7 @@ class Appended:
             *self.stored(first, target),
         )
 
-    def read(self, rows: Sequence[Row], pair: i.Expr, source: i.Var) -> i.Block:
+    def read(self, rows: Sequence[KeptRow], pair: i.Expr, source: i.Var) -> i.Block:
         """The rows of a pair, and whether they are kept."""
         done: list[i.Stmt] = []
         for number, row in enumerate(rows):
@@ -163,7 +163,7 @@ class Appended:
             )
         return tuple(done)
 
-    def stored(self, rows: Sequence[Row], target: i.Var) -> i.Block:
+    def stored(self, rows: Sequence[KeptRow], target: i.Var) -> i.Block:
         place = replace(self.copy.target, offset=target)
         return tuple(
             each
@@ -202,7 +202,7 @@ class Appended:
         return substitute(replaced(test, change), {self.loop.index: index})
 
 
-def appended(loop: i.Loop, bytes_: int, ahead: int) -> Appended | None:
+def appended_rows(loop: i.Loop, bytes_: int, ahead: int) -> Appended | None:
     """The loop, if rows that it stores may fit into so many bytes."""
     match loop.body:
         case (

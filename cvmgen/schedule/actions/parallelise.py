@@ -8,7 +8,7 @@ from dataclasses import replace
 from cvmgen.analysis.dependences import Locals, conflict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import assigned, changed, names_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import enough, outcome
 from cvmgen.schedule.subject import Subject
@@ -38,7 +38,7 @@ def parallelise(subject: Subject, use: Use) -> Subject:
                 f"({subject.place})",
                 "expand what it carries, or parallelise loops around it",
             )
-        loop, count = joined(statement, names, locals_)
+        loop, count = collapsed(statement, names, locals_)
         marked = replace(loop, parallel=count)
         if len(use.given) == 1:
             return (marked,)
@@ -48,7 +48,7 @@ def parallelise(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change))
 
 
-def joined(
+def collapsed(
     loop: i.Loop, names: Collection[str], locals_: Locals, times: int = 1
 ) -> tuple[i.Loop, int]:
     """The loop with those of the names right below it, nothing between, and how many these are;
@@ -67,7 +67,7 @@ def joined(
         return loop, 1
     if read_tensors(tuple(between)) & stored_tensors(last) or last.parallel:
         return loop, 1
-    if assigned(tuple(between)) & changed(last.body) or conflict(last, locals_):
+    if assigned(tuple(between)) & reassigned(last.body) or conflict(last, locals_):
         return loop, 1
-    inner, count = joined(replace(last, body=(*between, *last.body)), names, locals_, times)
+    inner, count = collapsed(replace(last, body=(*between, *last.body)), names, locals_, times)
     return replace(loop, body=(inner,)), count + 1

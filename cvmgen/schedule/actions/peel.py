@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from cvmgen.analysis.guards import Bound, bounds, first_from, largest, slope, smallest
+from cvmgen.analysis.guards import Bound, condition_bounds, first_from, maximum_of, slope, smallest
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import is_place, rewritten
-from cvmgen.ir.uses import assigned, changed, names_in, read_tensors
+from cvmgen.ir.rewrite import is_name_arithmetic, rewritten
+from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import renamed
+from cvmgen.schedule.rewriting import with_index_name
 from cvmgen.schedule.subject import Subject
 
 
@@ -42,7 +42,7 @@ def peel(subject: Subject, use: Use) -> Subject:
         for at, (first, last) in enumerate(ranges):
             if wanted[at]:
                 whole = body if at == 1 else statement.body
-                inner = renamed(whole, statement.index, indices[at])
+                inner = with_index_name(whole, statement.index, indices[at])
                 loop = replace(statement, index=indices[at], low=first, high=last, body=inner)
                 parts.append(loop)
                 made[roles[at]][indices[at]] = None
@@ -69,9 +69,9 @@ def middle_ends(
 
     low, high = loop.low, loop.high
     if found.lows:
-        low = named("low", smallest((largest((low, *found.lows)), high)))
+        low = named("low", smallest((maximum_of((low, *found.lows)), high)))
     if found.highs:
-        high = named("high", largest((smallest((high, *found.highs)), low)))
+        high = named("high", maximum_of((smallest((high, *found.highs)), low)))
     return ends, low, high
 
 
@@ -94,9 +94,9 @@ class Middle:
         for statement in body:
             made: i.Block | None = (statement,)
             match statement:
-                case i.Let(name=name, value=value) if is_place(value) and name not in changed(
-                    self.loop.body
-                ):
+                case i.Let(name=name, value=value) if is_name_arithmetic(
+                    value
+                ) and name not in reassigned(self.loop.body):
                     values[name] = substitute(value, values)
                     moves = self.loop.index in names_in(values[name])
                     made = () if moves else (statement,)
@@ -128,7 +128,7 @@ class Middle:
         self, condition: i.Expr, values: Mapping[str, i.Expr], inner: Mapping[str, i.Loop]
     ) -> bool:
         """Whether the condition holds in the middle, which gets ends for it."""
-        guard = bounds(substitute(condition, dict(values)))
+        guard = condition_bounds(substitute(condition, dict(values)))
         if guard is None or not self.moves(condition, values):
             return False
         lows: list[i.Expr] = []

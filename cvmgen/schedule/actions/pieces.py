@@ -11,8 +11,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten, with_offsets
 from cvmgen.ir.uses import assigned, stored_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
-from cvmgen.schedule.actions.jam import multiple
-from cvmgen.schedule.actions.specialise import reads
+from cvmgen.schedule.actions.jam import last_whole_group
+from cvmgen.schedule.actions.specialise import loads_in
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -40,7 +40,7 @@ def pieces(subject: Subject, use: Use) -> Subject:
             return None
         index = fresh(f"{statement.index}_{role}", used)
         made[index] = None
-        form = overlapping if again(statement) else whole
+        form = overlapping if may_run_twice(statement) else whole_pieces
         return form(statement, size, index, used)
 
     return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
@@ -49,17 +49,17 @@ def pieces(subject: Subject, use: Use) -> Subject:
 def even(loop: i.Loop) -> bool:
     """Whether neighbouring iterations of an innermost loop read elements a known step apart."""
     inner = any(isinstance(each, (i.Loop, i.Break)) for each in walk(loop.body))
-    places = [*reads(loop)]
+    places = [*loads_in(loop)]
     if inner or not places or loop.low is None or loop.step != 1 or not steady_range(loop):
         return False
     lines = (algebra.line(place.offset, loop.index, assigned(loop.body)) for place in places)
     return all(line and isinstance(line.step, i.Const) for line in lines)
 
 
-def again(loop: i.Loop) -> bool:
+def may_run_twice(loop: i.Loop) -> bool:
     """Whether iterations may run twice."""
     plain = all(isinstance(each, (i.Let, i.Store)) for each in loop.body)
-    return plain and not {each.tensor for each in reads(loop)} & stored_tensors(loop)
+    return plain and not {each.tensor for each in loads_in(loop)} & stored_tensors(loop)
 
 
 def overlapping(loop: i.Loop, size: int, index: str, used: set[str]) -> i.Block:
@@ -67,22 +67,22 @@ def overlapping(loop: i.Loop, size: int, index: str, used: set[str]) -> i.Block:
     piece, at = (i.Var(fresh(f"{loop.index}_{word}", used)) for word in ("piece", "at"))
     last = simplify(i.Binary("-", loop.high, i.Const(size)))
     first = i.Let(at.name, "i64", i.Call("min_i64", (piece, last)), loop.span)
-    body = (first, inside(loop, size, index, at))
+    body = (first, piece_body(loop, size, index, at))
     outer = replace(loop, index=piece.name, body=body, step=size, vector="")
     enough = i.Compare(">=", simplify(i.Binary("-", loop.high, loop.low)), i.Const(size))
     return (i.If(enough, (outer,), (loop,), loop.span),)
 
 
-def whole(loop: i.Loop, size: int, index: str, used: set[str]) -> i.Block:
+def whole_pieces(loop: i.Loop, size: int, index: str, used: set[str]) -> i.Block:
     assert loop.low is not None
     piece, end = (i.Var(fresh(f"{loop.index}_{word}", used)) for word in ("piece", "whole"))
-    high = simplify(multiple(loop.low, loop.high, size))
-    body = (inside(loop, size, index, piece),)
+    high = simplify(last_whole_group(loop.low, loop.high, size))
+    body = (piece_body(loop, size, index, piece),)
     outer = replace(loop, index=piece.name, high=end, body=body, step=size, vector="")
     return (i.Let(end.name, "i64", high, loop.span), outer, replace(loop, low=end))
 
 
-def inside(loop: i.Loop, size: int, index: str, first: i.Expr) -> i.Loop:
+def piece_body(loop: i.Loop, size: int, index: str, first: i.Expr) -> i.Loop:
     """The iterations of a piece."""
     place = i.Binary("+", first, i.Var(index))
     body = with_offsets(substitute(loop.body, {loop.index: place}), algebra.simplify)

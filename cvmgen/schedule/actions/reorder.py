@@ -9,7 +9,7 @@ from cvmgen.analysis.definedness import is_defined
 from cvmgen.analysis.dependences import own_place
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import assigned, carried, changed, names_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, reassigned, stored_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -55,7 +55,7 @@ def pushed(loop: i.Loop, outward: Collection[str], use: Use, subject: Subject) -
             f"otherwise in another order ({subject.place})",
             "expand what it carries",
         )
-    separate(loop, last, use, subject)
+    refuse_dependences(loop, last, use, subject)
     varying = {loop.index}
     before: list[i.Stmt] = []
     within: list[i.Stmt] = []
@@ -76,10 +76,10 @@ def pushed(loop: i.Loop, outward: Collection[str], use: Use, subject: Subject) -
     return (*before, replace(last, body=pushed(inner, outward, use, subject)))
 
 
-def separate(loop: i.Loop, last: i.Loop, use: Use, subject: Subject) -> None:
+def refuse_dependences(loop: i.Loop, last: i.Loop, use: Use, subject: Subject) -> None:
     """Refuse loops whose iterations need what others did that would be another one's then."""
     locals_ = loop.body[:-1]
-    if lost := assigned(locals_) & changed(last.body):
+    if lost := assigned(locals_) & reassigned(last.body):
         use.refuse(
             f"the loop {last.index} changes {' and '.join(sorted(lost))}, which each iteration of "
             f"{loop.index} begins anew: they cannot change places ({subject.place})",

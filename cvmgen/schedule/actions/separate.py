@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cvmgen.analysis.windows import Windows, plus, times
+from cvmgen.analysis.windows import Windows, simplified_product, simplified_sum
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.actions.hoist import simple
-from cvmgen.schedule.column_pairs import Pairs
-from cvmgen.schedule.columns import COLUMN, NEAR, Columns, Names
+from cvmgen.schedule.column_pairs import ColumnPairs
+from cvmgen.schedule.columns import COLUMN, NEAR, ColumnNames, Columns
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -54,13 +54,13 @@ def separate(subject: Subject, use: Use) -> Subject:
                 f"{found.total.name} is not the same in every order of what it is made of: rows "
                 f"and columns of windows cannot be combined apart ({subject.place})"
             )
-        if around is not None and not alike(before, found, around):
+        if around is not None and not same_columns(before, found, around):
             return (replace(around, body=rewritten(around.body, change)),)
         base = index.removesuffix(f"_{use.roles(1)[0]}")
         columns = Columns(found, f"{base}_{roles[0]}", used)
-        names = Names(base, roles, made, used)
+        names = ColumnNames(base, roles, made, used)
         rows = in_two(columns, around, names, most)
-        pairs = Pairs.of(columns, names) if len(roles) > 2 else None
+        pairs = ColumnPairs.of(columns, names) if len(roles) > 2 else None
         if pairs is None:
             return (*before, *columns.locals_, *rows)
         body = in_lines(around, pairs.body())
@@ -71,7 +71,7 @@ def separate(subject: Subject, use: Use) -> Subject:
     return subject.with_body(body).with_roles({role: tuple(made[role]) for role in roles})
 
 
-def alike(before: Sequence[i.Stmt], found: Windows, lines: i.Loop) -> bool:
+def same_columns(before: Sequence[i.Stmt], found: Windows, lines: i.Loop) -> bool:
     """Whether the columns of all lines are at the same places, behind locals that are the same."""
     own = [each for each in before if isinstance(each, i.Let) and simple(each.value)]
     varying = assigned((lines,)) - {each.name for each in own}
@@ -79,7 +79,7 @@ def alike(before: Sequence[i.Stmt], found: Windows, lines: i.Loop) -> bool:
     return len(own) == len(before) and not varying & names_in(of_lines)
 
 
-def in_two(columns: Columns, lines: i.Loop | None, names: Names, most: int) -> i.Block:
+def in_two(columns: Columns, lines: i.Loop | None, names: ColumnNames, most: int) -> i.Block:
     """Both passes where the row has room for what the results need; the loop where not."""
     found, span = columns.found, columns.found.results.span
     column, near = names.loop(COLUMN), names.loop(NEAR)
@@ -88,7 +88,10 @@ def in_two(columns: Columns, lines: i.Loop | None, names: Names, most: int) -> i
     at = i.Load(row.name, None, i.Var(column))
     middle = columns.combined(i.Var(column), at)
     side = found.columns
-    offset = plus(times(i.Var(near), side.step), times(i.Var(side.tap.index), side.apart))
+    offset = simplified_sum(
+        simplified_product(i.Var(near), side.step),
+        simplified_product(i.Var(side.tap.index), side.apart),
+    )
     results = columns.along(i.Var(near), i.Load(row.name, None, offset))
     both = (
         i.Loop(column, columns.low, columns.high, middle, 0, found.total.span),

@@ -16,10 +16,10 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import enough, outcome
-from cvmgen.schedule.rewriting import loops, with_names
+from cvmgen.schedule.rewriting import loops, with_index_names
 from cvmgen.schedule.subject import Subject
 
-Steps = Mapping[str, i.Expr]
+StepValues = Mapping[str, i.Expr]
 
 
 def specialise(subject: Subject, use: Use) -> Subject:
@@ -30,7 +30,7 @@ def specialise(subject: Subject, use: Use) -> Subject:
     but not for a loop that may end early. Legal for every loop: a copy runs where its steps are
     those of the call.
     """
-    names, extents = set(use.loops(subject, 0)), extents_of(subject.body)
+    names, extents = set(use.loops(subject, 0)), trip_names(subject.body)
     usual = i.ONE if len(use.given) == 1 else i.Const(use.number(1))
 
     def change(statement: i.Stmt) -> i.Block | None:
@@ -39,7 +39,7 @@ def specialise(subject: Subject, use: Use) -> Subject:
         if any(isinstance(each, i.Break) for each in walk(statement.body)):
             return None
         result: i.Stmt = statement
-        found = variants(statement, extents, usual)
+        found = step_variants(statement, extents, usual)
         possible = [each for each in found if not impossible(each, subject.facts)]
         if not possible:
             return None
@@ -58,9 +58,9 @@ def beside(subject: Subject, use: Use) -> Subject:
     Legal for every loop: the copy runs where that is so and there are enough iterations.
     """
 
-    extents = extents_of(subject.body)
+    extents = trip_names(subject.body)
 
-    def condition(loop: i.Loop) -> tuple[list[i.Expr], Steps] | None:
+    def condition(loop: i.Loop) -> tuple[list[i.Expr], StepValues] | None:
         steps = all_steps(loop, extents, stores=False)
         if steps is None or not any(each != i.ZERO for each in steps):
             return None
@@ -81,7 +81,7 @@ def version(subject: Subject, use: Use) -> Subject:
 def versioned(
     subject: Subject,
     use: Use,
-    condition: Callable[[i.Loop], tuple[list[i.Expr], Steps] | None],
+    condition: Callable[[i.Loop], tuple[list[i.Expr], StepValues] | None],
 ) -> Subject:
     """The outermost loops of a role as a choice of two; the first takes names of its own."""
     names, role = set(use.loops(subject, 0)), use.roles(1)[0]
@@ -91,7 +91,7 @@ def versioned(
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if any(side_by_side(each, arrays) for each in walk(statement.body)):
+        if any(makes_neighbours(each, arrays) for each in walk(statement.body)):
             return (statement,)  # it has the form that it should have
         found = condition(statement)
         if found is None:
@@ -111,12 +111,12 @@ def versioned(
         new = {each: fresh(f"{each}_{role}", used) for each in found_in}
         made.update(dict.fromkeys(new.values()))
         test = conjunction([*needed, worth])
-        return (i.If(test, with_names((copy,), new), (statement,), statement.span),)
+        return (i.If(test, with_index_names((copy,), new), (statement,), statement.span),)
 
     return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
 
 
-def side_by_side(node: object, arrays: Collection[str]) -> bool:
+def makes_neighbours(node: object, arrays: Collection[str]) -> bool:
     """Whether results of neighbours are made at once: by vectors, or in an array of totals."""
     match node:
         case i.Loop(vector=vector):
@@ -140,7 +140,7 @@ def unswitch(subject: Subject, use: Use) -> Subject:
             return None
         loop = replace(statement, body=rewritten(statement.body, change))
         choices = [each for each in loop.body if isinstance(each, i.If)]
-        if len(choices) != 1 or not steady(loop, choices[0].condition):
+        if len(choices) != 1 or not keeps_condition(loop, choices[0].condition):
             return (loop,)
         (choice,) = choices
         at = loop.body.index(choice)
@@ -155,14 +155,16 @@ def unswitch(subject: Subject, use: Use) -> Subject:
     return subject.with_body(rewritten(subject.body, change))
 
 
-def steady(loop: i.Loop, condition: i.Expr) -> bool:
+def keeps_condition(loop: i.Loop, condition: i.Expr) -> bool:
     return not names_in(condition) & assigned((loop,)) and is_defined(condition)
 
 
 # ---------------------------------------------------------------- steps
 
 
-def variants(loop: i.Loop, extents: Collection[str], usual: i.Expr = i.ONE) -> Iterator[Steps]:
+def step_variants(
+    loop: i.Loop, extents: Collection[str], usual: i.Expr = i.ONE
+) -> Iterator[StepValues]:
     """The values of open steps that get a loop of their own: all the usual one; besides 1, one
     of them 0, where what is read in every iteration is stored."""
     sources = all_steps(loop, extents, stores=False)
@@ -181,7 +183,7 @@ def variants(loop: i.Loop, extents: Collection[str], usual: i.Expr = i.ONE) -> I
             yield ones | {each: i.ZERO}
 
 
-def impossible(values: Steps, facts: Facts) -> bool:
+def impossible(values: StepValues, facts: Facts) -> bool:
     """Whether a value is 0 for what never is."""
     return any(value == i.ZERO and facts.positive(i.Var(name)) for name, value in values.items())
 
@@ -191,7 +193,7 @@ def all_steps(loop: i.Loop, extents: Collection[str], *, stores: bool) -> list[i
 
     The name of an extent is none of these: it is hardly ever 1.
     """
-    places = list(written(loop) if stores else reads(loop))
+    places = list(stores_in(loop) if stores else loads_in(loop))
     found: dict[i.Expr, None] = {}
     inner = assigned(loop.body)
     derived = {
@@ -211,12 +213,12 @@ def all_steps(loop: i.Loop, extents: Collection[str], *, stores: bool) -> list[i
     return list(found)
 
 
-def extents_of(body: i.Block) -> frozenset[str]:
+def trip_names(body: i.Block) -> frozenset[str]:
     """The names that say how often loops run."""
     return names_in(tuple(each.high for each in walk(body) if isinstance(each, i.Loop)))
 
 
-def written(node: object) -> Iterator[i.Load]:
+def stores_in(node: object) -> Iterator[i.Load]:
     """The elements that are stored."""
     for each in walk(node):
         match each:
@@ -226,7 +228,7 @@ def written(node: object) -> Iterator[i.Load]:
                 pass
 
 
-def reads(node: object) -> Iterator[i.Load]:
+def loads_in(node: object) -> Iterator[i.Load]:
     """The elements that are read; the places of stores only say where."""
     for each in walk(node):
         match each:
@@ -245,15 +247,15 @@ def reads(node: object) -> Iterator[i.Load]:
                 pass
 
 
-def tests(values: Steps) -> list[i.Expr]:
+def tests(values: StepValues) -> list[i.Expr]:
     return [i.Compare("==", i.Var(name), value) for name, value in values.items()]
 
 
-def equals(values: Steps) -> i.Expr:
+def equals(values: StepValues) -> i.Expr:
     return conjunction(tests(values))
 
 
-def with_steps(loop: i.Loop, values: Steps) -> i.Loop:
+def with_steps(loop: i.Loop, values: StepValues) -> i.Loop:
     """The loop with values for steps."""
 
     def known(offset: i.Expr) -> i.Expr:

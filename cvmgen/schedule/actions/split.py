@@ -40,7 +40,7 @@ def split(subject: Subject, use: Use) -> Subject:
                 outer, lane = (fresh(f"{base}_{each}", used) for each in (block, within))
                 count = fresh(f"{lane}s", used)
                 blocks[outer], inner[lane] = None, None
-                return (divided(statement, size, outer, lane, count),)
+                return (in_blocks(statement, size, outer, lane, count),)
             case _:
                 return None
 
@@ -57,7 +57,7 @@ def is_block(loop: i.Loop, most: int) -> bool:
             return False
 
 
-def divided(loop: i.Loop, size: int, outer: str, lane: str, count: str) -> i.Loop:
+def in_blocks(loop: i.Loop, size: int, outer: str, lane: str, count: str) -> i.Loop:
     rest = i.Binary("-", loop.high, i.Var(outer))
     most = i.Call("min_i64", (i.Const(size), simplify(rest)))
     place = i.Binary("+", i.Var(outer), i.Var(lane))

@@ -6,7 +6,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten, without_dead
 from cvmgen.schedule.actions.lists import stage_entries
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.staging import SHARE, Made, Staging, movable
+from cvmgen.schedule.staging import SHARE, MadeNames, Staging, movable
 from cvmgen.schedule.subject import Subject
 
 
@@ -31,7 +31,7 @@ def stage_windows(subject: Subject, use: Use) -> Subject:
         use.refuse(f"a copy of windows has room for {SHARE} elements at least")
     used, role = subject.taken, use.roles(0)[0]
     roles = [role, *(use.roles(at)[0] for at in (3, 4, 5, 6))]
-    made: Made = {each: {} for each in roles}
+    made: MadeNames = {each: {} for each in roles}
     made[role] = dict.fromkeys(subject.roles[role])
     front: list[i.Stmt] = []
 

@@ -58,7 +58,7 @@ def shares(loop: i.Loop, count: int, index: str, share: i.Var, together: i.Let) 
     assert isinstance(step, i.Accumulate)
 
     def taken(at: int) -> i.Accumulate:
-        place = i.Binary("+", i.Var(index), times(at, share)) if at else i.Var(index)
+        place = i.Binary("+", i.Var(index), multiple(at, share)) if at else i.Var(index)
         value = substitute(step.value, {loop.index: place})
         return replace(step, name=together.name, value=value)
 
@@ -71,9 +71,9 @@ def shares(loop: i.Loop, count: int, index: str, share: i.Var, together: i.Let) 
     return (
         i.Let(share.name, "i64", end, loop.span),
         i.Loop(index, i.Const(0), share, body, 0, loop.span),
-        replace(loop, low=times(count, share)),
+        replace(loop, low=multiple(count, share)),
     )
 
 
-def times(number: int, value: i.Expr) -> i.Expr:
+def multiple(number: int, value: i.Expr) -> i.Expr:
     return value if number == 1 else i.Binary("*", i.Const(number), value)

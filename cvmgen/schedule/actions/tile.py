@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import enough, outcome
-from cvmgen.schedule.subject import Blocks, InModel, Subject
+from cvmgen.schedule.subject import InModel, Subject, TileBlocks
 
 
 def tile(subject: Subject, use: Use) -> Subject:
@@ -41,7 +41,7 @@ def complete(use: Use, names: Collection[str], lines: Collection[str]) -> None:
         use.refuse("a tile has all rows and all columns", "name both roles: tile rows, columns")
 
 
-def by_blocks(subject: Subject, model: InModel, blocks: Blocks, use: Use) -> Subject:
+def by_blocks(subject: Subject, model: InModel, blocks: TileBlocks, use: Use) -> Subject:
     """The nest by the blocks of totals that memory was laid out for."""
     roles = blocks.roles
     complete(use, set(use.loops(subject, 0)), {*roles["rows"], *roles["columns"]})

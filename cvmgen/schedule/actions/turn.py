@@ -12,8 +12,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
-from cvmgen.schedule.actions.specialise import Steps, extents_of, tests, versioned
-from cvmgen.schedule.actions.split import divided, most_iterations
+from cvmgen.schedule.actions.specialise import StepValues, tests, trip_names, versioned
+from cvmgen.schedule.actions.split import in_blocks, most_iterations
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -26,14 +26,14 @@ def abreast(subject: Subject, use: Use) -> Subject:
 
     Legal for every loop: the copy runs where that is so and there are enough iterations.
     """
-    extents = extents_of(subject.body)
+    extents = trip_names(subject.body)
 
-    def condition(loop: i.Loop) -> tuple[list[i.Expr], Steps] | None:
+    def condition(loop: i.Loop) -> tuple[list[i.Expr], StepValues] | None:
         sweep = only_sweep(loop)
         if sweep is None:
             return None
         places = own_loads(sweep, loop.index)
-        steps = [steps_of(each, (loop.index, sweep.index)) for each in places]
+        steps = [read_steps(each, (loop.index, sweep.index)) for each in places]
         along = [None if each is None else each[1] for each in steps]
         open_steps = {each.name: i.ONE for each in along if isinstance(each, i.Var)}
         if not along or open_steps.keys() & extents:
@@ -61,7 +61,7 @@ def own_loads(node: object, index: str) -> list[i.Load]:
     return [each for each in loads if index in names_in(each.offset)]
 
 
-def steps_of(place: i.Load, indices: tuple[str, str]) -> tuple[i.Expr, i.Expr] | None:
+def read_steps(place: i.Load, indices: tuple[str, str]) -> tuple[i.Expr, i.Expr] | None:
     """How far apart neighbouring iterations of two loops read; None where that varies."""
     one, other = map(i.Var, indices)
     line = algebra.linear(place.offset, [one, other], frozenset(indices))
@@ -101,7 +101,7 @@ def turn(subject: Subject, use: Use) -> Subject:
                     )
                 use.room(lanes * size)
                 names = [fresh(f"{index}_{role}", used) for role in roles]
-                sweep = Sweep(statement, totals, store, lanes)
+                sweep = TotalsLoop(statement, totals, store, lanes)
                 blocks = sweep.in_blocks(size, names, subject.dtypes, used)
             case _:
                 return None
@@ -113,7 +113,7 @@ def turn(subject: Subject, use: Use) -> Subject:
         return (blocks,)
 
     def whole(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or not begun(statement, arrays):
+        if not isinstance(statement, i.Loop) or not arrays_begun(statement, arrays):
             return None
         lanes = turned.get(statement.index)
         return None if lanes is None else (replace(statement, high=i.Const(lanes)),)
@@ -136,11 +136,11 @@ def beginnings(body: i.Block) -> set[tuple[str, str]]:
     """The loops that do nothing but to give elements of arrays one value, each with its arrays."""
     arrays = Locals.of(body).arrays.keys()
     loops = (each for each in walk(body) if isinstance(each, i.Loop))
-    found = ((loop.index, begun(loop, arrays)) for loop in loops)
+    found = ((loop.index, arrays_begun(loop, arrays)) for loop in loops)
     return {(index, array) for index, names in found for array in names}
 
 
-def begun(loop: i.Loop, arrays: Collection[str]) -> list[str]:
+def arrays_begun(loop: i.Loop, arrays: Collection[str]) -> list[str]:
     """The arrays that a loop begins; none where it does anything else."""
     found = []
     for each in loop.body:
@@ -157,7 +157,7 @@ def begun(loop: i.Loop, arrays: Collection[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class TotalsLoop:
     """A loop around one over totals, of which there is room for so many in an array."""
 
     loop: i.Loop
@@ -171,7 +171,7 @@ class Sweep:
         """The sweep as a loop over blocks that turns each before a loop over it; None where what
         it reads for a result is no run."""
         span, piece = self.loop.span, i.Var(names[1])
-        blocks = divided(self.loop, size, names[0], names[1], fresh(f"{names[1]}s", used))
+        blocks = in_blocks(self.loop, size, names[0], names[1], fresh(f"{names[1]}s", used))
         count, within = blocks.body
         assert isinstance(count, i.Let) and isinstance(within, i.Loop)
         (totals,) = within.body
@@ -182,7 +182,7 @@ class Sweep:
         for load in dict.fromkeys(own_loads(totals, lane)):
             if load == self.store.target:
                 continue
-            steps = steps_of(load, (lane, piece.name))
+            steps = read_steps(load, (lane, piece.name))
             if steps is None or steps[1] != i.ONE or load.tensor not in dtypes:
                 return None
             array = fresh(f"{load.tensor}_turned", used)

@@ -14,8 +14,8 @@ from cvmgen.ir.logic import conjunction
 from cvmgen.ir.rewrite import blocks, folded_totals, rewritten
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
-from cvmgen.known.constant_loops import Loops, everywhere, loop_range, perfect_nest
-from cvmgen.schedule.actions.jam import multiple
+from cvmgen.known.constant_loops import Loops, everywhere, loop_range, single_statement_nest
+from cvmgen.schedule.actions.jam import last_whole_group
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import loops
 from cvmgen.schedule.subject import Subject
@@ -76,7 +76,7 @@ class Sum:
 
 def whole_sum(loop: i.Loop, names: Collection[str]) -> Sum | None:
     """The whole sum that a loop begins, if all loops of it are among the names."""
-    match perfect_nest(loop):
+    match single_statement_nest(loop):
         case loops_, guards, i.Accumulate() as step if {name for name, _ in loops_} <= set(names):
             return Sum(loop, loops_, guards, step)
         case _:
@@ -101,7 +101,9 @@ def unrolled_sum(whole: Sum, most: int, around: tuple[i.Loop, ...]) -> i.Block |
     indices = [name for name, _ in whole.loops]
     places = combinations(*(range(extent) for _, extent in whole.loops))
     values = (dict(zip(indices, map(i.Const, place), strict=True)) for place in places)
-    steps = tuple(each for at in values for each in tidied((substitute(whole.step, {**at}),)))
+    steps = tuple(
+        each for at in values for each in with_plain_places((substitute(whole.step, {**at}),))
+    )
     return (i.If(conjunction(tests), steps, (whole.loop,), whole.loop.span),) if tests else steps
 
 
@@ -117,7 +119,7 @@ def in_passes(loop: i.Loop, size: int, used: set[str]) -> i.Block:
     """The loop in steps of `size`, and the loop for what is left."""
     assert loop.low is not None
     whole = fresh(f"{loop.index}_whole", used)
-    end = i.Let(whole, "i64", simplify(multiple(loop.low, loop.high, size)), loop.span)
+    end = i.Let(whole, "i64", simplify(last_whole_group(loop.low, loop.high, size)), loop.span)
     index = i.Var(loop.index)
     places = [i.Binary("+", index, i.Const(at)) if at else index for at in range(size)]
     main = replace(loop, high=i.Var(whole), step=size, body=passes(loop, places, used))
@@ -129,12 +131,12 @@ def passes(loop: i.Loop, places: Sequence[i.Expr], used: set[str]) -> i.Block:
     own = [each.name for each in loop.body if isinstance(each, (i.Let, i.Array))]
     done: list[i.Stmt] = []
     for number, place in enumerate(places):
-        body = tidied(substitute(loop.body, {loop.index: place}))
-        done += renamed(body, {name: fresh(name, used) for name in own} if number else {})
+        body = with_plain_places(substitute(loop.body, {loop.index: place}))
+        done += with_local_names(body, {name: fresh(name, used) for name in own} if number else {})
     return tuple(done)
 
 
-def tidied(body: i.Block) -> i.Block:
+def with_plain_places(body: i.Block) -> i.Block:
     """The block with plain sums for the places of elements, and for locals."""
 
     def change(node: object) -> object:
@@ -149,7 +151,7 @@ def tidied(body: i.Block) -> i.Block:
     return rebuild(body, change)
 
 
-def renamed(body: i.Block, names: Mapping[str, str]) -> i.Block:
+def with_local_names(body: i.Block, names: Mapping[str, str]) -> i.Block:
     """The block with other names for some of its locals."""
 
     def change(node: object) -> object:

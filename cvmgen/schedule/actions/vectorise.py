@@ -40,13 +40,13 @@ def vectorise(subject: Subject, use: Use) -> Subject:
                 f"({subject.place})",
                 "expand what it carries, and vectorise another loop",
             )
-        size = given or (64 if wide(statement) else 32)
+        size = given or (64 if needs_wide_vectors(statement) else 32)
         return (replace(statement, vector=SETS[size]),)
 
     return subject.with_body(rewritten(subject.body, change))
 
 
-def wide(loop: i.Loop) -> bool:
+def needs_wide_vectors(loop: i.Loop) -> bool:
     """Whether values are computed in ways that AVX2 has not; places do not count, nor what is the
     same in every iteration."""
     body, varying = loop.body, {loop.index, *assigned(loop.body)}

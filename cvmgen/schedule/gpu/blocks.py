@@ -11,40 +11,42 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.analysis.grid import Grid, grid
-from cvmgen.analysis.list_loops import decision, loads_of, reads_so_far, selection
+from cvmgen.analysis.list_loops import decision, list_counter, loads_of, reads_so_far
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import entry_at, extent
 from cvmgen.ir.threads import BLOCK, BLOCKS, LANE, LANES, OF_BLOCK
 from cvmgen.ir.uses import assigned, carried, names_in
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.gpu.mapped import (
-    Function,
+    DeviceFunction,
     Mapped,
-    Task,
+    MappingTask,
     Writer,
     domain,
+    host_local,
     launch,
-    of_host,
 )
-from cvmgen.schedule.gpu.threads import over
+from cvmgen.schedule.gpu.threads import shared_iterations
 
 
-def blocks(task: Task) -> Mapped | None:
+def list_mapping(task: MappingTask) -> Mapped | None:
     """The mapping of a nest that makes lists."""
     if not task.makes_list:
         return None
-    lists = of_host("lists", domain(of_lists(task).extents), task)
+    lists = host_local("lists", domain(of_lists(task).extents), task)
     start = launch(task, i.Var("lists"), task.name, "launch_blocks")
     return Mapped((list_function(task),), (lists,), (start,))
 
 
-def list_function(task: Task) -> Function:
+def list_function(task: MappingTask) -> DeviceFunction:
     found = of_lists(task)
     body = Together(task).block(found.body)
-    return Function(task.name, "list", over(Grid(found.loops, body), BLOCKS, BLOCK, "lists", task))
+    return DeviceFunction(
+        task.name, "list", shared_iterations(Grid(found.loops, body), BLOCKS, BLOCK, "lists", task)
+    )
 
 
-def of_lists(task: Task) -> Grid:
+def of_lists(task: MappingTask) -> Grid:
     """The loops over the indices of the list."""
     definition = task.program.operator.definition(task.nest.tensor)
     return grid(task.body, len(definition.parameters))
@@ -53,7 +55,7 @@ def of_lists(task: Task) -> Grid:
 class Together:
     """Statements that all threads of a block run; a barrier stands after what others read."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: MappingTask) -> None:
         self.own, self.taken = task.memory, task.taken
 
     def block(self, statements: i.Block) -> i.Block:
@@ -64,7 +66,7 @@ class Together:
                 found.append(i.Barrier(statement.span))
             found += self.joint(statement)
             # A sort ends with a barrier of its own.
-            waiting = not isinstance(statement, i.Sort) and stores(statement)
+            waiting = not isinstance(statement, i.Sort) and has_store(statement)
         return tuple(found)
 
     def joint(self, statement: i.Stmt) -> i.Block:
@@ -88,18 +90,18 @@ class Together:
             vote = "block_any" if decided.value == i.Const(True) else "block_all"
             call = i.Call(vote, (i.Var(decided.name),))
             return (divided, i.Assign(decided.name, call, decided.span))
-        counter = selection(loop.body)
+        counter = list_counter(loop.body)
         if counter is None and not carried(loop):
             return (divided,)
         if counter is not None and not reads_so_far(loop, counter, self.own):
             return Ranking(loop, counter, self.taken).block()
         body = self.block(loop.body)
-        if stores(loop.body) and loads_of((loop,), self.own):
+        if has_store(loop.body) and loads_of((loop,), self.own):
             body += (i.Barrier(loop.span, "the next one reads the list so far"),)
         return (replace(loop, body=body),)
 
 
-def stores(node: object) -> bool:
+def has_store(node: object) -> bool:
     return any(isinstance(each, i.Store) for each in walk(node))
 
 
@@ -141,7 +143,7 @@ class Ranking(Writer):
 
     def tests(self) -> i.Block:
         """Note by a bit which candidates of a thread pass."""
-        before, condition, _ = appended(self.loop)
+        before, condition, _ = selecting_parts(self.loop)
         one = i.Convert("u32", i.ONE)
         mark: i.Stmt = self.add(
             self.passes, "|", i.Binary("shl", one, i.Binary("-", self.index, self.start))
@@ -153,7 +155,7 @@ class Ranking(Writer):
 
     def kept(self) -> i.Block:
         """Store a candidate that passes."""
-        _, _, stored = appended(self.loop)
+        _, _, stored = selecting_parts(self.loop)
         moved: i.Block = rebuild(stored, lambda each: self.place if each == self.count else each)
         index = self.let(self.index, "i64", i.Binary("+", self.start, self.bit))
         return (index, *self.entry(), *moved, self.add(self.place, "+", i.ONE))
@@ -166,7 +168,7 @@ class Ranking(Writer):
         return (self.let(i.Var(self.loop.index), "i64", value),)
 
 
-def appended(loop: i.Loop) -> tuple[i.Block, i.Expr, i.Block]:
+def selecting_parts(loop: i.Loop) -> tuple[i.Block, i.Expr, i.Block]:
     """Of a loop that selects: what its condition needs, the condition, and what is stored."""
     match loop.body:
         case (*before, i.If(condition=condition, then=then)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen import algebra
-from cvmgen.analysis.boxes import Window, narrow, plain_locals
+from cvmgen.analysis.boxes import BoxRead, as_i32, plain_locals
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.visit import fresh, rebuild, walk
@@ -34,7 +34,7 @@ class Near:
     places: dict[str, str]
 
 
-def read_near(body: i.Block, window: Window, box: Box, taken: set[str]) -> Near:
+def read_near(body: i.Block, window: BoxRead, box: Box, taken: set[str]) -> Near:
     """The body with the copy in place of the input; the window's indices have 32 bits."""
     places = {
         side.name: fresh(f"{side.name}_place", taken)
@@ -45,10 +45,10 @@ def read_near(body: i.Block, window: Window, box: Box, taken: set[str]) -> Near:
     near = widened(near, frozenset(tap.index for tap in window.taps))
     near = with_places(near, window, box, places)
     old = plain_locals(body).keys()
-    return renamed(without_dead(near), window, places, old)
+    return with_box_places(without_dead(near), window, places, old)
 
 
-def with_tests(body: i.Block, window: Window, box: Box, places: dict[str, str]) -> i.Block:
+def with_tests(body: i.Block, window: BoxRead, box: Box, places: dict[str, str]) -> i.Block:
     """Tests of places are tests of places in the box; the element is its first, for now."""
     tests: dict[i.Expr, i.Expr] = {}
     for condition, side, end in window.tests:
@@ -101,7 +101,7 @@ def widened(body: i.Block, indices: frozenset[str]) -> i.Block:
     return result
 
 
-def with_places(body: i.Block, window: Window, box: Box, places: dict[str, str]) -> i.Block:
+def with_places(body: i.Block, window: BoxRead, box: Box, places: dict[str, str]) -> i.Block:
     """The places of elements in the box: tested ones are locals of their innermost loop."""
     offset: i.Expr = i.ZERO
     locals_: dict[str, tuple[str, i.Expr]] = {}
@@ -112,7 +112,7 @@ def with_places(body: i.Block, window: Window, box: Box, places: dict[str, str])
             place = i.Var(places[side.name])
         row = i.ZERO if offset == i.ZERO else i.Binary("*", offset, box.length[side.name])
         offset = algebra.total([row, place])
-    ends = {tap.index: narrow(tap.extent) for tap in window.taps}
+    ends = {tap.index: as_i32(tap.extent) for tap in window.taps}
 
     def change(node: Any) -> Any:
         match node:
@@ -131,7 +131,7 @@ def with_places(body: i.Block, window: Window, box: Box, places: dict[str, str])
     return result
 
 
-def renamed(body: i.Block, window: Window, places: dict[str, str], old: Set[str]) -> Near:
+def with_box_places(body: i.Block, window: BoxRead, places: dict[str, str], old: Set[str]) -> Near:
     """Places in the box under the names that places in the input had, where these are free."""
     free = old - {each.name for each in walk(body) if isinstance(each, i.Let)}
     names: dict[str, str] = {}

@@ -11,38 +11,38 @@ from cvmgen.ir.uniform import thread_fault
 from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Settings
-from cvmgen.schedule.gpu.blocks import blocks
-from cvmgen.schedule.gpu.mapped import HOST, NARROW, Mapped, Otherwise, Task
+from cvmgen.schedule.gpu.blocks import list_mapping
+from cvmgen.schedule.gpu.mapped import HOST, NARROW, Mapped, MappingTask, NextMapping
 from cvmgen.schedule.gpu.pair_mask import pair_mask
 from cvmgen.schedule.gpu.shared_boxes import shared_boxes
 from cvmgen.schedule.gpu.teams import teams
 from cvmgen.schedule.gpu.tensor_tiles import tensor_tiles
 from cvmgen.schedule.gpu.threads import threads
-from cvmgen.schedule.gpu.vectors import vectors
+from cvmgen.schedule.gpu.vectors import vector_mapping
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.typing.agreement import type_fault
 
 # By what schedules call them; each gives None for a nest that is not of its shape.
-MAPPINGS: dict[str, Callable[[Task, Otherwise], Mapped | None]] = {
+MAPPINGS: dict[str, Callable[[MappingTask, NextMapping], Mapped | None]] = {
     "pair_mask": lambda task, otherwise: pair_mask(task),
-    "blocks": lambda task, otherwise: blocks(task),
+    "blocks": lambda task, otherwise: list_mapping(task),
     "tensor_tiles": tensor_tiles,
     "shared_boxes": lambda task, otherwise: shared_boxes(task),
     "teams": lambda task, otherwise: teams(task),
-    "vectors": lambda task, otherwise: vectors(task),
+    "vectors": lambda task, otherwise: vector_mapping(task),
     "threads": lambda task, otherwise: threads(task),
 }
 
 
-def mapped(kernels: Kernels, schedules: Schedules) -> Kernels:
+def with_mappings(kernels: Kernels, schedules: Schedules) -> Kernels:
     """The kernels with what each becomes on a GPU."""
     names = [name for name, _ in schedules.mappings("cuda")]
     settings = all_settings(schedules)
 
     def of(kernel: Kernel) -> Mapped:
         dtypes = kernel.subject.dtypes
-        task = Task(kernels.program, kernel.nest, kernel.typed, "", dtypes, settings)
+        task = MappingTask(kernels.program, kernel.nest, kernel.typed, "", dtypes, settings)
         return mapping(task, names)
 
     return replace(kernels, kernels=tuple(replace(e, mapped=of(e)) for e in kernels.kernels))
@@ -81,10 +81,10 @@ def launch_fault(host: i.Block, mapped: Mapped) -> str:
     return ""
 
 
-def mapping(task: Task, names: Sequence[str]) -> Mapped:
+def mapping(task: MappingTask, names: Sequence[str]) -> Mapped:
     """The mapping for the shape of a nest: of those named, the first that knows it."""
     if not names:
-        return blocks(task) or threads(task)
+        return list_mapping(task) or threads(task)
     first, *rest = names
     found = MAPPINGS[first](task, lambda other: mapping(other, rest))
     return mapping(task, rest) if found is None else found

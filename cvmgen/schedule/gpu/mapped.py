@@ -18,7 +18,7 @@ NARROW = i.Var("narrow")  # whether the inputs of a call are int8, but for those
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class MappingTask:
     """A typed nest for one choice of element types, and what the schedules say of mappings."""
 
     program: i.Program
@@ -60,7 +60,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class DeviceFunction:
     """A function that threads of a GPU run; its `name` is what stands behind that of the nest and
     the types, and `leading` parameters stand in front of all others.
 
@@ -83,13 +83,13 @@ class Mapped:
     """The kernels that the host can start for a nest, what it computes before, and how it chooses
     among them. Values of the call are members of HOST; other names are its own locals."""
 
-    functions: tuple[Function, ...]
+    functions: tuple[DeviceFunction, ...]
     before: i.Block
     start: i.Block
     memory: str = ""  # what is said of memory that it takes
 
 
-Otherwise = Callable[[Task], Mapped]
+NextMapping = Callable[[MappingTask], Mapped]
 """The mapping of a task by those that come after one."""
 
 
@@ -139,7 +139,7 @@ class Writer:
         )
 
 
-def of_call(statements: object) -> set[str]:
+def plan_members_read(statements: object) -> set[str]:
     """The values of a call that the host's statements read."""
     members = (each for each in walk(statements) if isinstance(each, i.Member))
     return {each.name for each in members if each.structure == HOST}
@@ -151,19 +151,19 @@ def domain(extents: Sequence[i.Expr]) -> i.Expr:
     return i.Call("domain", sizes) if len(sizes) > 1 else (*sizes, i.ONE)[0]
 
 
-def of_host(name: str, value: i.Expr, task: Task, type_name: str = "i64") -> i.Let:
+def host_local(name: str, value: i.Expr, task: MappingTask, type_name: str = "i64") -> i.Let:
     """A local of the host."""
     return i.Let(name, type_name, value, task.nest.span)
 
 
 def launch(
-    task: Task, count: i.Expr, kernel: str, function: str = "launch", *arguments: i.Expr
+    task: MappingTask, count: i.Expr, kernel: str, function: str = "launch", *arguments: i.Expr
 ) -> i.Launch:
     """The start of a kernel by one of the functions for it."""
     return i.Launch(i.Call(function, ()), count, kernel, arguments, task.nest.span)
 
 
-def described(mapped: Mapped) -> Iterator[str]:
+def mapping_lines(mapped: Mapped) -> Iterator[str]:
     """The kernels of a nest and what the host does to start them, for people."""
     for each in mapped.functions:
         yield f"{each.kind} kernel{each.name}:"

@@ -36,11 +36,11 @@ class Mask:
         """The number of the first column of the list at hand."""
         number: i.Expr = i.ZERO
         for loop in self.loops:
-            number = plus(times(number, loop.high), i.Var(loop.index))
-        return times(number, columns(self.capacity))
+            number = sum_of(product_of(number, loop.high), i.Var(loop.index))
+        return product_of(number, columns(self.capacity))
 
     def word(self, column: i.Expr, candidate: i.Expr) -> i.Expr:
-        return plus(times(column, self.capacity), candidate)
+        return sum_of(product_of(column, self.capacity), candidate)
 
 
 class MaskNests(Writer):
@@ -66,8 +66,8 @@ class MaskNests(Writer):
 
     def pairs(self) -> i.Block:
         """Loops that are all independent, around the tests of one entry against 8 candidates."""
-        behind = plus(times(WORD, self.column), WORD)
-        body: i.Block = (self.where(below(self.earlier, behind), *self.found_byte()),)
+        behind = sum_of(product_of(WORD, self.column), WORD)
+        body: i.Block = (self.where(less_than(self.earlier, behind), *self.found_byte()),)
         capacity = self.mask.capacity
         extents = ((self.byte, BYTE), (self.earlier, capacity), (self.column, columns(capacity)))
         for index, end in extents:
@@ -80,11 +80,11 @@ class MaskNests(Writer):
         return body
 
     def found_byte(self) -> i.Block:
-        tests = self.where(below(self.earlier, self.end), *self.tests())
-        start = plus(times(WORD, self.column), times(BYTE, self.byte))
-        end = i.Call("min_i64", (plus(self.first, BYTE), self.candidates))
-        word = self.mask.word(plus(self.mask.column, self.column), self.earlier)
-        place = i.Load(self.mask.name, None, plus(times(word, BYTE), self.byte))
+        tests = self.where(less_than(self.earlier, self.end), *self.tests())
+        start = sum_of(product_of(WORD, self.column), product_of(BYTE, self.byte))
+        end = i.Call("min_i64", (sum_of(self.first, BYTE), self.candidates))
+        word = self.mask.word(sum_of(self.mask.column, self.column), self.earlier)
+        place = i.Load(self.mask.name, None, sum_of(product_of(word, BYTE), self.byte))
         found = (self.let(self.end, "i64", end), tests)
         return (
             *relevant(self.found.locals, found),
@@ -97,16 +97,16 @@ class MaskNests(Writer):
 
     def tests(self) -> i.Block:
         """The tests of the candidates behind an entry, if it meets its own condition."""
-        rules_out = self.add(self.out, "+", bit(self.later))
+        rules_out = self.add(self.out, "+", mask_bit(self.later))
         body = (*self.candidate(self.loop.index, self.later), *self.found.against(rules_out))
-        low = i.Call("max_i64", (self.first, plus(self.earlier, i.ONE)))
+        low = i.Call("max_i64", (self.first, sum_of(self.earlier, i.ONE)))
         loop = self.over(self.later, self.end, body, low=low)
         entry = self.candidate(self.found.test.index, self.earlier)
         if self.found.condition == i.Const(True):
             return (*entry, loop)
         own, condition = self.own_condition(assigned(body))
         here = i.Compare("==", eighth(self.earlier), eighth(self.first))
-        fails = self.where(here, i.Assign(self.out.name, bit(self.earlier), self.span))
+        fails = self.where(here, i.Assign(self.out.name, mask_bit(self.earlier), self.span))
         return (*entry, *own, i.If(condition, (loop,), (fails,), self.span))
 
     def own_condition(self, taken: Set[str]) -> tuple[i.Block, i.Expr]:
@@ -114,7 +114,7 @@ class MaskNests(Writer):
         names = {self.loop.index: self.found.test.index}
         for name in sorted(assigned(self.found.own) & taken):
             names[name] = self.fresh(name).name
-        own, condition = renamed((self.found.own, self.found.condition), names)
+        own, condition = with_other_names((self.found.own, self.found.condition), names)
         return own, condition
 
     # -------------------------------------------------------- those kept
@@ -122,13 +122,13 @@ class MaskNests(Writer):
     def kept(self) -> i.Block:
         """For each list a loop over columns, in order, whose iterations all threads share."""
         count, found = self.found.counter, self.found
-        column = self.mask.word(plus(self.mask.column, self.column), i.ZERO)
-        start = times(WORD, self.column)
+        column = self.mask.word(sum_of(self.mask.column, self.column), i.ZERO)
+        start = product_of(WORD, self.column)
         address = i.Address(i.Load(self.mask.name, None, column))
         keep = i.Call("block_keep", (address, start, self.candidates))
         store = rebuild(found.store, lambda each: self.rank if each == i.Var(count) else each)
         at = i.Binary("rem", self.later, WORD)
-        place = plus(i.Var(count), i.Call("bits_below", (self.bits, at)))
+        place = sum_of(i.Var(count), i.Call("bits_below", (self.bits, at)))
         stored = (
             *self.candidate(self.loop.index, self.later),
             self.let(self.rank, "i64", place),
@@ -137,7 +137,7 @@ class MaskNests(Writer):
         those = self.where(i.Call("bit", (self.bits, at)), *stored)
         body: i.Block = (
             self.let(self.bits, "u64", keep),
-            self.over(self.later, plus(start, WORD), (those,), low=start),
+            self.over(self.later, sum_of(start, WORD), (those,), low=start),
             i.Accumulate(count, "+", i.Call("bits", (self.bits,)), self.span),
         )
         steps = (self.over(self.column, columns(self.candidates), body), *found.behind)
@@ -150,26 +150,26 @@ class MaskNests(Writer):
         if self.counted:
             return ()
         low = self.loop.low
-        value = entry_at(self.loop.high, place) if low is None else plus(low, place)
+        value = entry_at(self.loop.high, place) if low is None else sum_of(low, place)
         return (self.let(i.Var(name), "i64", value),)
 
 
 def columns(candidates: i.Expr) -> i.Expr:
     """How many columns stand for so many candidates."""
-    return i.Binary("truncdiv", plus(candidates, i.Const(63)), WORD)
+    return i.Binary("truncdiv", sum_of(candidates, i.Const(63)), WORD)
 
 
-def plus(left: i.Expr, right: i.Expr) -> i.Expr:
+def sum_of(left: i.Expr, right: i.Expr) -> i.Expr:
     if right == i.ZERO:
         return left
     return right if left == i.ZERO else i.Binary("+", left, right)
 
 
-def times(left: i.Expr, right: i.Expr) -> i.Expr:
+def product_of(left: i.Expr, right: i.Expr) -> i.Expr:
     return i.ZERO if i.ZERO in (left, right) else i.Binary("*", left, right)
 
 
-def below(left: i.Expr, right: i.Expr) -> i.Expr:
+def less_than(left: i.Expr, right: i.Expr) -> i.Expr:
     return i.Compare("<", left, right)
 
 
@@ -177,12 +177,12 @@ def eighth(place: i.Expr) -> i.Expr:
     return i.Binary("truncdiv", place, BYTE)
 
 
-def bit(place: i.Expr) -> i.Expr:
+def mask_bit(place: i.Expr) -> i.Expr:
     """That of a candidate in its byte."""
     return i.Binary("shl", i.ONE, i.Binary("rem", place, BYTE))
 
 
-def renamed(node: Any, names: Mapping[str, str]) -> Any:
+def with_other_names(node: Any, names: Mapping[str, str]) -> Any:
     """Locals and indices under other names."""
 
     def change(each: Any) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from cvmgen import algebra
-from cvmgen.analysis.boxes import Side, Window, find_window, less_one, narrow
+from cvmgen.analysis.boxes import BoxRead, BoxSide, as_i32, find_box_read, less_one
 from cvmgen.analysis.grid import Grid, grid
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import Dimension, extent, index_local, one_by_one, product, unravel
@@ -20,27 +20,27 @@ from cvmgen.ir.threads import BLOCKS, OF_BLOCK
 from cvmgen.ir.uses import names_in
 from cvmgen.schedule.gpu.box_reads import Box, read_near
 from cvmgen.schedule.gpu.mapped import (
-    Function,
+    DeviceFunction,
     Mapped,
+    MappingTask,
     Parameter,
-    Task,
     Writer,
     domain,
-    of_host,
+    host_local,
     on_host,
 )
 from cvmgen.schedule.gpu.threads import threads
 
 
-def shared_boxes(task: Task) -> Mapped | None:
+def shared_boxes(task: MappingTask) -> Mapped | None:
     """The mapping of a nest that reads an input in windows; None for others."""
     found = grid(task.body)
-    window = find_window(task.program, task.nest, found.loops, found.body)
+    window = find_box_read(task.program, task.nest, found.loops, found.body)
     if window is None or len(window.sides) > task.settings["shared_boxes"]["sides"]:
         return None
     tiles = Tiles(task, window, found)
     parameter = Parameter(tiles.tiling.name, "tiling")
-    function = Function(task.name, "window", tiles.body(), (parameter,))
+    function = DeviceFunction(task.name, "window", tiles.body(), (parameter,))
     # For calls whose windows are too large, or do not overlap enough.
     plain = threads(task, f"{task.name}_plain")
     tiling, span = i.Var("tiling"), task.nest.span
@@ -54,15 +54,15 @@ def shared_boxes(task: Task) -> Mapped | None:
         (function, *plain.functions),
         (
             *plain.before,
-            of_host("planes", planes, task),
-            of_host("tiling", i.ListOf(()), task, "tiling"),
-            of_host("tiled", choice, task, "bool"),
+            host_local("planes", planes, task),
+            host_local("tiling", i.ListOf(()), task, "tiling"),
+            host_local("tiled", choice, task, "bool"),
         ),
         (i.If(i.Var("tiled"), (near,), plain.start, span),),
     )
 
 
-def side_on_host(side: Side) -> i.Expr:
+def side_on_host(side: BoxSide) -> i.Expr:
     """A side as the host describes it: results, step, reach, and how many places are read."""
     results = i.ONE if side.result is None else side.result.high
     taps = algebra.product([tap.extent for tap in side.taps])
@@ -73,7 +73,7 @@ def side_on_host(side: Side) -> i.Expr:
 class Tiles(Writer):
     """The statements of a kernel whose blocks make tiles of results."""
 
-    def __init__(self, task: Task, window: Window, found: Grid) -> None:
+    def __init__(self, task: MappingTask, window: BoxRead, found: Grid) -> None:
         super().__init__(task.nest.span, task.taken)
         self.task, self.window, self.grid = task, window, found
         self.tiling, self.at = self.fresh("tiling"), self.fresh("at")
@@ -91,12 +91,12 @@ class Tiles(Writer):
         self.near = read_near(found.body, window, self.box, self.taken)
         self.read = names_in((self.near.body, window.fixed))
 
-    def places(self, side: Side) -> i.Expr:
+    def places(self, side: BoxSide) -> i.Expr:
         """How many places the side of a box has."""
         whole = side.result is None and side.extent is None
         return self.counts[side.name] if whole else i.Member(self.boxes[side.name], "length")
 
-    def of_tile(self, what: str, side: Side) -> i.Item:
+    def of_tile(self, what: str, side: BoxSide) -> i.Item:
         """What the host says of tiles along a side."""
         number = i.Const(self.window.sides.index(side))
         return i.Item(i.Member(self.tiling, what), number)
@@ -129,9 +129,9 @@ class Tiles(Writer):
             if side.result is loop:
                 return Dimension(self.of_tile("along", side), partial(self.first, side))
         local = partial(index_local, loop) if loop.index in self.read else None
-        return Dimension(narrow(extent(loop)), local)
+        return Dimension(as_i32(extent(loop)), local)
 
-    def first(self, side: Side, tile: i.Expr) -> i.Let:
+    def first(self, side: BoxSide, tile: i.Expr) -> i.Let:
         """The index of the first result of a tile along a side."""
         first = i.Binary("*", tile, self.of_tile("results", side))
         return self.let(self.firsts[side.name], "i32", first)
@@ -140,15 +140,15 @@ class Tiles(Writer):
         """How many results the tile has along each side, and what its windows touch."""
         return (*map(self.count, self.moving), *map(self.side, self.window.sides))
 
-    def count(self, side: Side) -> i.Let:
+    def count(self, side: BoxSide) -> i.Let:
         assert side.result is not None
-        left = i.Binary("-", narrow(side.result.high), self.firsts[side.name])
+        left = i.Binary("-", as_i32(side.result.high), self.firsts[side.name])
         count = i.Call("min_i32", (left, self.of_tile("results", side)))
         return self.let(self.counts[side.name], "i32", count)
 
-    def side(self, side: Side) -> i.Let:
+    def side(self, side: BoxSide) -> i.Let:
         if self.places(side) == self.counts[side.name]:
-            return self.let(self.counts[side.name], "i32", narrow(side.reach))
+            return self.let(self.counts[side.name], "i32", as_i32(side.reach))
         first, length = side.start, side.reach
         if side.result is not None:
             begin = algebra.product([self.firsts[side.name], side.step])
@@ -178,7 +178,7 @@ class Tiles(Writer):
         store = i.Store(i.Load(self.box.tensor, None, self.at), element, self.span)
         return self.divided(lengths, (*lines, store))
 
-    def place(self, side: Side) -> i.Var:
+    def place(self, side: BoxSide) -> i.Var:
         """What an element's place along a side is called."""
         name = self.near.places.get(side.name)
         if name is not None:
@@ -205,13 +205,13 @@ class Tiles(Writer):
         starts = [self.first_tap(side) for side in sides]
         return self.divided(counts, (*owns, *full, *starts, *self.near.body))
 
-    def full_index(self, side: Side) -> i.Let:
+    def full_index(self, side: BoxSide) -> i.Let:
         index = i.Binary("+", self.firsts[side.name], self.owns[side.name])
         return self.let(i.Var(side.name), "i64", index)
 
-    def first_tap(self, side: Side) -> i.Let:
+    def first_tap(self, side: BoxSide) -> i.Let:
         """Where in the box the window of a thread's result begins."""
-        place = algebra.product([self.owns[side.name], narrow(side.step)])
+        place = algebra.product([self.owns[side.name], as_i32(side.step)])
         if side.extent is not None:
             place = i.Binary("+", i.Member(self.boxes[side.name], "start"), place)
         start = self.box.first[side.name]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.analysis.grid import grid
-from cvmgen.analysis.reductions import Reduction, Sweep, reduction, steps
+from cvmgen.analysis.reductions import Reduction, Sweep, find_reduction, neighbour_steps
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, iterations, unravelled
 from cvmgen.ir.rewrite import rewritten
@@ -15,13 +15,13 @@ from cvmgen.ir.threads import BLOCKS
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.gpu.mapped import (
-    Function,
+    DeviceFunction,
     Mapped,
+    MappingTask,
     Parameter,
-    Task,
     Writer,
     domain,
-    of_host,
+    host_local,
     on_host,
 )
 
@@ -36,23 +36,23 @@ OPERATIONS = {
 }
 
 
-def teams(task: Task) -> Mapped | None:
+def teams(task: MappingTask) -> Mapped | None:
     """The mapping of a nest whose results are reductions that threads can share."""
     results = grid(task.body)
-    found = reduction([each.index for each in results.loops], results.body)
+    found = find_reduction([each.index for each in results.loops], results.body)
     if found is None:
         return None
     divided = Teams(task, results.loops, found)
-    kernel = Function(task.name, "reduction", divided.body(), leading=(divided.parameter,))
+    kernel = DeviceFunction(task.name, "reduction", divided.body(), leading=(divided.parameter,))
     sweep = next(iter(found.sweeps.values()))
     # Where results may take different branches, or need one sum for the next, all threads of a
     # block make one result, or each its own: they meet where they combine.
     function = "choose_teams" if found.splits else "choose_blocks"
     sizes = (i.Var("elements"), i.Var("reduced"), across(found, results.body, results.loops))
     before = (
-        of_host("elements", domain(results.extents), task),
-        of_host("reduced", domain([extent(each) for each in sweep.loops]), task),
-        of_host("teams", i.Call(function, sizes), task, "teams"),
+        host_local("elements", domain(results.extents), task),
+        host_local("reduced", domain([extent(each) for each in sweep.loops]), task),
+        host_local("teams", i.Call(function, sizes), task, "teams"),
     )
     start = i.Call("launch_teams", (), constants=(len(found.accumulators),))
     return Mapped(
@@ -62,7 +62,7 @@ def teams(task: Task) -> Mapped | None:
 
 def across(found: Reduction, body: i.Block, results: tuple[i.Loop, ...]) -> i.Expr:
     """Whether the elements of neighbouring results are closer together than those of one."""
-    match steps(found, body, results[-1].index) if results else None:
+    match neighbour_steps(found, body, results[-1].index) if results else None:
         case None:
             return i.Const(False)
         case (i.Const(value=between), i.Const(value=along)):
@@ -78,7 +78,7 @@ def across(found: Reduction, body: i.Block, results: tuple[i.Loop, ...]) -> i.Ex
 class Teams(Writer):
     """The statements of a kernel: sweeps are divided among a team, one thread of it stores."""
 
-    def __init__(self, task: Task, results: tuple[i.Loop, ...], found: Reduction) -> None:
+    def __init__(self, task: MappingTask, results: tuple[i.Loop, ...], found: Reduction) -> None:
         super().__init__(task.nest.span, task.taken)
         self.results, self.found = results, found
         self.read = names_in(grid(task.body).body)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from cvmgen.analysis.contraction import Contraction, Side, factor_sizes
+from cvmgen.analysis.contraction import Contraction, Factor, factor_sizes
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.tiling import find_contraction, read_locals
 from cvmgen.dtypes import CVM
@@ -22,14 +22,14 @@ from cvmgen.ir.threads import BLOCKS
 from cvmgen.ir.uses import names_in
 from cvmgen.schedule.gpu.mapped import (
     NARROW,
-    Function,
+    DeviceFunction,
     Mapped,
-    Otherwise,
-    Task,
+    MappingTask,
+    NextMapping,
     Writer,
     domain,
+    host_local,
     launch,
-    of_host,
     on_host,
 )
 
@@ -37,25 +37,27 @@ EIGHT_BITS = i.Const(8)
 TILES = i.Var("tiles")
 
 
-def tensor_tiles(task: Task, otherwise: Otherwise) -> Mapped | None:
+def tensor_tiles(task: MappingTask, otherwise: NextMapping) -> Mapped | None:
     """The mapping of a contraction; one too small for tiles may be of another shape as well."""
     facts, factors = Facts.of(task.program, task.nest), factor_sizes(task.program, task.dtypes)
     found = None if task.makes_list else find_contraction(task.body, facts, factors)
     if found is None:
         return None
     rest = otherwise(replace(task, name=f"{task.name}_direct"))
-    tile = Tile(task, found)
-    function = Function(task.name, "contraction", tile.body(), bounds="tiles", short=tile.short)
+    tile = TensorTile(task, found)
+    function = DeviceFunction(
+        task.name, "contraction", tile.body(), bounds="tiles", short=tile.short
+    )
     sizes = (found.batches, found.rows.lines, found.columns.lines, found.summed)
-    reaches = i.ListOf(tuple((real(each), False) for each in found.reaches))
+    reaches = i.ListOf(tuple((sum_as_real(each), False) for each in found.reaches))
     count = i.Call("worthwhile_tiles", (*map(domain_of, sizes), reaches))
     tests = tuple(tests_of(task, found))
     span = task.nest.span
-    before: i.Block = (of_host("tiles", count, task),)
+    before: i.Block = (host_local("tiles", count, task),)
     if tests:
         test = i.Logic("and", tests) if len(tests) > 1 else tests[0]
         choose = i.If(test, (i.Assign("tiles", count, span),), (), span)
-        before = (of_host("tiles", i.ZERO, task), choose)
+        before = (host_local("tiles", i.ZERO, task), choose)
     tiled = launch(task, TILES, task.name, "launch_tiles")
     start = i.If(i.Compare(">", TILES, i.ZERO), (tiled,), rest.start, span)
     return Mapped((function, *rest.functions), (*rest.before, *before), (start,))
@@ -66,7 +68,7 @@ def domain_of(loops: Sequence[i.Loop]) -> i.Expr:
     return domain([loop.high for loop in loops])
 
 
-def tests_of(task: Task, found: Contraction) -> Iterator[i.Expr]:
+def tests_of(task: MappingTask, found: Contraction) -> Iterator[i.Expr]:
     """What must hold besides: there is a quotient, factors fit int8, sums their accumulator."""
     if found.divided is not None:
         divisor, extent = on_host(found.divided.divisor), on_host(found.divided.extent)
@@ -83,7 +85,7 @@ def tests_of(task: Task, found: Contraction) -> Iterator[i.Expr]:
         yield i.Compare("<=", domain_of(found.summed), i.Call("exact_depth", ()))
 
 
-def real(expr: i.Expr) -> i.Expr:
+def sum_as_real(expr: i.Expr) -> i.Expr:
     """A sum of products as a real number: none of its steps overflows."""
     value, is_real = real_value(expr)
     return value if is_real else i.Convert("f64", value)
@@ -102,10 +104,10 @@ def real_value(expr: i.Expr) -> tuple[i.Expr, bool]:
             return on_host(expr), False
 
 
-class Tile(Writer):
+class TensorTile(Writer):
     """The statements of a kernel of tiles."""
 
-    def __init__(self, task: Task, found: Contraction) -> None:
+    def __init__(self, task: MappingTask, found: Contraction) -> None:
         super().__init__(task.nest.span, task.taken)
         self.task, self.found = task, found
         values = with_offsets(found.after, lambda _: i.ZERO)
@@ -177,7 +179,7 @@ class Tile(Writer):
 
     # -------------------------------------------------------- factors
 
-    def factor(self, side: Side, position: i.Var) -> i.Call:
+    def factor(self, side: Factor, position: i.Var) -> i.Call:
         """A factor, whose elements stand in a row or anywhere."""
         parameter, lines = self.line(side.lines, position)
         varying = {loop.index for loop in self.found.summed}

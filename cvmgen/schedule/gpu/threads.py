@@ -8,18 +8,29 @@ from cvmgen.ir.loops import iterations, unravelled
 from cvmgen.ir.threads import GRID, THREAD
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import fresh
-from cvmgen.schedule.gpu.mapped import Function, Mapped, Task, domain, launch, of_host
+from cvmgen.schedule.gpu.mapped import (
+    DeviceFunction,
+    Mapped,
+    MappingTask,
+    domain,
+    host_local,
+    launch,
+)
 
 
-def threads(task: Task, name: str = "") -> Mapped:
+def threads(task: MappingTask, name: str = "") -> Mapped:
     """The mapping of any nest; its kernel has a name of its own if one is given."""
     found = grid(task.body)
-    kernel = Function(name or task.name, "grid", over(found, GRID, THREAD, "elements", task))
-    elements = of_host("elements", domain(found.extents), task)
+    kernel = DeviceFunction(
+        name or task.name, "grid", shared_iterations(found, GRID, THREAD, "elements", task)
+    )
+    elements = host_local("elements", domain(found.extents), task)
     return Mapped((kernel,), (elements,), (launch(task, i.Var("elements"), kernel.name),))
 
 
-def over(found: Grid, share: i.Share, number: i.Expr, count: str, task: Task) -> i.Block:
+def shared_iterations(
+    found: Grid, share: i.Share, number: i.Expr, count: str, task: MappingTask
+) -> i.Block:
     """The iterations of a grid shared among threads or blocks; `number` is that of one of these,
     the first of which does all where there is no loop."""
     span, taken = task.nest.span, task.taken

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from cvmgen.analysis.grid import grid
-from cvmgen.analysis.streams import Read, Stream, stream, walk_steps
+from cvmgen.analysis.streams import Stream, StreamRead, stream, walk_steps
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, index_local, iterations
 from cvmgen.ir.rewrite import without_dead
@@ -19,19 +19,19 @@ from cvmgen.ir.threads import GRID
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.schedule.gpu.mapped import (
-    Function,
+    DeviceFunction,
     Mapped,
-    Task,
+    MappingTask,
     Writer,
     domain,
+    host_local,
     launch,
-    of_host,
 )
 
 REGISTER = 4  # bytes
 
 
-def vectors(task: Task) -> Mapped | None:
+def vector_mapping(task: MappingTask) -> Mapped | None:
     """The mapping of a nest that is a stream, if vectors of its elements are worth while."""
     found = grid(task.body)
     shape = stream(found.loops, found.body, walk_steps(task.program))
@@ -44,17 +44,17 @@ def vectors(task: Task) -> Mapped | None:
     # Stores alone are worth it where they are many.
     if not (any(each.near for each in shape.reads) or not shape.loops or len(shape.extents) > 1):
         return None
-    kernel = Function(task.name, kind(shape, lanes, task), Vectors(task, shape, lanes).body())
-    elements = of_host("elements", domain(shape.extents), task)
+    kernel = DeviceFunction(task.name, kind(shape, lanes, task), Vectors(task, shape, lanes).body())
+    elements = host_local("elements", domain(shape.extents), task)
     count: i.Expr = i.Call("vectors", (i.Var("elements"), i.Const(lanes)))
     if not shape.loops:
         return Mapped((kernel,), (elements,), (launch(task, count, kernel.name),))
-    rows = of_host("rows", domain([extent(loop) for loop in shape.loops]), task)
+    rows = host_local("rows", domain([extent(loop) for loop in shape.loops]), task)
     count = i.Binary("*", i.Var("rows"), count)
     return Mapped((kernel,), (rows, elements), (launch(task, count, kernel.name),))
 
 
-def lanes_of(shape: Stream, task: Task) -> int:
+def lanes_of(shape: Stream, task: MappingTask) -> int:
     """So many that each access is as wide as it may be, as far as there are registers for all."""
     tensors = [shape.target.tensor, *(each.load.tensor for each in shape.reads)]
     sizes = [task.element(tensor).bits // 8 for tensor in tensors]
@@ -66,7 +66,7 @@ def lanes_of(shape: Stream, task: Task) -> int:
     return lanes
 
 
-def kind(shape: Stream, lanes: int, task: Task) -> str:
+def kind(shape: Stream, lanes: int, task: MappingTask) -> str:
     """`streaming` where loads and stores can be as wide as accesses are, else `vector`: elements
     that are gathered, or too many tensors for the registers."""
 
@@ -81,7 +81,7 @@ def kind(shape: Stream, lanes: int, task: Task) -> str:
 class Vectors(Writer):
     """The statements of a kernel that computes a stream, a vector of `width` lanes at a time."""
 
-    def __init__(self, task: Task, shape: Stream, width: int) -> None:
+    def __init__(self, task: MappingTask, shape: Stream, width: int) -> None:
         super().__init__(shape.run.span, task.taken)
         self.task, self.stream, self.width = task, shape, i.Const(width)
         self.lanes, self.lane = self.fresh("lanes"), self.fresh("lane")
@@ -173,7 +173,7 @@ class Vectors(Writer):
             i.Invoke(i.Call(".store", to), self.span),
         )
 
-    def load(self, read: Read) -> i.Let:
+    def load(self, read: StreamRead) -> i.Let:
         """The vector of what is read; its place need not exist where the guard does not hold."""
         place = i.Address(read.place, read.guard)
         call = i.Call("load", (place, read.step, self.lanes), constants=(int(self.width.value),))
