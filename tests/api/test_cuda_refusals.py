@@ -110,6 +110,7 @@ def state(library: Path, device: Device) -> Iterator[State]:
     for stream in (A_STREAM, B_STREAM):
         know(ctypes.c_void_p(stream), 1)
     gc.collect()
+    gc.freeze()  # what is there already is not looked through again: that takes long
     found = fake_state(library)
     allocations = found.allocations
     yield found
