@@ -21,7 +21,7 @@ from cvmgen.ir.logic import opposite
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.attribute_checks import attribute_checks, terms_of
-from cvmgen.lower.live_names import live_names, names_read
+from cvmgen.lower.live_names import live_names, names_read, without_unread
 from cvmgen.lower.unfold import unfold_bindings
 from cvmgen.lower.walks import strided
 from cvmgen.source import Span
@@ -318,9 +318,9 @@ class HostPart:
         """A chain of branches, with the names in front that are read behind them; in the end a
         refusal."""
         span = statement.span
-        bodies = [self.block(body) for _, body in statement.branches]
-        made = [{each.name: each for each in b if isinstance(each, i.Let)} for b in bodies]
         read = {name for name, _ in self.kept().members}
+        bodies = [self.block(without_unread(body, read)) for _, body in statement.branches]
+        made = [{each.name: each for each in b if isinstance(each, i.Let)} for b in bodies]
         self.declared |= {name for one in made for name in one if name in read}
         yield i.Let(h.CASE, "int", i.ZERO, span)
         for name in dict.fromkeys(name for one in made for name in one if name in self.declared):

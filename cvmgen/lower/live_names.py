@@ -34,3 +34,10 @@ def live_names(statements: tuple[i.Stmt, ...], used: set[str]) -> set[str]:
                 found |= names_read((each,))
         if len(found) == before:
             return found
+
+
+def without_unread(statements: i.Block, used: set[str]) -> i.Block:
+    """The statements of a case without locals that nothing reads there, or later by their names in
+    `used`: another case may read one of the same name."""
+    live = live_names(statements, used)
+    return tuple(s for s in statements if not isinstance(s, i.Let) or s.name in live)
