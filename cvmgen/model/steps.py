@@ -87,7 +87,7 @@ def scheduled_step(step: KernelStep, schedules: Schedules) -> KernelStep:
 
 
 def outlined_step(step: KernelStep) -> KernelStep:
-    outliner = Outliner(step.name, step.made.body, step.tensors, set(), lambda _: False)
+    outliner = Outliner(step.name, step.made.body, step.tensors, set(), lambda _: False, set())
     return replace(step, outlined=outliner.outlined(), parts=tuple(outliner.parts))
 
 

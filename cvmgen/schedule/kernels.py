@@ -160,7 +160,9 @@ def outlined_kernel(program: i.Program, kernel: Kernel, fields: tuple[Field, ...
     tensors += [each.array for each in kernel.subject.kept]
     taken = {each.name for each in read(body)}
     name = nest_name(program, kernel.number)
-    outliner = Outliner(name, body, tensors, taken, lambda part: bool(read(part)))
+    functions = {nest_name(program, number) for number in range(len(program.nests))}
+    functions |= {each.removesuffix("_call") for each in functions}  # as captures are called
+    outliner = Outliner(name, body, tensors, taken, lambda part: bool(read(part)), functions)
     return replace(kernel, outlined=outliner.outlined(), parts=tuple(outliner.parts))
 
 

@@ -82,7 +82,7 @@ class Outliner:
     others first.
 
     tensors: the names of what the kernel is given; reads_plan: whether statements read values of
-    the call besides
+    the call besides; functions: names that parts may not have
     """
 
     kernel: str
@@ -90,6 +90,7 @@ class Outliner:
     tensors: Sequence[str]
     taken: set[str]
     reads_plan: Callable[[i.Block], bool]
+    functions: set[str]
     parts: list[OutlinedPart] = field(default_factory=list)
     names: Mapping[str, str] = field(init=False)
     types: Mapping[str, str] = field(init=False)
@@ -124,7 +125,7 @@ class Outliner:
 
     def fork(self, loop: i.Loop, scope: Mapping[str, Local]) -> i.Fork:
         self.count += 1
-        part = f"{part_name(self.kernel)}{f'_{self.count}' if self.count > 1 else ''}"
+        part = fresh(part_name(self.kernel), self.functions)
         call = self.names["call"] if self.count == 1 else fresh("call", self.taken)
         made = self.part(loop, part, scope)
         self.parts.append(made)

@@ -72,6 +72,15 @@ INVENTED = [
         lambda X, Z: (X.max(axis=1), Z.min(axis=1)),
         "several sections",
     ),
+    (
+        "input X : cvm[N, K]\noutput Y : cvm[N]\noutput Y_part : cvm[N]\n"
+        "output Y_part_2_call : cvm[N]\nY[i] = max[k < K](X[i, k])\n"
+        "Y_part[i] = max[k < K](X[i, k]) + 1\nY_part_2_call[i] = max[k < K](X[i, k]) + 2",
+        {"X": ("int8", "int32")},
+        4,
+        lambda X: (X.max(axis=1), X.max(axis=1) + 1, X.max(axis=1) + 2),
+        "outputs have the names that functions for threads would have",
+    ),
 ]
 SHAPES = {"X": (9, 7), "Z": (9, 7), "W": (7,)}
 
