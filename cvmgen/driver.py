@@ -39,7 +39,7 @@ from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
 from cvmgen.schedule.effects import Effects, effects
-from cvmgen.schedule.generic import families
+from cvmgen.schedule.generic import families, unsound_family
 from cvmgen.schedule.gpu.choice import unsound_on_gpu, with_mappings
 from cvmgen.schedule.gpu.mapped import mapping_lines
 from cvmgen.schedule.kernels import (
@@ -123,7 +123,7 @@ CUDA_KERNELS: KernelPasses = (
     ("schedule", with_mappings),
     ("host", partial(host_lowered, "declared_precision")),
 )
-PARTS = ("outline", "host")  # stages of kernels that are shown as a program
+PARTS = ("outline", "host", "families")  # stages of kernels that are shown as a program
 STAGES = ("parse", "check", *(name for name, _ in C), TYPES, "schedule", *PARTS)
 
 
@@ -266,6 +266,10 @@ def verify_kernels(kernels: Kernels, stage: str) -> None:
         if fault := next(faults, ""):
             name = kernels.operator.full_name
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
+            raise InternalError(message)
+    for family in kernels.families:
+        if fault := next(unsound_family(family), ""):
+            message = f"the stage '{stage}' leaves {kernels.operator.full_name} unsound: {fault}"
             raise InternalError(message)
 
 

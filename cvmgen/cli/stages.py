@@ -24,6 +24,7 @@ AROUND = {
     "translate": "a nest of loops around a store of each equation",
     driver.TYPES: "machine types, here for int32 tensors or the first choice of types",
     "outline": "loops that threads share as functions of their own, which say what they capture",
+    "families": "one body for the kernels of a nest that differ in element types alone",
     "schedule": "each nest by the actions for its class, and kernels by their mappings",
 }
 """The stages around the passes, which say themselves what they are for."""

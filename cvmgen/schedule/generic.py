@@ -25,6 +25,7 @@ Types = Mapping[str, tuple[str, ...]]
 SOURCES, RESULT = ("element_t", "second_t", "third_t"), "result_t"
 WIDE = "wide_t"  # in which kernels calculate: int32, or uint32 where that could overflow
 TYPE_PARAMETERS = (*SOURCES, WIDE, RESULT)
+TYPE_FIELDS = ("type", "source_type", "result", "constants")  # of nodes, which name machine types
 WORTHWHILE = 8
 
 
@@ -206,3 +207,46 @@ def family(kernels: tuple[Kernel, ...]) -> Family | None:
         return None
     (outlined, parts, kept), types = made
     return Family(kernels, types, outlined, parts, kept)
+
+
+# ---------------------------------------------------------------- verification
+
+
+def unsound_family(family: Family) -> Iterator[str]:
+    """The kernels of a family that its body is not, with their machine types for the parameters."""
+    body = family.outlined, family.parts, family.kept
+    for at, kernel in enumerate(family.kernels):
+        types = {name: kinds[at] for name, kinds in family.types.items()}
+        own = kernel.outlined, kernel.parts, kernel.subject.kept
+        stored = with_converted_stores(own, kernel) if types else own
+        type_of = type_of_values(kernel, stored)
+        if without_idle(instance(body, types), type_of) != without_idle(stored, type_of):
+            yield f"the body of {kernel.name} is not that of its family"
+
+
+def instance(body: Body, types: Mapping[str, str]) -> Body:
+    """A body with machine types for type parameters."""
+
+    def type_name(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(type_name, value))
+        return types.get(value, value) if isinstance(value, str) else value
+
+    def change(node: Any) -> Any:
+        named = {name: getattr(node, name) for name in TYPE_FIELDS if hasattr(node, name)}
+        return replace(node, **{name: type_name(value) for name, value in named.items()})
+
+    return rebuild(body, change)
+
+
+def without_idle(body: Body, type_of: Callable[[i.Expr], str]) -> Body:
+    """A body without conversions to the type in which C has a value anyway."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case i.Convert(type=type_name, operand=operand) if type_of(operand) == type_name:
+                return operand
+            case _:
+                return node
+
+    return rebuild(body, change)

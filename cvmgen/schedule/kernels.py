@@ -58,6 +58,14 @@ class Family:
     parts: tuple[OutlinedPart, ...]
     kept: tuple[KeptValue, ...]
 
+    def shown(self) -> Iterator[i.Nest]:
+        """Its functions as nests, for people: what they are made for, then the formula."""
+        nest, names = self.kernels[0].nest, ", ".join(each.name for each in self.kernels)
+        kinds = "".join(f", {name} = {', '.join(each)}" for name, each in self.types.items())
+        for part in self.parts:
+            yield replace(nest, body=part.body, formula=f"{part.name}: {nest.formula}")
+        yield replace(nest, body=self.outlined, formula=f"{names}{kinds}: {nest.formula}")
+
     @property
     def dtypes(self) -> Mapping[str, DType]:
         """The types of elements, which C spells as the parameters that stand for them."""
@@ -96,9 +104,13 @@ class Kernels:
         return min(zip(narrow, self.of(number), strict=True), key=itemgetter(0))[1]
 
     def shown(self) -> i.Program:
-        """The program with the widest kernels for its nests, for people; of kernels in several
-        functions the parts stand first, each as a nest."""
+        """The program with the widest kernels for its nests, for people, or with the kernels of all
+        families; of kernels in several functions the parts stand first, each as a nest."""
         nests: list[i.Nest] = []
+        for family in self.families:
+            nests += family.shown()
+        if nests:
+            return replace(self.host, nests=tuple(nests))
         for number, nest in enumerate(self.host.nests):
             kernel = self.widest(number)
             nests += (

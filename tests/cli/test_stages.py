@@ -38,6 +38,7 @@ SHOWN = [
     ("dense", "c", "host", "  check_rank X\n", "attribute ", "checks of a call"),
     ("relu", "numpy", "host", "  check_input X\n", "attribute ", "the same as a pass"),
     ("relu", "c", "outline", "fork relu_Y_part: ", "parallel for", "a part"),
+    ("relu", "c", "families", "element_t = i8, i8, i32, i32", "attribute ", "what types stand for"),
     ("relu", "c", "schedule", "vectorise", "kernels for cuda", "of C actions only"),
     ("relu", None, "schedule", "kernels for cuda", "program cvm.dense", "of both"),
     ("relu", "numpy", "all", "lift: what the host knows", "walks: ", "stages of numpy"),
