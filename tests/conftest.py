@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.api.library import compiled_operators
+from cvmgen.build import library as building
 from cvmgen.build import write_changed
 from cvmgen.cli.texts import remembered_texts
 from cvmgen.ir import remember
@@ -38,6 +40,8 @@ EXTRA = ROOT / "tests" / "data" / "extra"
 
 def pytest_configure() -> None:
     gc.disable()  # while tests are collected, of which few objects go again
+    # Kernels on the CPU take longer to be optimised than all calls of them take.
+    building._CUDA = replace(building._CUDA, optimised=("-O0",))
 
 
 def pytest_collection_finish() -> None:

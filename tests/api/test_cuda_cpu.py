@@ -14,6 +14,7 @@ import pytest
 import cvmgen
 from cvmgen.api import Operators
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
+from tests.emit import on_cpu
 
 ORDERS: list[Any] = ["forward", "reverse", 0, 12345, (1 << 64) - 1]
 
@@ -26,6 +27,12 @@ def test_orders_give_one_result(generated: Path, order: Any) -> None:
     boxes = np.random.default_rng(2).integers(-3, 4, (2, 300, 6), dtype=np.int32)
     count, _ = operators.cvm.get_valid_count(boxes)
     assert count.tolist() == (boxes[:, :, 1] > 0).sum(1).tolist()
+
+
+@pytest.mark.slow
+def test_kernels_compile_optimised(generated: Path) -> None:
+    """As users have them; other tests take them as they are, for which less is to be compiled."""
+    assert on_cpu.library(generated, ("-O2",))
 
 
 @pytest.mark.parametrize("order", ["backward", -1, 1 << 64, True, 1.5, None])

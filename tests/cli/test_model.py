@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cvmgen.cli import specs
 from tests.cli.conftest import Command, contents
 from tests.cli.test_commands import DIGITS, digit
+from tests.conftest import product
 
 __all__ = ["digit"]
 
@@ -113,7 +115,21 @@ def test_what_cannot_be_shown_of_a_model(cvmgen: Command) -> None:
     assert "name an operator, or a model" in cvmgen("show").err
 
 
-def test_check_applies_schedules_to_a_model(cvmgen: Command, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_operators_of_the_project_are_sound(cvmgen: Command, tmp_path: Path) -> None:
+    """They are those of a folder that has schedules alone."""
+    (tmp_path / "schedules").mkdir()
+    (tmp_path / "schedules/model.sched").write_text("# those of cvmgen\n")
+    outcome = cvmgen("check", "--spec", tmp_path)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith(f"{len(product())} operators in ")
+
+
+def test_check_applies_schedules_to_a_model(
+    cvmgen: Command, tmp_path: Path, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of a folder that has no formulas they are the project's, which take long to try.
+    monkeypatch.setattr(specs, "formulas_folder", lambda _: spec)
     (tmp_path / "schedules").mkdir()
     schedule = tmp_path / "schedules/model.sched"
     schedule.write_text("schedule reduction for model {\n  fuse\n}\n")

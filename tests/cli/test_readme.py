@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cvmgen.api.library import compiled_operators
+from cvmgen.api import library
 from cvmgen.build import c_compiler, cpp_compiler
+from cvmgen.driver import read_operators
 from cvmgen.errors import BuildError
 from cvmgen.paths import generated_folder
+from tests.conftest import written
 
 from .conftest import Command
 
@@ -71,15 +73,28 @@ def test_the_operators_are_those_of_the_specs(cvmgen: Command) -> None:
 
 
 @pytest.fixture(scope="module")
-def library() -> Path:
+def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The formula that README.md shows, and what it uses."""
+    folder = tmp_path_factory.mktemp("readme") / "spec"
+    (folder / "cvm").mkdir(parents=True)
+    shutil.copy(ROOT / "spec/common.cvm", folder)
+    (folder / "cvm/nn.cvm").write_text(block("", "operator dense {"), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def generated(spec: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that is loaded where none is named: of that operator alone."""
     try:
         c_compiler()
     except BuildError as error:
         pytest.skip(str(error))
-    return compiled_operators(generated_folder())
+    folder = written(spec.parent / "generated", read_operators(spec))
+    monkeypatch.setattr(library, "generated_folder", lambda: folder)
+    return folder
 
 
-@pytest.mark.usefixtures("library")
+@pytest.mark.usefixtures("generated")
 def test_the_python_calls() -> None:
     names: dict[str, object] = {}
     exec(block("python", 'cvmgen.load(target="c")'), names)
@@ -90,7 +105,7 @@ def test_the_python_calls() -> None:
     assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
 
 
-@pytest.mark.usefixtures("library")
+@pytest.mark.usefixtures("generated")
 def test_cuda_on_the_cpu() -> None:
     try:
         cpp_compiler()
@@ -103,13 +118,13 @@ def test_cuda_on_the_cpu() -> None:
     assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
 
 
-@pytest.mark.usefixtures("library")
-def test_the_c_program(cvmgen: Command, tmp_path: Path) -> None:
+def test_the_c_program(cvmgen: Command, spec: Path, generated: Path, tmp_path: Path) -> None:
     """From a folder that is not the project's, by the commands below it."""
     for program in ("cc", "pkg-config"):
         if shutil.which(program) is None:
             pytest.skip(f"no {program} here")
-    assert cvmgen("build", "--install", tmp_path / ".local").code == 0
+    folders = ("--spec", spec, "--out", generated)
+    assert cvmgen("build", *folders, "--install", tmp_path / ".local").code == 0
     (tmp_path / "dense.c").write_text(block("c", "int main"))
     found = re.search(r"^    cvmgen build --install ~/.local\n(.*\n.*\n)", README, re.MULTILINE)
     assert found is not None
