@@ -130,10 +130,10 @@ def test_check_applies_schedules_to_a_model(
 ) -> None:
     # Of a folder that has no formulas they are the project's, which take long to try.
     monkeypatch.setattr(specs, "formulas_folder", lambda _: spec)
-    (tmp_path / "schedules").mkdir()
-    schedule = tmp_path / "schedules/model.sched"
+    schedule = tmp_path / "own/schedules/model.sched"
+    schedule.parent.mkdir(parents=True)
     schedule.write_text("schedule reduction for model {\n  fuse\n}\n")
-    line = ("check", "--spec", tmp_path)
+    line = ("check", "--spec", tmp_path / "own")
     outcome = cvmgen(*line)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.endswith("models are applied with --model SYMBOL PARAMS only\n")
