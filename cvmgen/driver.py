@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cvmgen import tree
 from cvmgen.emit import c, c_support, cuda, cuda_support, interface, numpy, python
 from cvmgen.errors import CvmgenError, Faults, InternalError, Strict
 from cvmgen.inside.checks import CallProof, open_places, stay_inside
@@ -17,7 +16,6 @@ from cvmgen.inside.shelter import shelter
 from cvmgen.inside.sites import HINT
 from cvmgen.ir import nodes as i
 from cvmgen.ir.remember import remembered
-from cvmgen.ir.text import program_text
 from cvmgen.ir.verify import verify
 from cvmgen.lower.array_nests import whole_arrays
 from cvmgen.lower.compaction import compact
@@ -41,7 +39,6 @@ from cvmgen.paths import MANIFEST
 from cvmgen.schedule.effects import Effects, effects
 from cvmgen.schedule.generic import families, unsound_family
 from cvmgen.schedule.gpu.choice import unsound_on_gpu, with_mappings
-from cvmgen.schedule.gpu.mapped import mapping_lines
 from cvmgen.schedule.kernels import (
     Kernels,
     host_lowered,
@@ -55,7 +52,6 @@ from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import SpecError, SpecErrors, SpecWarning
 from cvmgen.spec.check import check_files, read_folder
 from cvmgen.spec.formula import Operator
-from cvmgen.spec.parse import parse_at
 from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS
 from cvmgen.typing.decided_tests import without_known
@@ -287,48 +283,6 @@ def run_stage(
         raise InternalError(message) from error
 
 
-def stage_text(operator: Operator, stage: str, schedules: Schedules | None = None) -> str:
-    """What a stage of STAGES made of the operator, as text for people."""
-    if stage == "parse":
-        return syntax_text(operator)
-    if stage == "check":
-        return tree.lines_of(operator)
-    if stage == "schedule":
-        chosen = packaged() if schedules is None else schedules
-        return schedule_text(operator, chosen) + mapping_text(operator, chosen)
-    if stage in PARTS:
-        return kernels_text(operator, "c", stage, packaged() if schedules is None else schedules)
-    return program_text(next(found for name, found in programs(operator, "c") if name == stage))
-
-
-def programs(operator: Operator, target: str) -> Iterator[tuple[str, i.Program]]:
-    """What each stage of a target from `translate` to `types` made of the operator, of kernels the
-    widest ones."""
-    for name, program in lowered(operator, TARGETS[target].passes):
-        yield name, program
-    if TARGETS[target].kernel_passes is not None:
-        yield TYPES, typed_kernels(program).shown()
-
-
-def kernels_text(operator: Operator, target: str, stage: str, schedules: Schedules) -> str:
-    """What a target is printed from: of each nest the widest kernel, behind its parts."""
-    kernels = kernels_or_program(lower(operator, TARGETS[target].passes), target, schedules, stage)
-    assert isinstance(kernels, Kernels)
-    return program_text(kernels.shown())
-
-
-def schedule_text(operator: Operator, schedules: Schedules) -> str:
-    """What the schedules for C make of the widest kernel of each nest: its class and roles, and
-    the nest after each action."""
-    kernels = typed_kernels(lower(operator, C))
-    lines = [f"program {operator.full_name}"]
-    for number, nest in enumerate(kernels.program.nests):
-        case = "" if nest.case is None else f" (case {nest.case})"
-        lines += [f"nest {nest.tensor}{case}: {nest.formula}"]
-        lines += [f"  {line}" for line in schedules.story("c", kernels.widest(number).subject)]
-    return "\n".join(lines) + "\n"
-
-
 def schedule_effects(operator: Operator, schedules: Schedules) -> Effects:
     """What becomes of the operator's nests by the schedules for C."""
     run = partial(effects, schedules=schedules)
@@ -339,26 +293,6 @@ def warnings_of(operator: Operator) -> list[SpecWarning]:
     """The places of a formula that are not proved to stay inside of what they read."""
     found = run_stage("inside", operator, open_places, operator_program(operator))
     return [SpecWarning(each.span, str(each), HINT) for each in found]
-
-
-def mapping_text(operator: Operator, schedules: Schedules) -> str:
-    """How the kernels for CUDA divide their work, and of each nest what the widest one becomes."""
-    kernels = mapped_kernels(operator, schedules)
-    classes = cuda.kernel_classes(kernels).items()
-    lines = ["kernels for cuda:", *(f"  {name}: {kind}" for name, kind in classes)]
-    for number, nest in enumerate(kernels.program.nests):
-        found = kernels.widest(number).mapped
-        lines += [f"nest {nest.tensor} for cuda:"]
-        lines += [f"  {line}" for line in (() if found is None else mapping_lines(found))]
-    return "\n".join(lines) + "\n"
-
-
-def syntax_text(operator: Operator) -> str:
-    """The syntax tree of the operator's declaration."""
-    declaration = parse_at(operator.span.source, operator.span.start)
-    if declaration is None:
-        raise InternalError(f"the stage 'parse' does not find {operator.full_name} again")
-    return tree.lines_of(declaration)
 
 
 # ---------------------------------------------------------------- generated files

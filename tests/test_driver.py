@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cvmgen import driver
+from cvmgen.cli.stages import programs, stage_text
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
@@ -46,9 +47,9 @@ def operators() -> tuple[Operator, ...]:
 
 @pytest.mark.parametrize("operator", [*product(), *extra()], ids=lambda each: each.full_name)
 def test_every_operator_has_a_text_after_every_stage(operator: Operator) -> None:
-    others = ("parse", "check", "schedule", "outline", "host")
-    texts = {stage: driver.stage_text(operator, stage) for stage in others}
-    texts |= {stage: program_text(each) for stage, each in driver.programs(operator, "c")}
+    others = ("parse", "check", "schedule", "outline", "host", "families")
+    texts = {stage: stage_text(operator, stage) for stage in others}
+    texts |= {stage: program_text(each) for stage, each in programs(operator, "c")}
     assert set(texts) == set(driver.STAGES)
     for text in texts.values():
         assert text.endswith("\n")
@@ -71,7 +72,7 @@ STAGE_TEXTS = [
 @pytest.mark.parametrize(("name", "stage", "part"), STAGE_TEXTS)
 def test_stage_text(operators: tuple[Operator, ...], name: str, stage: str, part: str) -> None:
     (operator,) = (each for each in operators if each.name == name)
-    assert part in driver.stage_text(operator, stage)
+    assert part in stage_text(operator, stage)
 
 
 def test_a_pass_that_fails_is_named(operators: tuple[Operator, ...]) -> None:
@@ -101,7 +102,7 @@ def test_passes_that_targets_share_run_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(driver, "run_stage", told)
     (operator, _) = check_files([SpecFile(Source("spec/toy/a.cvm", OPERATORS), "toy")])
     made = driver.operator_texts(operator, tuple(driver.TARGETS))
-    driver.stage_text(operator, "outline")
+    stage_text(operator, "outline")
     assert driver.emitted("cuda", operator) == made.files["cuda/toy/double.cu"]
     once = ("translate", "inside", "parts", "lift", "unfold", "guards", "outline")
     of_two = ("types", "schedule")  # of C and of CUDA

@@ -9,12 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cvmgen import driver
+from cvmgen import driver, tree
 from cvmgen.cli.exits import UsageError
+from cvmgen.errors import InternalError
+from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
+from cvmgen.schedule.gpu.mapped import mapping_lines
+from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import did_you_mean
 from cvmgen.spec.formula import Operator
+from cvmgen.spec.parse import parse_at
 
 ALL = "all"
 
@@ -114,7 +119,7 @@ def stage_texts(
     """Each stage that is asked for, with the text of what it changed."""
     for name in ("parse", "check"):
         if stage in (name, ALL):
-            yield name, driver.stage_text(operator, name)
+            yield name, stage_text(operator, name)
     if stage in ("parse", "check"):
         return
     kernel_passes = driver.TARGETS[target or "c"].kernel_passes
@@ -125,16 +130,16 @@ def stage_texts(
     for name in (each for each in driver.PARTS if each in dict(kernel_passes or ())):
         if stage in (name, ALL):
             chosen = packaged() if schedules is None else schedules
-            yield name, driver.kernels_text(operator, target or "c", name, chosen)
+            yield name, kernels_text(operator, target or "c", name, chosen)
 
 
 def scheduled_text(operator: Operator, target: str | None, schedules: Schedules | None) -> str:
     chosen = packaged() if schedules is None else schedules
     if target == "cuda":
-        return driver.mapping_text(operator, chosen)
+        return mapping_text(operator, chosen)
     if target == "c":
-        return driver.schedule_text(operator, chosen)
-    return driver.stage_text(operator, "schedule", chosen)
+        return schedule_text(operator, chosen)
+    return stage_text(operator, "schedule", chosen)
 
 
 def program_texts(operator: Operator, stage: str, target: str | None) -> Iterator[tuple[str, str]]:
@@ -142,7 +147,7 @@ def program_texts(operator: Operator, stage: str, target: str | None) -> Iterato
     that shows them."""
     since: dict[str, str] = {}
     before: dict[str, str] = {}
-    for name, program in driver.programs(operator, target or "c"):
+    for name, program in programs(operator, target or "c"):
         parts = text_parts(program_text(program))
         since = {
             head: since[head] if before.get(head) == text else name for head, text in parts.items()
@@ -181,3 +186,70 @@ def text_parts(text: str) -> dict[str, str]:
             head += "'"
         found[head] = part
     return found
+
+
+# ---------------------------------------------------------------- the text of a stage
+
+
+def stage_text(operator: Operator, stage: str, schedules: Schedules | None = None) -> str:
+    """What a stage of STAGES made of the operator, as text for people."""
+    if stage == "parse":
+        return syntax_text(operator)
+    if stage == "check":
+        return tree.lines_of(operator)
+    if stage == "schedule":
+        chosen = packaged() if schedules is None else schedules
+        return schedule_text(operator, chosen) + mapping_text(operator, chosen)
+    if stage in driver.PARTS:
+        return kernels_text(operator, "c", stage, packaged() if schedules is None else schedules)
+    return program_text(next(found for name, found in programs(operator, "c") if name == stage))
+
+
+def programs(operator: Operator, target: str) -> Iterator[tuple[str, i.Program]]:
+    """What each stage of a target from `translate` to `types` made of the operator, of kernels the
+    widest ones."""
+    for name, program in driver.lowered(operator, driver.TARGETS[target].passes):
+        yield name, program
+    if driver.TARGETS[target].kernel_passes is not None:
+        yield driver.TYPES, driver.typed_kernels(program).shown()
+
+
+def kernels_text(operator: Operator, target: str, stage: str, schedules: Schedules) -> str:
+    """What a target is printed from: of each nest the widest kernel, behind its parts."""
+    kernels = driver.kernels_or_program(
+        driver.lower(operator, driver.TARGETS[target].passes), target, schedules, stage
+    )
+    assert isinstance(kernels, Kernels)
+    return program_text(kernels.shown())
+
+
+def schedule_text(operator: Operator, schedules: Schedules) -> str:
+    """What the schedules for C make of the widest kernel of each nest: its class and roles, and
+    the nest after each action."""
+    kernels = driver.typed_kernels(driver.lower(operator, driver.C))
+    lines = [f"program {operator.full_name}"]
+    for number, nest in enumerate(kernels.program.nests):
+        case = "" if nest.case is None else f" (case {nest.case})"
+        lines += [f"nest {nest.tensor}{case}: {nest.formula}"]
+        lines += [f"  {line}" for line in schedules.story("c", kernels.widest(number).subject)]
+    return "\n".join(lines) + "\n"
+
+
+def mapping_text(operator: Operator, schedules: Schedules) -> str:
+    """How the kernels for CUDA divide their work, and of each nest what the widest one becomes."""
+    kernels = driver.mapped_kernels(operator, schedules)
+    classes = driver.operator_kernel_classes(operator, schedules).items()
+    lines = ["kernels for cuda:", *(f"  {name}: {kind}" for name, kind in classes)]
+    for number, nest in enumerate(kernels.program.nests):
+        found = kernels.widest(number).mapped
+        lines += [f"nest {nest.tensor} for cuda:"]
+        lines += [f"  {line}" for line in (() if found is None else mapping_lines(found))]
+    return "\n".join(lines) + "\n"
+
+
+def syntax_text(operator: Operator) -> str:
+    """The syntax tree of the operator's declaration."""
+    declaration = parse_at(operator.span.source, operator.span.start)
+    if declaration is None:
+        raise InternalError(f"the stage 'parse' does not find {operator.full_name} again")
+    return tree.lines_of(declaration)

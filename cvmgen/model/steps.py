@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from cvmgen.emit.c_outlined import call_name
 from cvmgen.emit.c_spelling import c_identifier
 from cvmgen.ir import nodes as i
+from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.uses import read_tensors, stored_tensors
-from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
 from cvmgen.model.kernels import Model, ModelKernel
 from cvmgen.model.layouts import Layouts, TileLayout

@@ -9,7 +9,7 @@ from operator import itemgetter
 from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import INT8, DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.verify import kernel_fault
+from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.visit import walk
 from cvmgen.lower.host_part import lower_for_c
 from cvmgen.schedule.entries import KeptValue

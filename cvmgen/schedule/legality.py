@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.ir import nodes as i
+from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.remember import remembered
 from cvmgen.ir.rewrite import blocks
 from cvmgen.ir.uses import has, names_in, nodes_in, uses
-from cvmgen.ir.verify import kernel_fault
 from cvmgen.schedule.forms import MOST_NODES, MOST_ROOM, Use
 from cvmgen.schedule.subject import Subject
 from cvmgen.typing.agreement import type_fault

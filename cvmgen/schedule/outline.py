@@ -14,11 +14,11 @@ from functools import partial
 
 from cvmgen.analysis.dependences import reduction_operations
 from cvmgen.ir import nodes as i
+from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import entry_at, extent, product, unravel
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors, stored_tensors
-from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.measures import parallel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.verify import kernel_fault
+from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.source import Source, Span
 
 SPAN = Span(Source("test.cvm", "x"), 0, 1)

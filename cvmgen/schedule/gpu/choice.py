@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.uniform import thread_fault
-from cvmgen.ir.verify import kernel_fault
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.blocks import list_mapping
