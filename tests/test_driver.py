@@ -45,7 +45,15 @@ def operators() -> tuple[Operator, ...]:
     return check_files([SpecFile(Source("spec/toy/a.cvm", OPERATORS), "toy")])
 
 
-@pytest.mark.parametrize("operator", [*product(), *extra()], ids=lambda each: each.full_name)
+# Of those that show what the language has, one of three.
+STAGED = [
+    pytest.param(each, id=each.full_name, marks=pytest.mark.slow if seldom else ())
+    for at, each in enumerate([*product(), *extra()])
+    for seldom in [each.opset == "extra" and at % 3 > 0]
+]
+
+
+@pytest.mark.parametrize("operator", STAGED)
 def test_every_operator_has_a_text_after_every_stage(operator: Operator) -> None:
     others = ("parse", "check", "schedule", "outline", "host", "families")
     texts = {stage: stage_text(operator, stage) for stage in others}
