@@ -16,15 +16,13 @@ from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.api.library import compiled_operators
 from cvmgen.build import library as building
-from cvmgen.build import write_changed
-from cvmgen.cli.texts import remembered_texts
 from cvmgen.ir import remember
 from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
-from tests.targets import NEEDED, TARGETS, load_target, missing_gpu, quickly
+from tests.targets import NEEDED, TARGETS, load_target, missing_gpu, quickly, write_together
 
 # Nothing is tested by the clock: a machine may be busy.
 settings.register_profile(
@@ -110,8 +108,7 @@ def conformance(references: dict[str, Reference], libraries: dict[str, Operators
 
 
 def written(folder: Path, operators: Sequence[Operator]) -> Path:
-    # Each process asks for these: the first one makes the texts, the others find them.
-    write_changed(folder, driver.generate(operators, NEEDED, remembered_texts))
+    write_together(folder, operators, NEEDED)
     return folder
 
 

@@ -26,6 +26,7 @@ from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.gpu.mapped import MappingTask
 from cvmgen.schedule.gpu.threads import threads
 from cvmgen.schedule.schedules import packaged
+from tests.alike import ALIKE
 from tests.emit.cuda_texts import (
     NAMES,
     WARNINGS,
@@ -204,10 +205,10 @@ def need(kind: str | None) -> CudaCompiler:
         pytest.skip(str(error))
 
 
-# What lies in generated/ on one after the other; of the rest of what the language has, which the
-# C++ compiler sees whole, one operator of four.
+# What lies in generated/ on one after the other, of kernels of a form one; of the rest of what the
+# language has one operator of four: the C++ compiler sees all of them.
 USUAL = dict(zip(NAMES, cycle(ARCHITECTURES)))
-SELDOM = {name for at, name in enumerate(NAMES) if name.startswith("extra.") and at % 4}
+SELDOM = {name for at, name in enumerate(NAMES) if name.startswith("extra.") and at % 4} | ALIKE
 COMPILED = [
     pytest.param(name, each, marks=pytest.mark.slow if seldom else ())
     for name, usual in USUAL.items()

@@ -21,6 +21,7 @@ from cvmgen.build import compile_library, cpp_compiler, explain_report, sanitize
 from cvmgen.emit import cuda_support
 from cvmgen.errors import OperatorError
 from cvmgen.paths import MANIFEST
+from tests.alike import ALIKE
 from tests.conftest import product, written
 from tests.emit.cuda_texts import NAMES, classes
 from tests.emit.on_cpu import library
@@ -30,19 +31,6 @@ from tests.emit.run_on_cpu import reach_all, run
 ADDRESSES = ("address", "undefined")
 # -O0 takes a third of the time to compile; what is wrong in the text shows there too.
 QUICK = ("-O0",)
-
-# Their kernels have the form of those of another operator, but for the arithmetic of an element,
-# which C's sanitizers see: `make sanitize` runs them too.
-ALIKE = frozenset(
-    (
-        *("cvm.broadcast_sub", "cvm.broadcast_mul", "cvm.broadcast_max", "cvm.broadcast_greater"),
-        *("cvm.abs", "cvm.elemwise_sub", "cvm.negative", "cvm.clip", "cvm.cvm_left_shift"),
-        *("cvm.flatten", "cvm.batch_flatten", "cvm.expand_dims", "cvm.slice_like", "cvm.max"),
-        *("systemml.bias_multiply", "systemml.sub", "systemml.mul", "systemml.intdiv"),
-        *("systemml.mod", "systemml.neg", "tosa.reduce_all", "tosa.reduce_min"),
-        "tosa.reduce_product",
-    )
-)
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="preloads the run-time library")
 
