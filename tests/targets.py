@@ -50,10 +50,12 @@ def write_together(folder: Path, operators: Sequence[Operator], targets: Sequenc
     write_changed(folder, driver.generate(operators, targets, remembered_texts))
 
 
-def load_own(operators: Sequence[Operator], folder: Path) -> dict[str, Operators]:
+def load_own(
+    operators: Sequence[Operator], folder: Path, targets: Sequence[str] = TARGETS
+) -> dict[str, Operators]:
     """Operators of a test's own, on each target."""
     write_together(folder, operators, LANGUAGES)
-    return {target: load_target(target, folder, quickly(folder, target)) for target in TARGETS}
+    return {target: load_target(target, folder, quickly(folder, target)) for target in targets}
 
 
 def quickly(folder: Path, target: str) -> Path | None:

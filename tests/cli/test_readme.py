@@ -66,8 +66,10 @@ def test_every_command_is_named(cvmgen: Command) -> None:
         assert f"`cvmgen {name}" in README
 
 
+@pytest.mark.slow
 def test_the_operators_are_those_of_the_specs(cvmgen: Command) -> None:
-    """With the lines of their formulas, and what each target does with them."""
+    """With the lines of their formulas, and what each target does with them; `make check` asks
+    the same."""
     outcome = cvmgen("list", "--into", ROOT / "README.md", "--check")
     assert outcome.code == 0, "README.md is stale; `make readme` brings it up to date"
 

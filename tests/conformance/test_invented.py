@@ -79,7 +79,7 @@ def call(name: str, random: Random, space: Space, broken: bool) -> Call:
 @pytest.mark.parametrize("space", SPACES, ids=("vector", "matrix", "box"))
 def test_invented_formulas(tmp_path: Path, space: Space) -> None:
     inventor = Inventor(Random(1), space)
-    agree(tmp_path, [inventor.body() for _ in range(40)], calls=9, space=space)
+    agree(tmp_path, [inventor.body() for _ in range(30)], calls=9, space=space)
 
 
 @pytest.mark.slow
