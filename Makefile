@@ -34,7 +34,7 @@ BIN := $(VENV)/bin
 # time stamps nor a second run reinstalls anything, and a moved checkout does.
 KEY := $(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 CORE := $(VENV)/.installed-core-$(KEY)
-TEST := $(VENV)/.installed-test,cuda,examples-$(KEY)
+TEST := $(VENV)/.installed-test,cuda,examples,verify-$(KEY)
 CHECK := $(VENV)/.installed-check-$(KEY)
 CUDA := $(VENV)/.installed-cuda-$(KEY)
 EMULATION := $(VENV)/.installed-emulation-$(KEY)
