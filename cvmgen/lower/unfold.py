@@ -13,6 +13,7 @@ from typing import Any
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
 from cvmgen.ir.logic import opposite
+from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk, with_children
@@ -53,7 +54,9 @@ def unfold_all(program: i.Program) -> i.Program:
         replace(
             nest,
             body=without_dead(
-                Unfold(taken(nest.body), everything=True, reals=reals).block(nest.body)
+                with_counted_lists(
+                    Unfold(taken(nest.body), everything=True, reals=reals).block(nest.body)
+                )
             ),
             prologue=UnfoldHost(taken(nest.prologue), everything=True).block(nest.prologue),
         )
@@ -61,6 +64,21 @@ def unfold_all(program: i.Program) -> i.Program:
     )
     prepare = UnfoldHost(taken(program.prepare), everything=True).block(program.prepare)
     return replace(program, prepare=prepare, nests=nests)
+
+
+def with_counted_lists(body: i.Block) -> i.Block:
+    """Statements whose loops over lists read entries: where none is read, their number says how
+    often a loop runs, and the list itself need not be there."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case i.Loop(index=index, low=None) if index not in names_in(node.body):
+                return replace(node, low=i.ZERO, high=extent(node))
+            case _:
+                return node
+
+    counted: i.Block = rebuild(body, change)
+    return counted
 
 
 def taken(statements: i.Block) -> frozenset[str]:
@@ -342,8 +360,7 @@ class Unfold:
                 body = self.positions(each, body)
             else:
                 body = (loop_over(each, body, span),)
-        # Bounds of the loops may need statements of their own.
-        return self.block(body) if self.everything else body
+        return self.block(body)  # bounds of the loops may need statements of their own
 
     def positions(self, over: i.OverPack, body: i.Block) -> i.Block:
         """A loop over the positions of a box, the multi-index of each in a local list.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in, read_tensors
+from cvmgen.ir.uses import read_tensors
 from cvmgen.ir.visit import walk
 
 
@@ -107,22 +107,8 @@ def inputs_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
 
 def read_in(body: tuple[i.Stmt, ...]) -> set[str]:
     """The tensors of which statements read elements, and those that they ask for."""
-    nodes = tuple(walk(body))
-    counted = {id(each) for loop in nodes for each in only_counted(loop)}
-    loads = [each for each in nodes if isinstance(each, (i.Load, i.Access))]
-    read = {each.tensor for each in loads if id(each) not in counted}
-    return read | {each.name for each in nodes if isinstance(each, i.Given)}
-
-
-def only_counted(node: object) -> tuple[i.Expr, ...]:
-    """The first entry of a list of which a loop reads no entry: it runs as often as there are."""
-    match node:
-        case i.Loop(index=index, high=i.Entries(first=first), body=body) if index not in names_in(
-            body
-        ):
-            return (first,)
-        case _:
-            return ()
+    read = {each.tensor for each in walk(body) if isinstance(each, (i.Load, i.Access))}
+    return read | {each.name for each in walk(body) if isinstance(each, i.Given)}
 
 
 def scratch_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:

@@ -241,6 +241,19 @@ ROWS = [
         (int64s(-(2**63), -(2**63), 2**63 - 1, -7),),
         "a quotient rounded up of the least integer, which has no negative",
     ),
+    (
+        "input X : cvm[N] let L = {t for t < N if X[t] > 0} output Y : int64[N]",
+        "Y[i] = X[i] if 0 in {0 for j in L} else 2",
+        (int8s(1, -2),),
+        "C: of a list of which only the length counts, threads were given the entries",
+    ),
+    (
+        "input X : cvm[N] attr e = 0 in [0, 8) attr L : int list = (4, 2, 9)"
+        " output Y : int64[min[k in L](max(1, min(5, L[e] if len(L) > 2 else k)))]",
+        "Y[i] = 1 if (L[e] if len(L) > 2 else 3) in L else 0",
+        (int8s(1, 2),),
+        "a test that stands in front went through a range whose end is a minimum",
+    ),
 ]
 
 

@@ -89,4 +89,4 @@ def test_what_is_proved_never_reads_outside(seed: int) -> None:
             found = expected(operator, call)
             outside = isinstance(found, str) and found.endswith(OUTSIDE)
             assert not outside, (operator.text, call, found)
-    assert proved > 3
+    assert proved > 0
