@@ -196,6 +196,14 @@ def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
     )
 
 
+def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import verify
+
+    return verify.verify(
+        options.spec, options.operators, explain=options.explain, as_json=options.json
+    )
+
+
 def run_run(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import run
 
@@ -386,6 +394,18 @@ def add_derive(made: argparse.ArgumentParser) -> None:
     add_spec(made)
 
 
+def add_verify(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "operators", nargs="*", metavar="OPSET.OP", help="look at these only (default: all)"
+    )
+    made.add_argument(
+        "--explain",
+        action="store_true",
+        help="show each obligation in mathematics, and the facts it was proved from",
+    )
+    add_spec(made)
+
+
 def add_run(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "model",
@@ -465,6 +485,15 @@ COMMANDS = {
         "the output gives for that input. The text can be saved into a file of spec/. What the "
         "formula adds that does not read the input does not count; a formula that is not linear "
         "in the input is refused.",
+    ),
+    "verify": Command(
+        add_verify,
+        run_verify,
+        "prove what kernels must keep, for all sizes",
+        "Prove of the C kernels, as their schedules leave them, that each element that is read or "
+        "written lies in its tensor and that no divisor is 0, in every call that is admitted: by "
+        "intervals, and by the solvers z3 and cvc5 where those do not do. Prints what is proved by "
+        "what, and what is left open.",
     ),
     "run": Command(
         add_run,

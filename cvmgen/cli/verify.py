@@ -1,0 +1,117 @@
+"""`cvmgen verify`: what is proved of generated kernels for all sizes, and what is left open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from cvmgen.build.progress import Progress
+from cvmgen.cli.exits import Exit, UsageError, give
+from cvmgen.cli.specs import checked_operators, find_operators
+from cvmgen.errors import Strict
+from cvmgen.schedule.schedules import read_schedules
+from cvmgen.verification import terms as t
+from cvmgen.verification.obligations import PROPERTIES, Obligation
+from cvmgen.verification.proofs import Prover
+from cvmgen.verification.solvers import installed
+from cvmgen.verification.verify import obligations
+
+NO_SOLVERS = (
+    "no solver is installed, so only intervals are tried: pip install 'cvmgen[verify]' brings two"
+)
+
+
+def verify(spec: Path, names: Sequence[str], *, explain: bool, as_json: bool) -> Exit:
+    """Prove what the C kernels of operators must keep; of none that is named, of all."""
+    if explain and not names:
+        raise UsageError("--explain shows every obligation: name an operator")
+    with Progress() as progress:
+        operators = checked_operators(spec, progress, Strict())
+        chosen = find_operators(operators, names) if names else list(operators)
+        schedules = read_schedules(spec)
+        prover, found = Prover(), list[Obligation]()
+        for each in chosen:
+            progress.step(f"proving {each.full_name}")
+            found += obligations(each, schedules, prover)
+    lines = [*([] if installed() else [NO_SOLVERS]), *table(found)]
+    lines += explained(found) if explain else left(found)
+    told = [described(each) for each in found]
+    give(told, "\n".join(lines) + "\n", as_json=as_json)
+    return Exit.WRONG if any(each.status == "refuted" for each in found) else Exit.OK
+
+
+def table(found: Sequence[Obligation]) -> Iterator[str]:
+    """For each operator and property how many obligations are closed, and by what."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for each in found:
+        counts.setdefault((each.operator, each.about), Counter())[outcome(each)] += 1
+    for (operator, name), several in counts.items():
+        yield f"{operator:<34} {name:<9} {counted(several)}"
+    for name, meaning in PROPERTIES.items():
+        if several := Counter(outcome(each) for each in found if each.about == name):
+            yield f"{name}, {meaning}: {counted(several)}"
+
+
+def outcome(obligation: Obligation) -> str:
+    engines = " and ".join(obligation.engines)
+    return f"by {engines}" if obligation.status == "proved" else obligation.status
+
+
+def counted(several: Counter[str]) -> str:
+    return ", ".join(f"{number} {word}" for word, number in sorted(several.items()))
+
+
+def left(found: Iterable[Obligation]) -> Iterator[str]:
+    """What is not proved, once for all kernels that differ in types alone."""
+    seen: dict[tuple[str, str, str, str], int] = {}
+    for each in found:
+        if each.status != "proved":
+            key = (place(each), each.status, each.shown, each.why)
+            seen[key] = seen.get(key, 0) + 1
+    for (where, status, shown, why), _ in seen.items():
+        yield f"{where}: {status}: {shown}{f' ({why})' if why else ''}"
+
+
+def place(obligation: Obligation) -> str:
+    return obligation.span.location if obligation.span is not None else obligation.operator
+
+
+def explained(found: Iterable[Obligation]) -> Iterator[str]:
+    """Each obligation in mathematics: what it is about, the facts that were used, the claims."""
+    seen = set[str]()
+    for each in found:
+        if each.digest in seen:
+            continue
+        seen.add(each.digest)
+        why = f" ({each.why})" if each.why else ""
+        yield f"\n{place(each)}: {each.shown}: {outcome(each)}{why}"
+        facts = dict.fromkeys(fact for proof in each.proofs for fact in proof.facts)
+        names = frozenset().union(*map(t.names_of, (*facts, *each.claims)))
+        yield from (
+            f"  where {name} is {meaning}"
+            for name, meaning in sorted(each.meanings.items())
+            if name in names
+        )
+        yield from (f"  given {t.text(fact)}" for fact in facts)
+        for claim, proof in zip(each.claims, each.proofs, strict=True):
+            yield f"  {proof.status} {t.text(claim)}"
+            if proof.model:
+                values = (f"{name} = {value}" for name, value in sorted(proof.model.items()))
+                yield f"    not so for {', '.join(values)}"
+
+
+def described(obligation: Obligation) -> dict[str, Any]:
+    return {
+        "operator": obligation.operator,
+        "kernel": obligation.kernel,
+        "property": obligation.about,
+        "place": place(obligation),
+        "shown": obligation.shown,
+        "status": obligation.status,
+        "engines": list(obligation.engines) if obligation.status == "proved" else [],
+        "why": obligation.why,
+        "hash": obligation.digest,
+        "cost": sum(each.cost for each in obligation.proofs),
+    }

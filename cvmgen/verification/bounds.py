@@ -1,0 +1,105 @@
+"""Accesses as obligations: each index of an element is below the extent of its dimension.
+
+An offset is taken apart against the extents of its tensor, the last one first: what is a multiple
+of the extent is the row, the rest is the index. If every index lies within its dimension, the
+offset lies within the tensor: 0 <= index < extent and 0 <= row < rows give
+0 <= row * extent + index < rows * extent. A kernel may also go through several dimensions at once,
+so neighbouring ones may be taken together, down to the tensor as one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from cvmgen.verification import terms as t
+from cvmgen.verification.terms import Formula, Monomial, Term
+
+Digit = tuple[Term, Term]  # an index, and the extent that it is below
+
+
+def ways(offset: Term, shape: tuple[Term, ...]) -> Iterator[tuple[Digit, ...]]:
+    """The ways to take an offset apart, the one by single dimensions first."""
+    for count in range(1, len(shape)):
+        extent = t.product(shape[-count:])
+        row, index = divided(offset, extent)
+        for way in ways(row, shape[:-count]):
+            yield (*way, (index, extent))
+    yield ((offset, t.product(shape)),)
+
+
+def all_ways(
+    offset: Term, shape: tuple[Term, ...], path: tuple[Formula, ...]
+) -> Iterator[tuple[Digit, ...]]:
+    """The finest way, then those with the factors of extents that were required to be products,
+    in either order, then those by several dimensions at once."""
+    first, *others = ways(offset, shape)
+    yield first
+    known = (found for each in path if (found := product_of(each)) is not None)
+    products = {name: factors for name, factors in known if name in shape}
+    for name, (one, other) in products.items():
+        offset = with_value(offset, name, one * other)
+    orders = [(pair, pair[::-1]) for pair in products.values()]
+    for chosen in product(*orders) if products else ():
+        factors = dict(zip(products, chosen, strict=True))
+        parts = (factors.get(each, (each,)) for each in shape)
+        yield next(ways(offset, tuple(part for several in parts for part in several)))
+    yield from others
+
+
+def with_value(operand: Term, name: Term, value: Term) -> Term:
+    """A term with a value for a symbol."""
+    (symbol,) = name.names
+    found = t.ZERO
+    for monomial, coefficient in operand.parts:
+        part = t.term_of({tuple(each for each in monomial if each != symbol): coefficient})
+        found = found + part * t.product([value] * monomial.count(symbol))
+    return found
+
+
+def product_of(fact: Formula) -> tuple[Term, tuple[Term, ...]] | None:
+    """A symbol and the two that it is the product of, if a fact says so."""
+    match fact:
+        case t.Holds(op="==", term=Term(parts=(((one, other), big), ((name,), small)))):
+            if {big, small} == {1, -1} and name not in (one, other):
+                return t.symbol(name), (t.symbol(one), t.symbol(other))
+        case _:
+            pass
+    return None
+
+
+def divided(offset: Term, extent: Term) -> tuple[Term, Term]:
+    """Row and index of an offset, which is row * extent + index."""
+    if len(extent.parts) != 1:
+        return t.ZERO, offset
+    ((factors, number),) = extent.parts
+    row: dict[Monomial, int] = {}
+    index: dict[Monomial, int] = {}
+    for monomial, coefficient in offset.parts:
+        rest = without(monomial, factors)
+        if rest is None:
+            index[monomial] = coefficient
+        elif rest == () and not factors:  # a number by a number
+            row[rest], index[monomial] = divmod(coefficient, number)
+        elif coefficient % number == 0:
+            row[rest] = coefficient // number
+        else:
+            index[monomial] = coefficient
+    return t.term_of(row), t.term_of(index)
+
+
+def without(monomial: Monomial, factors: Monomial) -> Monomial | None:
+    """A product of symbols without others that it has as factors."""
+    left = list(monomial)
+    for each in factors:
+        if each not in left:
+            return None
+        left.remove(each)
+    return tuple(left)
+
+
+def claims(way: tuple[Digit, ...]) -> tuple[Formula, ...]:
+    """What holds of an element that lies in its tensor."""
+    return tuple(
+        claim for index, extent in way for claim in (t.at_most(0, index), t.below(index, extent))
+    )

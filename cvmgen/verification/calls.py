@@ -1,0 +1,206 @@
+"""What is known of every call that is admitted: extents, attributes, requirements, host values.
+
+Only what the host has checked, or computed, when the nests begin is a fact here. A list that the
+host makes in loops is a list of which nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_RANK, MAX_SIZE
+from cvmgen.ir import nodes as i
+from cvmgen.ir.host import shape_name
+from cvmgen.ir.uses import assigned
+from cvmgen.rules import MOST_NAMED
+from cvmgen.spec.formula import Input
+from cvmgen.verification import terms as t
+from cvmgen.verification.lists import List
+from cvmgen.verification.reading import Reader, Scope
+from cvmgen.verification.terms import Formula, Term
+
+IN_LOOPS = "the host makes it in a loop"
+Shape = tuple[Term, ...]
+
+
+@dataclass
+class Call:
+    """Reads the host part of a program for one nest; `shapes` are those of tensors, a pack's
+    dimensions as one."""
+
+    reader: Reader
+    scope: Scope = field(default_factory=Scope)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, program: i.Program, nest: i.Nest, reader: Reader) -> Call:
+        call = cls(reader)
+        call.block(program.prepare, nest.case)
+        if nest.each is not None:
+            index, _, count = nest.each
+            made = call.integer(index, 0)
+            call.know(t.below(made, reader.integer(count, call.scope)))
+        call.block(nest.prologue, None)
+        for each in program.scratch:
+            if each.case in (None, nest.case):
+                call.shapes[each.name] = tuple(reader.integer(e, call.scope) for e in each.shape)
+        reader.demands.clear()  # of the host part itself: it is not looked at here
+        return call
+
+    def know(self, *facts: Formula) -> None:
+        self.scope = self.scope.inner(*facts)
+
+    def integer(self, name: str, low: int | None, high: int | None = None) -> Term:
+        """A symbol for a value of the host, which is within limits."""
+        made = self.reader.symbols.within(name, low, high, "")
+        self.scope.names[name] = made
+        return made
+
+    # ------------------------------------------------------------ statements
+
+    def block(self, statements: Iterable[i.Stmt], case: int | None) -> None:
+        for each in statements:
+            self.reader.span = getattr(each, "span", None)
+            self.statement(each, case)
+
+    def statement(self, statement: i.Stmt, case: int | None) -> None:
+        match statement:
+            case i.TakeInput(input=item, known=known):
+                self.tensor(item, known)
+            case i.TakeAttribute():
+                self.attribute(statement)
+            case i.Let(name=name, type=kind, value=value):
+                self.local(name, kind, value)
+            case i.Require(condition=condition):
+                self.know(self.reader.condition(condition, self.scope))
+            case i.SetOutput(tensor=tensor, extents=extents, empty=empty):
+                self.output(tensor, extents, empty)
+            case i.Cases(branches=branches) if case is not None:
+                condition, body = branches[case]
+                self.know(self.reader.condition(condition, self.scope))
+                self.block(body, None)
+            case i.Merge(extents=extents, steps=steps):
+                self.merged(extents, steps)
+            case i.Cases():
+                pass
+            case _:
+                self.forget(statement)
+
+    def local(self, name: str, kind: str, value: i.Expr) -> None:
+        """A name of the host; an integer that has one is bounded, or the call is refused."""
+        if kind == "list":
+            found = self.reader.sequence(value, self.scope)
+            self.scope.names[name] = found
+        elif kind == "bool":
+            self.scope.names[name] = self.reader.condition(value, self.scope)
+        else:
+            exact = self.reader.integer(value, self.scope)
+            if exact.is_plain:
+                self.scope.names[name] = exact
+                return
+            made = self.integer(name, -MOST_NAMED, MOST_NAMED)
+            self.reader.symbols.know(made, t.equal(made, exact))
+
+    def forget(self, statement: i.Stmt) -> None:
+        """What a loop or a branch of the host sets may be anything behind it."""
+        for name in sorted(assigned(statement)):
+            match self.scope.names.get(name):
+                case List():
+                    self.scope.names[name] = self.reader.lists.unknown(name)
+                case Term():
+                    self.scope.names[name] = self.reader.unknown(name, IN_LOOPS)
+                case None:
+                    pass
+                case _:
+                    made = self.reader.symbols.fresh_truth(name, IN_LOOPS)
+                    self.scope.names[name] = made
+
+    def merged(self, extents: str, steps: tuple[str, ...]) -> None:
+        """Dimensions are joined: the box has the same size, and positive extents as before."""
+        lists = self.reader.lists
+        before = self.reader.sequence(i.Var(extents), self.scope)
+        after = lists.unknown(extents, before.least)
+        one, other = lists.size(before), lists.size(after)
+        self.reader.symbols.know(other, t.equal(one, other))
+        self.scope.names[extents] = after
+        for each in steps:
+            self.scope.names[each] = lists.unknown(each)
+
+    # ------------------------------------------------------------ operands
+
+    def tensor(self, item: Input, known: tuple[i.Expr | None, ...]) -> None:
+        """An input that is there has extents of at least 1, or 0 where it may be empty."""
+        least = None if item.optional else 0 if item.empty else 1
+        shape: list[Term] = []
+        for extent, value in zip(item.extents, known, strict=True):
+            if item.variadic:
+                self.several(item, extent.new)
+            elif extent.pack:
+                shape.append(self.pack(extent.new, value, least))
+            elif extent.new:
+                shape.append(self.integer(extent.new, least, MAX_SIZE))
+            elif value is not None:
+                shape.append(self.reader.integer(value, self.scope))
+        if not item.variadic:
+            self.shapes[item.name] = tuple(shape)
+
+    def pack(self, name: str | None, value: i.Expr | None, least: int | None) -> Term:
+        lists = self.reader.lists
+        if name:
+            self.scope.names[name] = List(name, None, least)
+        found = self.reader.sequence(i.Var(name) if name else value or i.ZERO, self.scope)
+        length = lists.length(found)
+        self.reader.symbols.know(length, t.at_most(length, MAX_RANK))
+        if least == 1:
+            self.reader.symbols.know(length, t.at_most(1, length))
+        return lists.size(found)
+
+    def several(self, item: Input, name: str | None) -> None:
+        """Tensors of a variadic input; there is one at least."""
+        if item.count and item.count not in self.scope.names:
+            self.integer(item.count, 1, 64)
+        if name:
+            self.scope.names[name] = List(name, None, 0 if item.empty else 1)
+
+    def attribute(self, statement: i.TakeAttribute) -> None:
+        """Its numbers are from `low` on and below `high`, unless it is a word or left out."""
+        attribute = statement.attribute
+        whole = attribute.is_list or bool(attribute.components)
+        own, *others = attribute.bound_names
+        for name in others if whole else (own, *others):
+            if attribute.kind == "bool":
+                self.scope.names[name] = self.reader.symbols.fresh_truth(name)
+            else:
+                self.integer(name, ATTRIBUTE_LOW, ATTRIBUTE_HIGH)
+        if whole:
+            self.scope.names[own] = List(own)
+        if attribute.words or attribute.kind == "bool":
+            return
+        there: Formula = t.Truth(f"present({own})") if attribute.optional else t.TRUE
+        for name in attribute.components or (() if whole else (own,)):
+            self.limits(statement, name, there)
+
+    def limits(self, statement: i.TakeAttribute, name: str, there: Formula) -> None:
+        value = self.reader.integer(i.Var(name), self.scope)
+        if statement.low is not None:
+            low = self.reader.integer(statement.low, self.scope)
+            self.know(t.implies(there, t.at_most(low, value)))
+        if statement.high is not None:
+            high = self.reader.integer(statement.high, self.scope)
+            self.know(t.implies(there, t.below(value, high)))
+
+    def output(self, tensor: str, extents: i.Expr, empty: bool) -> None:
+        """The extents of a result are at least 1, or 0 where it may be empty, or it is refused."""
+        lists = self.reader.lists
+        found = self.reader.sequence(extents, self.scope)
+        least = 0 if empty else 1
+        if found.parts is None:
+            found = List(found.name, None, least if found.least is None else found.least)
+            self.shapes[tensor] = (lists.size(found),)
+        else:
+            parts = found.parts
+            shape = tuple(lists.size(e) if isinstance(e, List) else e for e in parts)
+            self.know(*(t.at_most(least, each) for each in shape))
+            self.shapes[tensor] = shape
+        self.scope.names[shape_name(tensor)] = found

@@ -1,0 +1,259 @@
+"""The walk of a kernel's statements: what each place demands, and what is known there.
+
+Loops are walked once, with an index of which only the range is known; a local that an iteration
+leaves for the next is, where the loop begins, any value of its type, and what `counters.py` shows
+to be invariant. Conditions count where they guard and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.text import text
+from cvmgen.ir.uses import carried, reassigned
+from cvmgen.source import Span
+from cvmgen.typing.agreement import HOST
+from cvmgen.verification import terms as t
+from cvmgen.verification.lists import List
+from cvmgen.verification.reading import LIMITS, Reader, Scope
+from cvmgen.verification.terms import Formula, Term
+
+CARRIED = "an iteration leaves it for the next"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a kernel stores to an array of its own, and what holds there."""
+
+    value: Term
+    path: tuple[Formula, ...]
+
+
+class KernelWalk:
+    """Walks blocks in order; `lengths` are those of its own arrays, `stores` what it stores there,
+    `unread` the statements that it cannot see through."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.symbols = reader.symbols
+        self.lengths: dict[str, Term] = {}
+        self.stores: dict[str, list[Stored]] = {}
+        self.loops = 0  # around the place
+        self.unread: list[tuple[str, Span | None]] = []
+
+    def block(self, body: i.Block, scope: Scope) -> Scope:
+        for each in body:
+            self.reader.span = getattr(each, "span", None)
+            scope = self.statement(each, scope)
+        return scope
+
+    def statement(self, statement: i.Stmt, scope: Scope) -> Scope:
+        """Gives what is known behind it."""
+        reader = self.reader
+        match statement:
+            case i.Let(name=name, type=kind, value=value):
+                reader.agreement.types[name] = kind
+                self.bind(name, kind, value, scope)
+            case i.Array(name=name, type=kind, length=length):
+                reader.elements[name] = reader.agreement.elements[name] = kind
+                self.lengths[name] = t.term(length)
+            case i.Assign(name=name, value=value):
+                self.bind(name, reader.agreement.types.get(name, "i64"), value, scope)
+            case i.Accumulate(name=name, op=op, value=value):
+                kind = reader.agreement.types.get(name, "i64")
+                self.bind(name, kind, accumulated(op, name, value), scope)
+            case i.Store(target=i.Load(tensor=tensor) as target, value=value):
+                stored = self.value(value, reader.elements.get(tensor, "i64"), scope)
+                reader.access(target, scope, stored=True)
+                self.stores.setdefault(tensor, []).append(Stored(stored, scope.path))
+            case i.If(condition=condition, then=then, otherwise=otherwise):
+                return self.branches(reader.condition(condition, scope), then, otherwise, scope)
+            case i.Loop():
+                return self.loop(statement, scope)
+            case i.Copy(count=count, target=target, step=step, source=source, source_step=back):
+                ends = [reader.integer(each, scope) for each in (count, step, back)]
+                at = self.within_count(ends[0], scope)
+                self.strided(source, ends[2], *at)
+                self.strided(target, ends[1], *at, stored=True)
+            case i.Fill(count=count, target=target, step=step, value=value):
+                at = self.within_count(reader.integer(count, scope), scope)
+                self.value(value, statement.type, scope)
+                self.strided(target, reader.integer(step, scope), *at, stored=True)
+            case i.Move(extents=extents, target=target, source=source):
+                self.box(target, statement.steps, extents, scope, stored=True)
+                self.box(source, statement.source_steps, extents, scope)
+            case i.Slide(count=count, target=target, source=source, first=first):
+                self.value(first, statement.type, scope)
+                at = self.within_count(t.term(count), scope)
+                self.strided(target, t.ONE, *at, stored=True)
+                at = self.within_count(t.term(count - 1), scope)
+                self.strided(source, t.ONE, *at)
+            case i.Fetch(place=place):
+                reader.integer(place.offset, scope)  # reads nothing
+            case i.Overflow(offset=offset):
+                reader.integer(offset, scope)
+            case i.Break() | i.Return():
+                return scope.inner(t.FALSE)
+            case i.Barrier():
+                pass
+            case _:
+                self.unseen(statement, scope)
+        return scope
+
+    def value(self, value: i.Expr, kind: str, scope: Scope) -> Term:
+        """The value of a machine type; conditions are read for what they demand."""
+        return self.reader.integer(value, scope)
+
+    def bind(self, name: str, kind: str, value: i.Expr, scope: Scope) -> None:
+        reader = self.reader
+        if kind == "list":
+            scope.names[name] = reader.sequence(value, scope)
+        elif kind == "bool":
+            scope.names[name] = reader.condition(value, scope)
+        elif kind in ("i64", "i32", "i128"):
+            scope.names[name] = self.local(name, reader.integer(value, scope))
+        elif kind in LIMITS:
+            reader.integer(value, scope)
+            scope.names[name] = reader.unknown(name, "bits are not looked at", kind)
+        else:
+            reader.integer(value, scope)
+            scope.names[name] = reader.unknown(name, f"{kind} is not looked at")
+
+    def local(self, name: str, found: Term) -> Term:
+        """What is computed once, in front of all loops, keeps its name; an index that a loop
+        computes is what it is made of, so that offsets can be taken apart."""
+        if self.loops or found.is_plain:
+            return found
+        made = self.symbols.fresh(name)
+        self.symbols.know(made, t.equal(made, found))
+        return made
+
+    # ------------------------------------------------------------ control
+
+    def branches(self, test: Formula, then: i.Block, otherwise: i.Block, scope: Scope) -> Scope:
+        """Behind a branch a local is what either way made of it; where a way is left for good,
+        what the other way tested holds."""
+        one, other = scope.inner(test), scope.inner(t.negation(test))
+        before = dict(scope.names)
+        one, other = self.block(then, one), self.block(otherwise, other)
+        behind = scope
+        if ends(then):
+            behind = scope.inner(t.negation(test))
+        elif ends(otherwise):
+            behind = scope.inner(test)
+        for name in reassigned((then, otherwise)) & before.keys():
+            behind.names[name] = self.joined(test, one, other, name)
+        return behind
+
+    def joined(self, test: Formula, one: Scope, other: Scope, name: str) -> Term | Formula:
+        left, right = one.names[name], other.names[name]
+        if isinstance(left, Term) and isinstance(right, Term):
+            return self.symbols.choice(test, left, right)
+        return self.symbols.fresh_truth(name, "a condition that branches set")
+
+    def loop(self, loop: i.Loop, scope: Scope) -> Scope:
+        reader = self.reader
+        reader.agreement.types[loop.index] = HOST if loop.type == "i64" else loop.type
+        changed = sorted(carried(loop.body))
+        low = t.ZERO if loop.low is None else reader.integer(loop.low, scope)
+        inner = scope.inner()
+        self.forget(changed, inner)  # the end is asked for before each iteration
+        inner = self.iteration(loop, low, inner)
+        for each in (loop.worth, loop.share):
+            if each is not None:
+                reader.below(each, scope)
+        self.loops += 1
+        self.block(loop.body, inner)
+        self.loops -= 1
+        self.forget(changed, scope)
+        return scope
+
+    def iteration(self, loop: i.Loop, low: Term, scope: Scope) -> Scope:
+        """What is known where an iteration begins."""
+        if loop.low is None:
+            scope.names[loop.index] = self.reader.unknown(loop.index, "an entry of a list")
+            return scope
+        high = self.reader.integer(loop.high, scope)
+        index = self.symbols.fresh(loop.index)
+        scope.names[loop.index] = index
+        tests = (t.at_most(low, index), t.below(index, high))
+        return scope.inner(*tests, *self.stepped(index, low, loop.step))
+
+    def stepped(self, index: Term, low: Term, step: int) -> tuple[Formula, ...]:
+        """An index is a number of steps away from the first one."""
+        if step == 1:
+            return ()
+        count = self.symbols.fresh("step")
+        return t.at_most(0, count), t.equal(index, low + count * step)
+
+    def forget(self, names: list[str], scope: Scope) -> None:
+        """Locals of which only the type is known."""
+        for name in names:
+            kind = self.reader.agreement.types.get(name, "i64")
+            if kind == "bool":
+                scope.names[name] = self.symbols.fresh_truth(name, CARRIED)
+            else:
+                scope.names[name] = self.reader.unknown(name, CARRIED, kind)
+
+    # ------------------------------------------------------------ runs of elements
+
+    def within_count(self, count: Term, scope: Scope) -> tuple[Term, Scope]:
+        """The number of any element of a run, and what is known of it."""
+        at = self.symbols.fresh("k")
+        return at, scope.inner(t.at_most(0, at), t.below(at, count))
+
+    def strided(
+        self, place: i.Load, step: Term, at: Term, scope: Scope, *, stored: bool = False
+    ) -> None:
+        offset = self.reader.integer(place.offset, scope) + at * step
+        shown = f"{place.tensor} from {text(place.offset)} on"
+        self.reader.touch(place.tensor, offset, scope, shown, stored=stored)
+        if stored:
+            kind = self.reader.elements.get(place.tensor, "i64")
+            value = self.reader.unknown("moved", "elements that are moved", kind)
+            self.stores.setdefault(place.tensor, []).append(Stored(value, scope.path))
+
+    def box(
+        self, place: i.Load, steps: i.Expr, extents: i.Expr, scope: Scope, *, stored: bool = False
+    ) -> None:
+        """Every element of a box that is walked by steps from a place on."""
+        reader = self.reader
+        box, by = reader.sequence(extents, scope), reader.sequence(steps, scope)
+        offset = reader.integer(place.offset, scope)
+        inner = scope.inner()
+        if self.written_out(box, by):
+            for extent, step in zip(box.parts or (), by.parts or (), strict=True):
+                assert isinstance(extent, Term)
+                assert isinstance(step, Term)
+                at, inner = self.within_count(extent, inner)
+                offset = offset + at * step
+        else:
+            offset = offset + reader.lists.walk_offset(self.symbols.fresh("row"), box, by)
+        shown = f"{place.tensor} from {text(place.offset)} on"
+        reader.touch(place.tensor, offset, inner, shown, stored=stored)
+
+    def written_out(self, *several: List) -> bool:
+        """Whether lists have the same known number of entries."""
+        counts = {len(each.parts) if each.parts is not None else -1 for each in several}
+        parts = [part for each in several for part in each.parts or ()]
+        return len(counts) == 1 and -1 not in counts and not any(isinstance(e, List) for e in parts)
+
+    def unseen(self, statement: i.Stmt, scope: Scope) -> None:
+        self.unread.append((type(statement).__name__, getattr(statement, "span", None)))
+
+
+def ends(body: i.Block) -> bool:
+    """Whether a block is left for good at its end."""
+    return bool(body) and (isinstance(body[-1], (i.Break, i.Return)))
+
+
+def accumulated(op: str, name: str, value: i.Expr) -> i.Expr:
+    """What an accumulator becomes, as an expression."""
+    match op:
+        case "max" | "min":
+            return i.Call(op, (i.Var(name), value))
+        case "and" | "or":
+            return i.Logic(op, (i.Var(name), value))
+        case _:
+            return i.Binary(op, i.Var(name), value)

@@ -1,0 +1,101 @@
+"""Proofs of claims: without a solver where that is plain, by both solvers where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cvmgen.verification import terms as t
+from cvmgen.verification.intervals import plain
+from cvmgen.verification.slices import Slice, slices
+from cvmgen.verification.solvers import Answer, Question, ask, installed, question
+from cvmgen.verification.symbols import Symbols
+from cvmgen.verification.terms import Formula, names_of
+
+LIMITS = {"z3": 120_000, "cvc5": 30_000}  # units of the solvers' own for one question
+QUICK = 4  # a share of the limit for what has to be plain
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is known of a claim: proved, refuted or open; by which `engines`, from which facts."""
+
+    status: str
+    engines: tuple[str, ...]
+    facts: tuple[Formula, ...]
+    asked: str = ""  # the last question, in SMT-LIB
+    cost: int = 0
+    model: Mapping[str, int] = field(default_factory=dict)
+
+
+class Prover:
+    """Proves claims; what was asked once is not asked again."""
+
+    def __init__(self, solvers: tuple[str, ...] | None = None) -> None:
+        self.solvers = installed() if solvers is None else solvers
+        self.answers: dict[tuple[str, str, int], Answer] = {}
+
+    def ask(self, solver: str, asked: Question, share: int) -> Answer:
+        key = (solver, asked.text, share)
+        if key not in self.answers:
+            self.answers[key] = ask(solver, asked, LIMITS[solver] // share)
+        return self.answers[key]
+
+    def prove(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof:
+        """From the facts of a place: few of them first, then more."""
+        tried = list(slices(symbols, path, claim))
+        for each in tried[:2]:
+            if plain(each.facts, claim):
+                return Proof("proved", ("intervals",), each.facts)
+        vague = not names_of(claim).isdisjoint(symbols.vague)
+        tried = tried[: (2 if vague else len(tried)) if self.solvers else 0]
+        last = Proof("open", (), tried[-1].facts if tried else ())
+        for each in tried:
+            last = self.by_solvers(symbols, each, claim)
+            if last.status != "open":
+                break
+        return last
+
+    def refute(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof | None:
+        """A call in which a claim does not hold, where it is found quickly."""
+        whole = list(slices(symbols, path, claim))[-1]
+        conditions = (*whole.facts, t.negation(claim))
+        names = frozenset().union(*map(names_of, conditions))
+        if not self.solvers or names & symbols.vague.keys():
+            return None
+        asked = question(conditions)
+        answer = self.ask(self.solvers[0], asked, QUICK)
+        if answer.result != "sat":
+            return None
+        first = self.solvers[0]
+        return Proof("refuted", (first,), whole.facts, asked.text, answer.cost, answer.model)
+
+    def quick(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
+        """Whether a claim is proved with little effort."""
+        near = [each for _, each in zip(range(2), slices(symbols, path, claim), strict=False)]
+        if any(plain(each.facts, claim) for each in near):
+            return True
+        for each in near if self.solvers else ():
+            asked = question((*each.facts, t.negation(claim)))
+            if self.ask(self.solvers[0], asked, QUICK).result == "unsat":
+                return True
+        return False
+
+    def by_solvers(self, symbols: Symbols, chosen: Slice, claim: Formula) -> Proof:
+        """The first solver is asked, and the others to confirm a proof, with the facts that it
+        used; a model of the first one refutes the claim where all is known that there is."""
+        against = t.negation(claim)
+        conditions = (*chosen.facts, against)
+        first, *others = self.solvers
+        asked = question(conditions)
+        answer = self.ask(first, asked, 1)
+        if answer.result == "unsat":
+            conditions = tuple(conditions[at] for at in answer.used) or conditions
+            facts = tuple(each for each in conditions if each is not against)
+            asked = question(conditions)
+            agreed = [each for each in others if self.ask(each, asked, 1).result == "unsat"]
+            return Proof("proved", (first, *agreed), facts, asked.text, answer.cost)
+        names = frozenset().union(*map(names_of, conditions))
+        if answer.result == "sat" and chosen.whole and not names & symbols.vague.keys():
+            return Proof("refuted", (first,), chosen.facts, asked.text, answer.cost, answer.model)
+        return Proof("open", (), chosen.facts, asked.text, answer.cost)

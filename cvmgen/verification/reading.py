@@ -1,0 +1,343 @@
+"""Expressions of the IR as terms, and what must hold where they are evaluated.
+
+A value in a machine type is read as the exact one. That no operation leaves its type is a demand
+of its own at each operation, so that where all demands up to a place are met, machine and integers
+agree there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cvmgen.dtypes import MAX_PRECISION
+from cvmgen.ir import nodes as i
+from cvmgen.ir.text import text
+from cvmgen.ir.visit import walk
+from cvmgen.source import Span
+from cvmgen.typing.agreement import NUMBER, REALS, Agreement
+from cvmgen.verification import terms as t
+from cvmgen.verification.lists import List, Lists
+from cvmgen.verification.symbols import Symbols
+from cvmgen.verification.terms import Formula, Term
+
+LIMITS = {
+    **{f"i{bits}": (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) for bits in (8, 16, 32, 64, 128)},
+    **{f"u{bits}": (0, (1 << bits) - 1) for bits in (8, 32, 64)},
+}
+ELEMENT = "an element may be any of its type"
+WRAPS = "unsigned arithmetic wraps"
+REAL = "real numbers are not looked at"
+ORDERS: Mapping[str, Callable[[Term, Term], Formula]] = {
+    "<": t.below,
+    "<=": t.at_most,
+    ">": lambda left, right: t.below(right, left),
+    ">=": lambda left, right: t.at_most(right, left),
+    "==": t.equal,
+    "!=": lambda left, right: t.negation(t.equal(left, right)),
+}
+Path = tuple[Formula, ...]
+
+
+@dataclass
+class Scope:
+    """What names stand for at a place, and what was tested on the way there."""
+
+    names: dict[str, Term | Formula | List] = field(default_factory=dict)
+    path: Path = ()
+
+    def inner(self, *tests: Formula) -> Scope:
+        """A place inside, where these tests hold as well."""
+        parts = (part for each in tests for part in t.conjuncts(each))
+        return Scope(dict(self.names), tuple(dict.fromkeys((*self.path, *parts))))
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What must hold at a place: `kind` is access, divisor or width.
+
+    Of an access, `tensor` has an element at `operand`; of the others, `claim` holds.
+    """
+
+    kind: str
+    path: Path
+    shown: str
+    span: Span | None
+    operand: Term
+    tensor: str = ""
+    stored: bool = False
+    claim: Formula = t.TRUE
+
+
+class Reader:
+    """Reads expressions; `demands` are those met so far, at the statement of `span`."""
+
+    def __init__(self, symbols: Symbols, elements: Mapping[str, str]) -> None:
+        self.symbols = symbols
+        self.lists = Lists(symbols)
+        self.elements = dict(elements)
+        self.agreement = Agreement(elements, {})
+        self.demands: list[Demand] = []
+        self.span: Span | None = None
+        self.constant: frozenset[str] = frozenset()  # tensors that the kernel does not store to
+        self.loads: dict[str, str] = {}  # of elements of arrays: the symbol, and which array
+
+    def demand(self, kind: str, scope: Scope, shown: i.Expr, operand: Term, claim: Formula) -> None:
+        self.demands.append(Demand(kind, scope.path, text(shown), self.span, operand, claim=claim))
+
+    def access(self, load: i.Load, scope: Scope, *, stored: bool = False) -> Term:
+        """An element is touched; gives its offset."""
+        offset = self.integer(load.offset, scope)
+        self.touch(load.tensor, offset, scope, text(load), stored=stored)
+        return offset
+
+    def touch(
+        self, tensor: str, offset: Term, scope: Scope, shown: str, *, stored: bool = False
+    ) -> None:
+        demand = Demand("access", scope.path, shown, self.span, offset, tensor, stored)
+        self.demands.append(demand)
+
+    # ------------------------------------------------------------ integers
+
+    def kind(self, expr: i.Expr) -> str:
+        return self.agreement.type_of(expr)
+
+    def integer(self, expr: i.Expr, scope: Scope) -> Term:
+        """The value of an expression; a condition is 0 or 1."""
+        match expr:
+            case i.Const(value=value):
+                return t.term(int(value))
+            case i.Var(name=name):
+                return self.named(name, scope)
+            case i.Binary():
+                return self.operation(expr, scope)
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                test = self.condition(condition, scope)
+                one = self.integer(then, scope.inner(test))
+                other = self.integer(otherwise, scope.inner(t.negation(test)))
+                return self.symbols.choice(test, one, other)
+            case i.Convert(type=kind, operand=operand):
+                return self.conversion(expr, kind, self.integer(operand, scope), scope)
+            case i.Load():
+                return self.element(expr, scope)
+            case i.Item(sequence=sequence, index=index):
+                whole = self.sequence(sequence, scope)
+                return self.lists.entry(whole, self.integer(index, scope))
+            case i.Call():
+                return self.call(expr, scope)
+            case i.PrecisionOf(tensor=tensor):
+                name = f"p({tensor})"
+                return self.symbols.once(
+                    name, lambda: self.symbols.within(name, 1, MAX_PRECISION, "")
+                )
+            case i.Word(code=code):
+                return t.term(code)
+            case i.Compare() | i.Logic() | i.Not() | i.Given() | i.Contains():
+                test = self.condition(expr, scope)
+                return self.symbols.choice(test, t.ONE, t.ZERO)
+            case i.Real() | i.Limit():
+                return self.unknown("real", REAL)
+            case _:
+                self.below(expr, scope)
+                return self.unknown("value", f"{type(expr).__name__} is not looked at")
+
+    def named(self, name: str, scope: Scope) -> Term:
+        found = scope.names.get(name)
+        if isinstance(found, Term):
+            return found
+        if isinstance(found, List):
+            return self.unknown(name, "a list is no integer")
+        if found is not None:
+            return self.symbols.choice(found, t.ONE, t.ZERO)
+        made = self.symbols.within(name, *LIMITS["i64"], f"{name} comes from the host")
+        scope.names[name] = made
+        return made
+
+    def unknown(self, name: str, why: str, kind: str = "") -> Term:
+        low, high = LIMITS.get(kind, (None, None))
+        return self.symbols.within(name, low, high, why)
+
+    def operation(self, expr: i.Binary, scope: Scope) -> Term:
+        left, right = self.integer(expr.left, scope), self.integer(expr.right, scope)
+        kind = self.kind(expr)
+        if kind in REALS:
+            return self.unknown("real", REAL)
+        if expr.op in ("truncdiv", "rem"):  # the others are helpers, which take any divisor
+            claim = t.negation(t.equal(right, 0))
+            if claim != t.TRUE:
+                self.demand("divisor", scope, expr, right, claim)
+        if kind in ("u32", "u64", "u8"):
+            return self.unknown("bits", WRAPS, kind)
+        found = self.exact(expr.op, left, right)
+        if found is None:
+            return self.unknown("value", f"{expr.op} is not looked at", kind)
+        self.fits(kind, expr, found, scope)
+        return found
+
+    def exact(self, op: str, left: Term, right: Term) -> Term | None:
+        match op:
+            case "+":
+                return left + right
+            case "-":
+                return left - right
+            case "*":
+                return left * right
+            case "floordiv":
+                return self.symbols.floordiv(left, right)
+            case "truncdiv":
+                return self.symbols.truncdiv(left, right)
+            case "mod":
+                return self.symbols.remainder("div", left, right)
+            case "rem":
+                return self.symbols.remainder("tdiv", left, right)
+            case "shl" if right.value is not None and 0 <= right.value < 128:
+                return left * (1 << right.value)
+            case "shr" if right.value is not None and 0 <= right.value < 128:
+                return self.symbols.floordiv(left, t.term(1 << right.value))
+            case _:
+                return None
+
+    def fits(self, kind: str, expr: i.Expr, found: Term, scope: Scope) -> None:
+        """The machine type of an operation holds its result."""
+        if kind == NUMBER or (found.value is not None and abs(found.value) < 1 << 31):
+            return
+        low, high = LIMITS[kind if kind in LIMITS else "i64"]
+        claim = t.every(t.at_most(low, found), t.at_most(found, high))
+        self.demand("width", scope, expr, found, claim)
+
+    def conversion(self, expr: i.Expr, kind: str, found: Term, scope: Scope) -> Term:
+        if kind not in LIMITS:
+            return self.unknown("real", REAL)
+        return self.symbols.converted(found, *LIMITS[kind])
+
+    def element(self, load: i.Load, scope: Scope) -> Term:
+        offset = self.access(load, scope)
+        tensor, kind = load.tensor, self.elements.get(load.tensor, "i64")
+
+        def made() -> Term:
+            found = self.unknown(f"{tensor}[]", ELEMENT if kind in LIMITS else REAL, kind)
+            (name,) = found.names
+            self.loads[name] = tensor
+            return found
+
+        if tensor in self.constant:
+            return self.symbols.once(("element", tensor, offset), made)
+        return made()
+
+    def call(self, call: i.Call, scope: Scope) -> Term:
+        name, arguments = call.function, call.arguments
+        if name in ("len", "size", "rows", "last"):
+            return self.lists.measure(name, self.sequence(arguments[0], scope))
+        if name == "walk_offset":
+            row = self.integer(arguments[0], scope)
+            box, steps = (self.sequence(each, scope) for each in arguments[1:3])
+            return self.lists.walk_offset(row, box, steps)
+        given = [self.integer(each, scope) for each in arguments]
+        base, _, kind = name.rpartition("_")
+        if kind in REALS or self.kind(call) in REALS:
+            return self.unknown("real", REAL)
+        found = self.function(base if kind in LIMITS else name, call, given, scope)
+        if found is not None:
+            return found
+        return self.unknown(name, f"{name} is not looked at", self.kind(call))
+
+    def function(self, name: str, call: i.Call, given: Sequence[Term], scope: Scope) -> Term | None:
+        match name:
+            case "max" | "min":
+                return self.symbols.extreme(name, *given)
+            case "abs":
+                return self.symbols.magnitude(given[0])
+            case "negate":
+                return t.term(0) - given[0]
+            case "ceildiv" | "floor_div":
+                if name == "ceildiv":
+                    return self.symbols.ceildiv(*given)
+                return self.symbols.floordiv(*given)  # both are 0 where the divisor is
+            case "quotient_or_0":
+                there = t.negation(t.equal(given[1], 0))
+                return self.symbols.choice(there, self.symbols.truncdiv(*given), t.ZERO)
+            case "floor_log2" | "ceil_log2":
+                return self.symbols.within(name, 0, 64, f"{name} is not looked at")
+            case "max_rank":
+                return t.term(16)
+            case _:
+                return None
+
+    def sequence(self, expr: i.Expr, scope: Scope) -> List:
+        match expr:
+            case i.Var(name=name):
+                found = scope.names.get(name)
+                if isinstance(found, List):
+                    return found
+                scope.names[name] = made = self.lists.unknown(name)
+                return made
+            case i.ListOf(entries=entries):
+                parts = tuple(
+                    self.sequence(each, scope) if spread else self.integer(each, scope)
+                    for each, spread in entries
+                )
+                return self.lists.listed(parts)
+            case i.Part(sequence=whole, low=low, high=high):
+                ends = [None if each is None else self.integer(each, scope) for each in (low, high)]
+                return self.lists.part(self.sequence(whole, scope), *ends)
+            case i.Item(sequence=whole, index=index):
+                at = self.integer(index, scope)
+                return self.lists.list_at(self.sequence(whole, scope), at)
+            case _:
+                self.below(expr, scope)
+                return self.lists.unknown(text(expr))
+
+    def below(self, expr: object, scope: Scope) -> None:
+        """What stands somewhere below what is not looked at must be all right as well."""
+        for each in walk(expr):
+            if isinstance(each, i.Load):
+                self.access(each, scope)
+
+    # ------------------------------------------------------------ conditions
+
+    def condition(self, expr: i.Expr, scope: Scope) -> Formula:
+        match expr:
+            case i.Const(value=value):
+                return t.TRUE if value else t.FALSE
+            case i.Var(name=name):
+                found = scope.names.get(name)
+                if found is None or isinstance(found, List):
+                    scope.names[name] = found = self.symbols.fresh_truth(name)
+                return t.negation(t.equal(found, 0)) if isinstance(found, Term) else found
+            case i.Not(operand=operand):
+                return t.negation(self.condition(operand, scope))
+            case i.Logic(op="and" | "or" as op, operands=operands):
+                return self.in_turn(op, operands, scope)
+            case i.Logic(op=op, operands=operands):
+                parts = [self.condition(each, scope) for each in operands]
+                return t.every(*parts) if op == "both" else t.some(*parts)
+            case i.Compare(op=op, left=left, right=right):
+                return self.comparison(op, left, right, scope)
+            case i.Given(name=name):
+                return t.Truth(f"present({name})")
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                test = self.condition(condition, scope)
+                one = self.condition(then, scope.inner(test))
+                other = self.condition(otherwise, scope.inner(t.negation(test)))
+                return t.some(t.every(test, one), t.every(t.negation(test), other))
+            case _:
+                return t.negation(t.equal(self.integer(expr, scope), 0))
+
+    def in_turn(self, op: str, operands: tuple[i.Expr, ...], scope: Scope) -> Formula:
+        """Operands from the left: each is evaluated only where those before do not decide."""
+        found: list[Formula] = []
+        for each in operands:
+            so_far = found if op == "and" else [t.negation(test) for test in found]
+            found.append(self.condition(each, scope.inner(*so_far)))
+        return t.every(*found) if op == "and" else t.some(*found)
+
+    def comparison(self, op: str, left: i.Expr, right: i.Expr, scope: Scope) -> Formula:
+        one, other = self.kind(left), self.kind(right)
+        if "bool" in (one, other):
+            first, second = (self.condition(each, scope) for each in (left, right))
+            same = t.some(t.every(first, second), t.every(t.negation(first), t.negation(second)))
+            return same if op == "==" else t.negation(same)
+        low, high = self.integer(left, scope), self.integer(right, scope)
+        if one in REALS or other in REALS:
+            return self.symbols.fresh_truth("ordered", REAL)
+        return ORDERS[op](low, high)

@@ -1,0 +1,178 @@
+"""The symbols of a kernel's obligations, and what holds of each wherever it stands.
+
+A symbol never changes. What is known of one is true of the values that it has, whatever is tested
+around it: `x div 4` is the q with 4*q <= x < 4*q + 4. Where that needs a condition (a divisor is
+positive), the axiom says so itself. So axioms can be added to any obligation, and none of them can
+hide a fault of the kernel: what the kernel must ensure is never among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from cvmgen.verification.terms import (
+    Formula,
+    Term,
+    Truth,
+    at_most,
+    below,
+    equal,
+    every,
+    implies,
+    negation,
+    some,
+    symbol,
+    term,
+    term_text,
+    text,
+)
+
+
+@dataclass
+class Symbols:
+    """All symbols that were made, each with its axioms, what it stands for, and, if less is known
+    of it than holds, why."""
+
+    axioms: dict[str, tuple[Formula, ...]] = field(default_factory=dict)
+    meanings: dict[str, str] = field(default_factory=dict)
+    vague: dict[str, str] = field(default_factory=dict)
+    made: dict[Hashable, Term] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def named(self, name: str) -> str:
+        """A name like this that no symbol has."""
+        number = self.numbers[name] = self.numbers.get(name, 0) + 1
+        return name if number == 1 else f"{name}'{number}"
+
+    def fresh(self, name: str, meaning: str = "", vague: str = "") -> Term:
+        made = self.named(name)
+        self.axioms[made] = ()
+        if meaning:
+            self.meanings[made] = meaning
+        if vague:
+            self.vague[made] = vague
+        return symbol(made)
+
+    def fresh_truth(self, name: str, vague: str = "") -> Truth:
+        made = self.named(name)
+        self.axioms[made] = ()
+        if vague:
+            self.vague[made] = vague
+        return Truth(made)
+
+    def know(self, operand: Term, *facts: Formula) -> None:
+        """Facts of the symbols of a term."""
+        for name in sorted(operand.names):
+            self.axioms[name] = tuple(dict.fromkeys((*self.axioms[name], *facts)))
+
+    def once(self, key: Hashable, make: Callable[[], Term]) -> Term:
+        """A function of terms has one value for the same ones."""
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]
+
+    # ------------------------------------------------------------ functions
+
+    def floordiv(self, left: Term, right: Term) -> Term:
+        """The quotient rounded down."""
+        return self.quotient("div", left, right)
+
+    def truncdiv(self, left: Term, right: Term) -> Term:
+        """The quotient rounded towards zero."""
+        return self.quotient("tdiv", left, right)
+
+    def remainder(self, word: str, left: Term, right: Term) -> Term:
+        return left - self.quotient(word, left, right) * right
+
+    def quotient(self, word: str, left: Term, right: Term) -> Term:
+        one, other = left.value, right.value
+        if one is not None and other is not None and one >= 0 and other > 0:
+            return term(one // other)
+        if other == 1:
+            return left
+        return self.once((word, left, right), lambda: self.new_quotient(word, left, right))
+
+    def new_quotient(self, word: str, left: Term, right: Term) -> Term:
+        made = self.fresh("q", f"{factor_text(left)} {word} {factor_text(right)}")
+        rest = left - made * right
+        down = every(at_most(0, rest), below(rest, right))
+        up = every(at_most(rest, 0), below(0, rest + right))  # of trunc below zero
+        self.know(made, implies(equal(right, 0), equal(made, 0)))  # as helpers have it
+        positive, upward = at_most(1, right), at_most(0, left)
+        if word == "div":
+            negative = every(at_most(rest, 0), below(right, rest))
+            self.know(made, implies(positive, down), implies(at_most(right, -1), negative))
+            self.know(made, implies(every(positive, upward), at_most(0, made)))
+        else:
+            self.know(made, implies(every(positive, upward), every(down, at_most(0, made))))
+            self.know(made, implies(every(positive, negation(upward)), up))
+        return made
+
+    def ceildiv(self, left: Term, right: Term) -> Term:
+        return term(0) - self.floordiv(term(0) - left, right)
+
+    def extreme(self, word: str, first: Term, *others: Term) -> Term:
+        """The least or the greatest of several."""
+        for each in others:
+            first = self.least_or_greatest(word, first, each)
+        return first
+
+    def least_or_greatest(self, word: str, left: Term, right: Term) -> Term:
+        if left == right:
+            return left
+        known = (left - right).value
+        if known is not None:
+            return left if (known <= 0) == (word == "min") else right
+        return self.once((word, left, right), lambda: self.new_extreme(word, left, right))
+
+    def new_extreme(self, word: str, left: Term, right: Term) -> Term:
+        made = self.fresh(word, f"{word}({term_text(left)}, {term_text(right)})")
+        for each in (left, right):
+            self.know(made, at_most(made, each) if word == "min" else at_most(each, made))
+        self.know(made, some(equal(made, left), equal(made, right)))
+        return made
+
+    def choice(self, condition: Formula, then: Term, otherwise: Term) -> Term:
+        if then == otherwise:
+            return then
+        key = ("if", condition, then, otherwise)
+        return self.once(key, lambda: self.new_choice(condition, then, otherwise))
+
+    def new_choice(self, condition: Formula, then: Term, otherwise: Term) -> Term:
+        shown = f"{term_text(then)} if {text(condition)} else {term_text(otherwise)}"
+        made = self.fresh("c", shown)
+        self.know(made, implies(condition, equal(made, then)))
+        self.know(made, implies(negation(condition), equal(made, otherwise)))
+        return made
+
+    def magnitude(self, operand: Term) -> Term:
+        return self.extreme("max", operand, term(0) - operand)
+
+    def within(self, name: str, low: int | None, high: int | None, vague: str) -> Term:
+        """A symbol of which only its range is known."""
+        made = self.fresh(name, vague=vague)
+        if low is not None:
+            self.know(made, at_most(low, made))
+        if high is not None:
+            self.know(made, at_most(made, high))
+        return made
+
+    def converted(self, operand: Term, low: int, high: int) -> Term:
+        """What a machine type makes of a value: the value itself, if the type holds it."""
+        if operand.value is not None and low <= operand.value <= high:
+            return operand
+        key = ("as", operand, low, high)
+        return self.once(key, lambda: self.new_converted(operand, low, high))
+
+    def new_converted(self, operand: Term, low: int, high: int) -> Term:
+        made = self.fresh("as", f"{term_text(operand)} as an integer from {low} to {high}")
+        held = every(at_most(low, operand), at_most(operand, high))
+        self.know(made, at_most(low, made), at_most(made, high))
+        self.know(made, implies(held, equal(made, operand)))
+        return made
+
+
+def factor_text(operand: Term) -> str:
+    written = term_text(operand)
+    return written if len(operand.parts) <= 1 else f"({written})"

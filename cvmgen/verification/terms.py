@@ -1,0 +1,330 @@
+"""The language of obligations: integers as polynomials of symbols, and conditions of them.
+
+There is nothing else. A quotient, a minimum, a choice or an element that is read is a symbol, and
+conditions say what is known of it (`symbols.py`), so both solvers are given the same plain problem,
+and two terms are equal where they are written alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import assert_never
+
+from cvmgen import polynomials as p
+
+Monomial = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Term:
+    """The sum of coefficients times products of symbols, in order."""
+
+    parts: tuple[tuple[Monomial, int], ...]
+
+    @cached_property
+    def poly(self) -> Mapping[Monomial, int]:
+        return dict(self.parts)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for monomial, _ in self.parts for name in monomial)
+
+    @property
+    def value(self) -> int | None:
+        """The integer that the term is, if it has no symbols."""
+        if not self.parts:
+            return 0
+        return self.parts[0][1] if len(self.parts) == 1 and not self.parts[0][0] else None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a number or a symbol."""
+        match self.parts:
+            case () | (((), _),) | (((_,), 1),):
+                return True
+            case _:
+                return False
+
+    def __add__(self, other: Term | int) -> Term:
+        return term_of(p.plus(self.poly, term(other).poly))
+
+    def __sub__(self, other: Term | int) -> Term:
+        return term_of(p.plus(self.poly, term(other).poly, -1))
+
+    def __mul__(self, other: Term | int) -> Term:
+        return term_of(p.times(self.poly, term(other).poly))
+
+
+def term_of(poly: Mapping[Monomial, int]) -> Term:
+    return Term(tuple(sorted((each for each in poly.items() if each[1]), key=by_degree)))
+
+
+def by_degree(part: tuple[Monomial, int]) -> tuple[int, Monomial]:
+    return -len(part[0]), part[0]
+
+
+def term(value: Term | int) -> Term:
+    return value if isinstance(value, Term) else Term((((), value),) if value else ())
+
+
+def symbol(name: str) -> Term:
+    return Term((((name,), 1),))
+
+
+def product(factors: Iterable[Term]) -> Term:
+    return reduce(Term.__mul__, factors, ONE)
+
+
+ZERO, ONE = term(0), term(1)
+
+
+# ---------------------------------------------------------------- conditions
+
+
+@dataclass(frozen=True)
+class Holds:
+    """`term` op 0; op: >= or ==."""
+
+    op: str
+    term: Term
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A condition that is a symbol."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Every:
+    """All of several conditions; of none: true."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True)
+class Some:
+    """One of several conditions, or more; of none: false."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True)
+class Negation:
+    operand: Formula
+
+
+Formula = Holds | Truth | Every | Some | Negation
+TRUE, FALSE = Every(()), Some(())
+
+
+def at_most(low: Term | int, high: Term | int) -> Formula:
+    return decided(Holds(">=", term(high) - low))
+
+
+def below(low: Term | int, high: Term | int) -> Formula:
+    return at_most(term(low) + 1, high)
+
+
+def equal(left: Term | int, right: Term | int) -> Formula:
+    return decided(Holds("==", term(left) - right))
+
+
+def decided(test: Holds) -> Formula:
+    """A comparison of numbers is true or false."""
+    value = test.term.value
+    if value is None:
+        return test
+    return TRUE if (value >= 0 if test.op == ">=" else value == 0) else FALSE
+
+
+def every(*parts: Formula) -> Formula:
+    found: list[Formula] = []
+    for each in parts:
+        if each == FALSE:
+            return FALSE
+        found += each.parts if isinstance(each, Every) else (each,)
+    return found[0] if len(found) == 1 else Every(tuple(dict.fromkeys(found)))
+
+
+def some(*parts: Formula) -> Formula:
+    found: list[Formula] = []
+    for each in parts:
+        if each == TRUE:
+            return TRUE
+        found += each.parts if isinstance(each, Some) else (each,)
+    return found[0] if len(found) == 1 else Some(tuple(dict.fromkeys(found)))
+
+
+def negation(formula: Formula) -> Formula:
+    """What holds where the formula does not; of an order, the opposite one: integers have gaps."""
+    match formula:
+        case Negation(operand=operand):
+            return operand
+        case Holds(op=">=", term=left):
+            return at_most(left, -1)
+        case Every(parts=parts):
+            return some(*map(negation, parts))
+        case Some(parts=parts):
+            return every(*map(negation, parts))
+        case Holds() | Truth():
+            return Negation(formula)
+        case _:
+            assert_never(formula)
+
+
+def implies(condition: Formula, result: Formula) -> Formula:
+    return some(negation(condition), result)
+
+
+def conjuncts(formula: Formula) -> tuple[Formula, ...]:
+    return formula.parts if isinstance(formula, Every) else (formula,)
+
+
+def names_of(formula: Formula) -> frozenset[str]:
+    """The symbols of a condition."""
+    match formula:
+        case Holds(term=operand):
+            return operand.names
+        case Truth(name=name):
+            return frozenset((name,))
+        case Every(parts=parts) | Some(parts=parts):
+            return frozenset().union(*map(names_of, parts))
+        case Negation(operand=operand):
+            return names_of(operand)
+        case _:
+            assert_never(formula)
+
+
+def truths_of(formula: Formula) -> Iterator[str]:
+    """Those of its symbols that are conditions."""
+    match formula:
+        case Truth(name=name):
+            yield name
+        case Every(parts=parts) | Some(parts=parts):
+            for each in parts:
+                yield from truths_of(each)
+        case Negation(operand=operand):
+            yield from truths_of(operand)
+        case Holds():
+            pass
+        case _:
+            assert_never(formula)
+
+
+def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
+    """A condition with other symbols."""
+    match formula:
+        case Holds(op=op, term=operand):
+            return Holds(op, renamed_term(operand, names))
+        case Truth(name=name):
+            return Truth(names.get(name, name))
+        case Every(parts=parts):
+            return Every(tuple(renamed(each, names) for each in parts))
+        case Some(parts=parts):
+            return Some(tuple(renamed(each, names) for each in parts))
+        case Negation(operand=operand):
+            return Negation(renamed(operand, names))
+        case _:
+            assert_never(formula)
+
+
+def renamed_term(operand: Term, names: Mapping[str, str]) -> Term:
+    if operand.names.isdisjoint(names):
+        return operand
+    return term_of(
+        {
+            tuple(sorted(names.get(name, name) for name in monomial)): coefficient
+            for monomial, coefficient in operand.parts
+        }
+    )
+
+
+# ---------------------------------------------------------------- text
+
+
+def text(formula: Formula, least: int = 0) -> str:
+    """A condition as people write it."""
+    match formula:
+        case Holds(op=op, term=operand):
+            return comparison(op, operand)
+        case Truth(name=name):
+            return name
+        case Every(parts=()):
+            return "true"
+        case Some(parts=()):
+            return "false"
+        case Every(parts=parts):
+            return joined(" and ", parts, 2, least)
+        case Some(parts=parts):
+            return joined(" or ", parts, 1, least)
+        case Negation(operand=Holds(op="==", term=operand)):
+            return comparison("!=", operand)
+        case Negation(operand=operand):
+            return f"not {text(operand, 3)}"
+        case _:
+            assert_never(formula)
+
+
+def joined(word: str, parts: Iterable[Formula], level: int, least: int) -> str:
+    written = word.join(text(each, level + 1) for each in parts)
+    return f"({written})" if level < least else written
+
+
+def comparison(op: str, operand: Term) -> str:
+    """What is added on the left, what is taken away on the right; x >= y + 1 as y < x."""
+    plus = term_of({name: value for name, value in operand.parts if value > 0})
+    minus = term_of({name: -value for name, value in operand.parts if value < 0})
+    if op == ">=" and minus.poly.get((), 0) == 1:
+        return f"{term_text(minus - 1)} < {term_text(plus)}"
+    if op == ">=":
+        return f"{term_text(minus)} <= {term_text(plus)}"
+    return f"{term_text(plus)} {'=' if op == '==' else op} {term_text(minus)}"
+
+
+def term_text(operand: Term) -> str:
+    written = ""
+    for monomial, coefficient in operand.parts:
+        number = () if abs(coefficient) == 1 and monomial else (str(abs(coefficient)),)
+        part = "*".join((*number, *monomial))
+        sign = " - " if coefficient < 0 else " + "
+        written += f"{sign}{part}" if written else f"{'-' * (coefficient < 0)}{part}"
+    return written or "0"
+
+
+Spell = Callable[[str], str]
+
+
+def smt(formula: Formula, spell: Spell) -> str:
+    """A condition as SMT-LIB 2 has it; `spell` says how symbols are written."""
+    match formula:
+        case Holds(op=op, term=operand):
+            return f"({'=' if op == '==' else op} {smt_term(operand, spell)} 0)"
+        case Truth(name=name):
+            return spell(name)
+        case Every(parts=parts):
+            return smt_all("and", "true", parts, spell)
+        case Some(parts=parts):
+            return smt_all("or", "false", parts, spell)
+        case Negation(operand=operand):
+            return f"(not {smt(operand, spell)})"
+        case _:
+            assert_never(formula)
+
+
+def smt_all(word: str, none: str, parts: tuple[Formula, ...], spell: Spell) -> str:
+    return f"({word} {' '.join(smt(each, spell) for each in parts)})" if parts else none
+
+
+def smt_term(operand: Term, spell: Spell) -> str:
+    written = [smt_product(monomial, value, spell) for monomial, value in operand.parts]
+    return written[0] if len(written) == 1 else f"(+ {' '.join(written)})" if written else "0"
+
+
+def smt_product(monomial: Monomial, coefficient: int, spell: Spell) -> str:
+    number = str(coefficient) if coefficient >= 0 else f"(- {-coefficient})"
+    factors = [*([] if coefficient == 1 and monomial else [number]), *map(spell, monomial)]
+    return factors[0] if len(factors) == 1 else f"(* {' '.join(factors)})"

@@ -1,0 +1,49 @@
+"""`cvmgen verify`: a table, what is open with its place, and obligations in mathematics."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("z3")
+pytest.importorskip("cvc5")
+
+MATMUL = """operator matmul {
+  "A product."
+  input X : cvm[M, K]
+  input W : cvm[N, K]
+  output Y : cvm[M, N]
+  Y[i, j] = sum[k < K](X[i, k] * W[j, k])
+}
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "matmul.cvm").write_text(MATMUL)
+    return tmp_path
+
+
+def test_a_table(cvmgen, spec: Path) -> None:
+    outcome = cvmgen("verify", "--spec", spec)
+    assert "toy.matmul" in outcome.out
+    assert "12 by intervals" in outcome.out
+    assert "open" not in outcome.out
+
+
+def test_mathematics(cvmgen, spec: Path) -> None:
+    outcome = cvmgen("verify", "matmul", "--explain", "--spec", spec)
+    assert "X@[i * K + k]: by intervals" in outcome.out
+    assert "  given i < M\n" in outcome.out
+    assert "  proved i < M\n" in outcome.out
+
+
+def test_data(cvmgen, spec: Path) -> None:
+    told = json.loads(cvmgen("verify", "--spec", spec, "--json").out)
+    assert {each["status"] for each in told} == {"proved"}
+    assert {each["property"] for each in told} == {"bounds"}
+
+
+def test_all_cannot_be_explained_at_once(cvmgen, spec: Path) -> None:
+    assert "name an operator" in cvmgen("verify", "--explain", "--spec", spec).err

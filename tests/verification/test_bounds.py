@@ -1,0 +1,176 @@
+"""Accesses of kernels: those of right ones are proved, each mutant is not."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from cvmgen.ir import nodes as i
+from cvmgen.ir.visit import rebuild
+from cvmgen.schedule.kernels import Kernel, Kernels
+from cvmgen.schedule.schedules import packaged
+from cvmgen.verification.obligations import Obligation
+from cvmgen.verification.proofs import Prover
+from cvmgen.verification.verify import KernelProofs, obligations, scheduled_kernels
+from tests.specs import operator
+
+pytest.importorskip("z3")
+pytest.importorskip("cvc5")
+PROVER = Prover()
+
+MATMUL = """
+  input X : cvm[M, K]
+  input W : cvm[N, K]
+  output Y : cvm[M, N]
+  Y[i, j] = sum[k < K](X[i, k] * W[j, k])
+"""
+PADDED = """
+  input X : cvm[N]
+  attr pad = 1 in [0, 64)
+  output Y : cvm[N + 2 * pad]
+  Y[i] = X[i - pad] if 0 <= i - pad < N else 0
+"""
+STRIDED = """
+  input X : cvm[N]
+  attr step = 2 in [1, 64)
+  output Y : cvm[(N - 1) div step + 1]
+  Y[i] = X[i * step] + 1
+"""
+TRANSPOSED = """
+  input X : cvm[M, N]
+  output Y : cvm[N, M]
+  Y[j, i] = X[i, j] + 1
+"""
+GROUPED = """
+  input X : cvm[C, N]
+  attr groups = 1 in [1, 1024)
+  require C mod groups == 0 : "the groups are of the same size"
+  let G = C div groups
+  output Y : cvm[groups, G, N]
+  Y[g, c, i] = X[g * G + c, i] + 1
+"""
+RIGHT = {
+    "matmul": MATMUL,
+    "padded": PADDED,
+    "strided": STRIDED,
+    "transposed": TRANSPOSED,
+    "grouped": GROUPED,
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_kernels_are_proved(name: str) -> None:
+    found = list(obligations(operator(RIGHT[name]), packaged(), PROVER))
+    assert found
+    assert [(each.shown, each.status) for each in found if each.status != "proved"] == []
+
+
+# ---------------------------------------------------------------- mutants
+
+
+def plus_one(node: i.Expr) -> Iterator[i.Expr]:
+    """An element beside the one that is meant."""
+    if isinstance(node, i.Load):
+        for by in (1, -1):
+            yield replace(node, offset=i.Binary("+", node.offset, i.Const(by)))
+
+
+def one_more(node: object) -> Iterator[object]:
+    """A loop that goes on for one more iteration, or begins one earlier."""
+    if isinstance(node, i.Loop) and node.low is not None:
+        yield replace(node, high=i.Binary("+", node.high, i.ONE))
+        yield replace(node, low=i.Binary("-", node.low, i.ONE))
+
+
+def without_guard(node: object) -> Iterator[object]:
+    """A test that is made no longer."""
+    if isinstance(node, (i.Select, i.If)):
+        yield replace(node, condition=i.Const(True))
+
+
+def wider_guard(node: object) -> Iterator[object]:
+    """<= where < was meant."""
+    if isinstance(node, i.Compare) and node.op == "<":
+        yield replace(node, op="<=")
+
+
+def swapped_stride(node: object) -> Iterator[object]:
+    """Rows of another tensor's length."""
+    if isinstance(node, i.Binary) and node.op == "*":
+        match node:
+            case i.Binary(left=i.Var(name="i" | "j"), right=i.Var(name="K" | "N" as name)):
+                yield replace(node, right=i.Var("N" if name == "K" else "K"))
+
+
+def mutants(body: i.Block, change: Callable[[object], Iterator[object]]) -> Iterator[i.Block]:
+    """The block with each single thing changed that `change` changes."""
+    places = 0
+
+    def count(node: object) -> object:
+        nonlocal places
+        places += len(list(change(node)))
+        return node
+
+    rebuild(body, count)
+    for wanted in range(places):
+        yield mutated(body, change, wanted)
+
+
+def mutated(body: i.Block, change: Callable[[object], Iterator[object]], wanted: int) -> i.Block:
+    seen = 0
+
+    def at(node: object) -> object:
+        nonlocal seen
+        for other in change(node):
+            seen += 1
+            if seen == wanted + 1:
+                return other
+        return node
+
+    return rebuild(body, at)
+
+
+def proofs(kernels: Kernels, kernel: Kernel, body: i.Block) -> list[Obligation]:
+    other = replace(kernel, subject=kernel.subject.with_body(body))
+    return list(KernelProofs(kernels, other, PROVER).obligations())
+
+
+MUTANTS = [
+    ("matmul", plus_one, "every element of every tensor can be the last one"),
+    ("matmul", one_more, "an index reaches the extent, or is -1"),
+    ("matmul", swapped_stride, "K and N are different extents"),
+    ("padded", plus_one, "the guard is of another element"),
+    ("padded", without_guard, "where the pad is, there is no element"),
+    ("padded", wider_guard, "the element behind the last one"),
+    ("strided", plus_one, "the last element that is read may be the last one"),
+    ("transposed", one_more, "an index reaches the extent, or is -1"),
+    ("grouped", plus_one, "the last group ends with the last row"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "why"), MUTANTS)
+def test_mutants_are_not_proved(
+    name: str, change: Callable[[object], Iterator[object]], why: str
+) -> None:
+    kernels = scheduled_kernels(operator(RIGHT[name]), packaged())
+    kernel = kernels.widest(0)
+    found = list(mutants(kernel.subject.body, change))
+    assert found
+    for body in found:
+        assert any(each.status != "proved" for each in proofs(kernels, kernel, body)), why
+
+
+def test_a_mutant_is_refuted_by_a_call() -> None:
+    kernels = scheduled_kernels(operator(TRANSPOSED), packaged())
+    kernel = kernels.widest(0)
+    body = next(mutants(kernel.subject.body, one_more))
+    refuted = [each for each in proofs(kernels, kernel, body) if each.status == "refuted"]
+    assert refuted
+    assert all(proof.model for each in refuted for _, proof in each.unproved)
+
+
+def test_without_solvers_intervals_prove_what_is_plain() -> None:
+    found = list(obligations(operator(MATMUL), packaged(), Prover(())))
+    assert {each.status for each in found} == {"proved"}
+    found = list(obligations(operator(STRIDED), packaged(), Prover(())))
+    assert "open" in {each.status for each in found}
