@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from subprocess import Popen
 from typing import Any, BinaryIO, TypeVar
 
-from cvmgen.build.process import piped, workers
+from cvmgen.build.process import look_for_cycles_seldom, piped, workers
 from cvmgen.errors import BuildError
 
 Item = TypeVar("Item")
@@ -67,6 +67,7 @@ def _started(count: int, stack: ExitStack) -> list[Popen[bytes]]:
 
 def serve() -> None:
     """In a helper: answer what is asked on stdin until nobody asks."""
+    look_for_cycles_seldom()
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no answer
     while (request := _received(asked)) is not None:

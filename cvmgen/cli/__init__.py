@@ -13,10 +13,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from cvmgen.cli.command import main as perform
 
         return perform(arguments)
+    from cvmgen.build.process import look_for_cycles_seldom
     from cvmgen.cli import interrupt
 
     try:
         interrupt.end_on_signals()
+        look_for_cycles_seldom()
         from cvmgen.cli.command import main as perform
 
         return perform()
