@@ -20,10 +20,11 @@ SPELLED = {
 
 
 @cache
-def grammar() -> Lark:
-    """The LALR parser; `strict` makes every conflict of the grammar an error."""
+def grammar(*, strict: bool = False) -> Lark:
+    """The LALR parser; if `strict`, which takes long and needs a package of its own, every conflict
+    of the grammar is an error."""
     text = files("cvmgen.spec").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", strict=True, propagate_positions=True)
+    return Lark(text, parser="lalr", strict=strict, propagate_positions=True)
 
 
 def spelling(terminal: str) -> str:

@@ -115,10 +115,11 @@ ScheduleDefinition = Schedule | IntrinsicBlock
 
 
 @cache
-def schedule_grammar() -> Lark:
+def schedule_grammar(*, strict: bool = False) -> Lark:
+    """The LALR parser of schedules; `strict` as of formulas."""
     text = files("cvmgen.spec").joinpath("schedule.lark").read_text(encoding="utf-8")
     start = ["start", "action"]
-    return Lark(text, parser="lalr", strict=True, propagate_positions=True, start=start)
+    return Lark(text, parser="lalr", strict=strict, propagate_positions=True, start=start)
 
 
 def read_files(folder: Path, shown: str) -> tuple[ScheduleDefinition, ...]:

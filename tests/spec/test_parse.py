@@ -13,6 +13,7 @@ from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.grammar import grammar, spelling
 from cvmgen.spec.parse import declaration_spans, parse, parse_all
+from cvmgen.spec.schedules import schedule_grammar
 from cvmgen.spec.words import RESERVED
 from tests.spec.shown import show, show_binders, show_slot
 
@@ -315,3 +316,9 @@ def test_every_terminal_has_a_spelling() -> None:
     for terminal in grammar().terminals:
         if terminal.name != "COMMENT" and not terminal.name.startswith("__IGNORE"):
             assert spelling(terminal.name)
+
+
+def test_grammars_have_no_conflicts() -> None:
+    """Builds do not ask again: that would take longer than to make the parsers."""
+    grammar(strict=True)
+    schedule_grammar(strict=True)
