@@ -6,7 +6,7 @@ from collections.abc import Collection, Set
 from dataclasses import dataclass, field
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import has, names_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import has, stored_tensors, uses
 from cvmgen.ir.visit import replaced
 
 
@@ -44,7 +44,7 @@ class KernelVerifier:
     def statement(self, statement: i.Stmt, scope: set[str], changing: set[str], loops: int) -> None:
         match statement:
             case i.Let(name=name, value=value):
-                self.read(value, scope)
+                self.read(scope, value)
                 self.bind(name, scope)
                 changing.add(name)
             case i.Array(name=name, length=length, space=space):
@@ -55,10 +55,9 @@ class KernelVerifier:
             case i.Assign(name=name, value=value) | i.Accumulate(name=name, value=value):
                 if name not in changing:
                     raise KernelFaultError(f"{name} changes, which is no local there")
-                self.read(value, scope)
+                self.read(scope, value)
             case i.Loop(index=index, body=body, step=step):
-                ends = (statement.low, statement.high)
-                self.read((*ends, statement.worth, statement.share), scope)
+                self.read(scope, statement.low, statement.high, statement.worth, statement.share)
                 if step < 1:
                     raise KernelFaultError(f"the loop {index} does not count upwards")
                 inner = set(scope)
@@ -67,14 +66,14 @@ class KernelVerifier:
                 self.empty.difference_update(stored_tensors(body))
                 self.block(body, inner, changing, loops + 1)
             case i.If(condition=condition, then=then, otherwise=otherwise):
-                self.read(condition, scope)
+                self.read(scope, condition)
                 self.block(then, scope, changing, loops)
                 self.block(otherwise, scope, changing, loops)
             case i.Borrow(name=name, entries=entries, body=body):
-                self.read(entries, scope)
+                self.read(scope, entries)
                 self.block(body, scope | {name}, changing, loops)
             case i.Fork(count=count, worth=worth, captures=captures):
-                self.read((count, worth), scope)
+                self.read(scope, count, worth)
                 for each in captures:
                     if each.kind not in ("plan", "tensor") and each.name not in scope:
                         raise KernelFaultError(f"{each.name} is captured where nothing binds it")
@@ -82,11 +81,11 @@ class KernelVerifier:
                 if loops == 0:
                     raise KernelFaultError("a loop is left where there is none")
             case i.Store(target=i.Load(tensor=tensor, offset=offset), value=value):
-                self.read((offset, value), scope)
+                self.read(scope, offset, value)
                 self.fill({tensor}, scope)
             case _:
                 self.fill(stored_tensors(statement), scope)
-                self.read(statement, scope)
+                self.read(scope, statement)
 
     def bind(self, name: str, scope: set[str]) -> None:
         if name in scope:
@@ -99,7 +98,7 @@ class KernelVerifier:
             raise KernelFaultError(f"elements of {tensor}, which is no array there")
         self.empty.difference_update(written)
 
-    def read(self, node: object, scope: set[str]) -> None:
+    def read(self, scope: set[str], *nodes: object) -> None:
         def called(part: object) -> object:
             if not isinstance(part, i.Lambda):
                 return part
@@ -109,11 +108,11 @@ class KernelVerifier:
             self.block(part.body, inner, set(), 0)
             return i.ZERO
 
-        if has(node, i.Lambda):
-            node = replaced(node, called)
-        for name in sorted(names_in(node) - scope):
-            raise KernelFaultError(f"{name} is read where nothing binds it")
-        for tensor in sorted(read_tensors(node) - scope - self.tensors):
-            raise KernelFaultError(f"elements of {tensor}, which is no array there")
-        for tensor in sorted(read_tensors(node) & self.empty):
-            raise KernelFaultError(f"elements of {tensor} are read before any is written")
+        for node in nodes:
+            found = uses(replaced(node, called) if has(node, i.Lambda) else node)
+            for name in sorted(found.read - scope):
+                raise KernelFaultError(f"{name} is read where nothing binds it")
+            for tensor in sorted(found.loaded - scope - self.tensors):
+                raise KernelFaultError(f"elements of {tensor}, which is no array there")
+            for tensor in sorted(found.loaded & self.empty):
+                raise KernelFaultError(f"elements of {tensor} are read before any is written")

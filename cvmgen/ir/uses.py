@@ -142,7 +142,7 @@ def union_of_uses(several: Iterable[Uses]) -> Uses:
     if len(found) <= 1:
         return found[0] if found else NOTHING
     *sets, nodes = zip(*found, strict=True)
-    return Uses._make((*(frozenset().union(*each) for each in sets), sum(nodes)))
+    return Uses._make([*[NONE.union(*each) if any(each) else NONE for each in sets], sum(nodes)])
 
 
 def uses_by_walk(node: Any) -> Uses:

@@ -45,48 +45,38 @@ def _below(kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
 
 def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The tree with `change` applied to every node, children before parents."""
-    node: Any = tree
-    if isinstance(node, tuple):
-        return cast(Tree, _tuple(node, [rebuild(child, change) for child in node]))
-    parts = _parts(node.__class__)
-    if parts is None:
-        return tree
-    done = _with_parts(node, {name: rebuild(getattr(node, name), change) for name in parts})
-    return cast(Tree, change(done))
+
+    def rebuilt(node: Any) -> Any:
+        made = with_children(node, rebuilt)
+        return made if _parts(node.__class__) is None else change(made)
+
+    return cast(Tree, rebuilt(tree))
 
 
 def replaced(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The tree with others for the topmost nodes that `change` gives others for."""
-    node: Any = tree
-    if isinstance(node, tuple):
-        return cast(Tree, _tuple(node, [replaced(child, change) for child in node]))
-    parts = _parts(node.__class__)
-    if parts is None:
-        return tree
-    other = change(node)
-    if other is not node:
-        return cast(Tree, other)
-    return _with_parts(tree, {name: replaced(getattr(node, name), change) for name in parts})
+
+    def below(node: Any) -> Any:
+        other = node if _parts(node.__class__) is None else change(node)
+        return with_children(node, below) if other is node else other
+
+    return cast(Tree, below(tree))
 
 
 def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
-    """The node with `change` applied to each node right below it."""
+    """The node with `change` applied to each node right below it; itself where all stay."""
     node: Any = tree
     if isinstance(node, tuple):
-        return cast(Tree, _tuple(node, [change(child) for child in node]))
-    parts = _parts(node.__class__)
-    if parts is None:
+        after = [change(part) for part in node]
+        return cast(Tree, node if all(map(is_, node, after)) else tuple(after))
+    names = _parts(node.__class__)
+    if not names:
         return tree
-    return _with_parts(tree, {name: change(getattr(node, name)) for name in parts})
-
-
-def _tuple(before: Any, after: list[Any]) -> Any:
-    return before if all(map(is_, before, after)) else tuple(after)
-
-
-def _with_parts(node: Tree, parts: dict[str, Any]) -> Tree:
-    others = {name: part for name, part in parts.items() if part is not getattr(node, name)}
-    return replace(node, **others) if others else node  # type: ignore[type-var]
+    before = [getattr(node, name) for name in names]
+    after = [change(part) for part in before]
+    if all(map(is_, before, after)):
+        return tree
+    return cast(Tree, replace(node, **dict(zip(names, after, strict=True))))
 
 
 def walk(node: Any) -> Iterator[Any]:

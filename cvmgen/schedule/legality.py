@@ -85,6 +85,8 @@ def collapsible_loops(loop: i.Loop) -> tuple[i.Loop, ...] | None:
     """The loops that are counted as one, nothing between, none deciding how often another runs;
     None where they are not so."""
     found: tuple[i.Loop, ...] = (loop,)
+    if loop.parallel <= 1:
+        return found
     while len(found) < loop.parallel:
         match found[-1].body:
             case (i.Loop() as inner,) if inner.low is not None and not inner.parallel:
