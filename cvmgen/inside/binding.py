@@ -9,7 +9,7 @@ from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import with_children
+from cvmgen.ir.visit import walk, with_children
 
 BINDERS = (i.Gather, i.Fold, i.Bind)
 
@@ -69,6 +69,8 @@ def _below(
 
 def canonical(expr: i.Expr, depth: int = 0) -> i.Expr:
     """The expression with bound names by their depth: what means the same looks the same."""
+    if not any(isinstance(each, BINDERS) for each in walk(expr)):
+        return expr
     result: i.Expr = _alike(expr, {}, depth)
     return result
 

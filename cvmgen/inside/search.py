@@ -3,14 +3,16 @@ to a goal, which asks both and is asked by them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
 from heapq import heappop, heappush
 from itertools import product
+from typing import NamedTuple
 
 from cvmgen import polynomials as p
 from cvmgen.inside.assumptions import Assumptions
 from cvmgen.inside.knowledge import Knowledge, frozen
 from cvmgen.ir import nodes as i
+from cvmgen.ir.remember import remembered
 from cvmgen.polynomials import Poly
 
 
@@ -26,13 +28,11 @@ class Quotients(Assumptions):
         low = self.least(expr, at)
         if low is not None and low >= 0:
             return 1
-        for fact in at.facts:
-            if set(fact) <= {(number,), p.ONE} and (number,) in fact:
-                coefficient, rest = fact[(number,)], fact.get(p.ONE, 0)
-                if coefficient > 0 and rest <= 0:
-                    return 1
-                if coefficient < 0 and rest <= 0:
-                    return -1
+        for coefficient, rest in bounds(at, number):
+            if coefficient > 0 and rest <= 0:
+                return 1
+            if coefficient < 0 and rest <= 0:
+                return -1
         match expr:
             case i.Binary(op="floordiv", left=left, right=right):
                 return self.sign_of(at, self.poly(left, at)) * self.sign_of(
@@ -139,10 +139,9 @@ class Quotients(Assumptions):
     def bound(self, at: Knowledge, number: int) -> int | None:
         """The greatest constant known to be no more than an atom."""
         low = self.least(self.atoms[number], at)
-        for fact in at.facts:
-            if set(fact) <= {(number,), p.ONE} and fact.get((number,)) == 1:
-                value = -fact.get(p.ONE, 0)
-                low = value if low is None else max(low, value)
+        for coefficient, rest in bounds(at, number):
+            if coefficient == 1:
+                low = -rest if low is None else max(low, -rest)
         return low
 
     def exact(self, at: Knowledge, a: Poly, b: Poly, quotient: Poly) -> Knowledge:
@@ -156,6 +155,14 @@ class Quotients(Assumptions):
         if self.at_least_1(at, a) and self.at_least_1(at, b):
             at = self.fact(at, p.shifted(quotient, -1))
         return at
+
+
+def bounds(at: Knowledge, number: int) -> Iterator[tuple[int, int]]:
+    """c and r of the facts c * atom + r >= 0 about one atom alone."""
+    term = (number,)
+    for fact in at.facts:
+        if term in fact and (len(fact) == 1 or (len(fact) == 2 and p.ONE in fact)):
+            yield fact[term], fact.get(p.ONE, 0)
 
 
 def is_conjunction(condition: i.Expr) -> bool:
@@ -184,35 +191,9 @@ class ProofSearch:
         self.steps = steps
         self.signs: dict[int, int] = {}
         self.seen: set[object] = set()
-        self.values: list[tuple[int, Poly]] = []  # atoms, and what they are equal to
-        kept = list(at.facts) if steps < STEPS else self.without_names(list(at.facts))
-        self.known = {frozen(fact) for fact in kept}
-        self.facts: dict[p.Monomial, list[tuple[Poly, int]]] = {}  # by a term that they have
-        for fact in kept:
-            for monomial, coefficient in fact.items():
-                self.facts.setdefault(monomial, []).append((fact, coefficient))
-        self.equalities = [fact for fact in kept if frozen(p.minus({}, fact)) in self.known]
-
-    def without_names(self, facts: list[Poly]) -> list[Poly]:
-        """Facts with one atom for each value that has several, and numbers for those known."""
-        kept = {frozen(fact): fact for fact in facts}
-        waiting = [fact for fact in facts if len(fact) <= 3]
-        while waiting:
-            fact = waiting.pop()
-            found = renaming(fact)
-            if found is None or frozen(fact) not in kept:
-                continue
-            if frozen(p.minus({}, fact)) not in kept:
-                continue
-            self.values.append(found)
-            for key, each in list(kept.items()):
-                if found[0] in set(p.atoms_of(each)):
-                    del kept[key]
-                    changed = p.tightened(p.with_atom_value(each, *found))
-                    if changed:
-                        kept[frozen(changed)] = changed
-                        waiting += [changed] * (len(changed) <= 3)
-        return list(kept.values())
+        # Atoms, and what they are equal to.
+        self.values, found = without_names(at.facts) if steps == STEPS else ((), usable(at.facts))
+        self.known, self.facts, self.equalities = found
 
     def proves(self, goal: Poly) -> bool:
         """Whether steps lead from a goal to one without a term that is against it."""
@@ -357,6 +338,49 @@ class ProofSearch:
             else:
                 ahead = p.plus(p.times(b, rest), a)
                 yield p.plus(ahead, p.shifted(b, -1)) if up else ahead
+
+
+class Usable(NamedTuple):
+    """Facts as a search asks for them: all, by a term that they have, and those that are 0."""
+
+    known: Set[object]
+    by_term: Mapping[p.Monomial, Sequence[tuple[Poly, int]]]
+    equalities: Sequence[Poly]
+
+
+@remembered
+def usable(facts: tuple[Poly, ...]) -> Usable:
+    """Many goals are looked for from the same facts."""
+    known = {frozen(fact) for fact in facts}
+    by_term: dict[p.Monomial, list[tuple[Poly, int]]] = {}
+    for fact in facts:
+        for monomial, coefficient in fact.items():
+            by_term.setdefault(monomial, []).append((fact, coefficient))
+    return Usable(known, by_term, [each for each in facts if frozen(p.minus({}, each)) in known])
+
+
+@remembered
+def without_names(facts: tuple[Poly, ...]) -> tuple[Sequence[tuple[int, Poly]], Usable]:
+    """Facts with one atom for each value that has several, and numbers for those known."""
+    values: list[tuple[int, Poly]] = []
+    kept = {frozen(fact): fact for fact in facts}
+    waiting = [fact for fact in facts if len(fact) <= 3]
+    while waiting:
+        fact = waiting.pop()
+        found = renaming(fact)
+        if found is None or frozen(fact) not in kept:
+            continue
+        if frozen(p.minus({}, fact)) not in kept:
+            continue
+        values.append(found)
+        for key, each in list(kept.items()):
+            if found[0] in set(p.atoms_of(each)):
+                del kept[key]
+                changed = p.tightened(p.with_atom_value(each, *found))
+                if changed:
+                    kept[frozen(changed)] = changed
+                    waiting += [changed] * (len(changed) <= 3)
+    return values, usable(tuple(kept.values()))
 
 
 def renaming(fact: Poly) -> tuple[int, Poly] | None:
