@@ -36,9 +36,13 @@ from cvmgen.lower.translate import operator_program
 from cvmgen.lower.unfold import unfold_all, unfold_nests
 from cvmgen.lower.walks import walk_boxes
 from cvmgen.paths import MANIFEST
+from cvmgen.schedule.dispatch import with_call
+from cvmgen.schedule.dispatch_c import dispatched as dispatched_in_c
+from cvmgen.schedule.dispatch_fault import dispatch_fault
 from cvmgen.schedule.effects import Effects, effects
 from cvmgen.schedule.generic import families, unsound_family
 from cvmgen.schedule.gpu.choice import unsound_on_gpu, with_mappings
+from cvmgen.schedule.gpu.dispatch import dispatched as dispatched_in_cuda
 from cvmgen.schedule.kernels import (
     Kernels,
     host_lowered,
@@ -114,12 +118,14 @@ C_KERNELS: KernelPasses = (
     ("outline", lambda kernels, schedules: outlined(kernels)),
     ("host", partial(host_lowered, "precision")),
     ("families", lambda kernels, schedules: families(kernels)),
+    ("dispatch", partial(with_call, dispatched_in_c)),
 )
 CUDA_KERNELS: KernelPasses = (
     ("schedule", with_mappings),
     ("host", partial(host_lowered, "declared_precision")),
+    ("dispatch", partial(with_call, dispatched_in_cuda)),
 )
-PARTS = ("outline", "host", "families")  # stages of kernels that are shown as a program
+PARTS = ("outline", "host", "families", "dispatch")  # stages of kernels that are shown as a program
 STAGES = ("parse", "check", *(name for name, _ in C), TYPES, "schedule", *PARTS)
 
 
@@ -263,10 +269,10 @@ def verify_kernels(kernels: Kernels, stage: str) -> None:
             name = kernels.operator.full_name
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
             raise InternalError(message)
-    for family in kernels.families:
-        if fault := next(unsound_family(family), ""):
-            message = f"the stage '{stage}' leaves {kernels.operator.full_name} unsound: {fault}"
-            raise InternalError(message)
+    faults = chain.from_iterable(map(unsound_family, kernels.families))
+    if fault := next(faults, "") or dispatch_fault(kernels):
+        message = f"the stage '{stage}' leaves {kernels.operator.full_name} unsound: {fault}"
+        raise InternalError(message)
 
 
 def run_stage(

@@ -13,7 +13,7 @@ from cvmgen import driver, tree
 from cvmgen.cli.exits import UsageError
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.text import program_text
+from cvmgen.ir.text import block_lines, program_text
 from cvmgen.schedule.gpu.mapped import mapping_lines
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.schedules import Schedules, packaged
@@ -30,6 +30,7 @@ AROUND = {
     driver.TYPES: "machine types, here for int32 tensors or the first choice of types",
     "outline": "loops that threads share as functions of their own, which say what they capture",
     "families": "one body for the kernels of a nest that differ in element types alone",
+    "dispatch": "what the host does behind its part, up to the last kernel of the call",
     "schedule": "each nest by the actions for its class, and kernels by their mappings",
 }
 """The stages around the passes, which say themselves what they are for."""
@@ -215,11 +216,15 @@ def programs(operator: Operator, target: str) -> Iterator[tuple[str, i.Program]]
 
 
 def kernels_text(operator: Operator, target: str, stage: str, schedules: Schedules) -> str:
-    """What a target is printed from: of each nest the widest kernel, behind its parts."""
+    """What a target is printed from: of each nest the widest kernel, behind its parts; or the call
+    that starts all kernels."""
     kernels = driver.kernels_or_program(
         driver.lower(operator, driver.TARGETS[target].passes), target, schedules, stage
     )
     assert isinstance(kernels, Kernels)
+    if kernels.call:
+        lines = (f"program {operator.full_name}", "call:", *indented(block_lines(kernels.call)))
+        return "\n".join((*lines, ""))
     return program_text(kernels.shown())
 
 

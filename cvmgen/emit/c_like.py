@@ -28,6 +28,11 @@ from cvmgen.schedule.copies import is_vector
 from cvmgen.schedule.generic import TYPE_PARAMETERS
 from cvmgen.spec.words import word_constant
 
+CONSTANTS = ("max_rank", "exact_depth", "ok", "no_overflow", "int8", "int32")
+OF_LISTS = (
+    *("size", "saturating_size", "last", "rows", "strides"),
+    *("flatten_index", "saturating_flatten_index", "dot", "split"),
+)
 UNROLL = {"": (), "all": ("CVMGEN_UNROLL",), "some": ("CVMGEN_OVERLAP",)}
 
 
@@ -166,32 +171,28 @@ class CPrinter:
         match function:
             case "len":
                 return self.length(arguments[0]), PRIMARY
-            case "max_rank" | "exact_depth":
+            case _ if function in CONSTANTS:
                 return f"CVMGEN_{function.upper()}", PRIMARY
             case "negate_f64":
                 return negated_text(self.expr(arguments[0], UNARY)), UNARY
-            case "zeros" | "ones":
-                return f"cvmgen_{function}({self.expr(arguments[0])})", PRIMARY
-            case "size" | "saturating_size" | "last" | "rows" | "strides":
-                return f"cvmgen_{function}({self.pointer(arguments[0])})", PRIMARY
-            case "flatten_index" | "saturating_flatten_index" | "dot" | "split":
-                pair = ", ".join(map(self.pointer, arguments))
-                return f"cvmgen_{function}({pair})", PRIMARY
-            case "unflatten":
-                position = self.expr(arguments[0])
-                return f"cvmgen_unflatten({position}, {self.pointer(arguments[1])})", PRIMARY
-            case "walk_offset":
-                row = self.expr(arguments[0])
-                lists = ", ".join(map(self.pointer, arguments[1:]))
-                return f"cvmgen_walk_offset({row}, {lists})", PRIMARY
             case _ if function.startswith("."):  # of what its first argument is
                 whole, *others = (self.expr(argument) for argument in arguments)
                 return f"{whole}{function}({', '.join(others)})", PRIMARY
             case _:
                 made_for = ", ".join(map(helper_parameter, expr.constants))
-                given = ", ".join(self.expr(argument) for argument in arguments)
                 made_for = f"<{made_for}>" if made_for else ""
-                return f"cvmgen_{function}{made_for}({given})", PRIMARY
+                return f"cvmgen_{function}{made_for}({', '.join(self.arguments_of(expr))})", PRIMARY
+
+    def arguments_of(self, call: i.Call) -> list[str]:
+        """What a helper is given: values, of lists the addresses."""
+        match call.function:
+            case "unflatten" | "walk_offset":
+                first, *lists = call.arguments
+                return [self.expr(first), *map(self.pointer, lists)]
+            case function if function in OF_LISTS:
+                return [*map(self.pointer, call.arguments)]
+            case _:
+                return [*map(self.expr, call.arguments)]
 
     def item(self, expr: i.Item) -> tuple[str, int]:
         index = self.expr(expr.index)
@@ -232,6 +233,10 @@ class CPrinter:
 
     def block(self, statements: Iterable[i.Stmt]) -> list[str]:
         return [line for statement in statements for line in self.statement(statement)]
+
+    def nested(self, body: i.Block) -> list[str]:
+        """Statements that stand a level deeper."""
+        return self.block(body)
 
     def array(self, array: i.Array) -> str:
         return f"{MACHINE_TYPES[array.type]} {self.named(array.name)}[{array.length}];"
@@ -336,7 +341,7 @@ class CPrinter:
         first = self.expr(slide.first)
         return f"cvmgen_slide_{slide.type}({to}, {source}, {first}, {slide.count});"
 
-    def address(self, place: i.Load | i.Var) -> str:
+    def address(self, place: i.Load | i.Var | i.Member) -> str:
         if isinstance(place, i.Load) and place.offset == i.Const(0):
             return c_identifier(place.tensor)
         return f"&{self.expr(place)}"
@@ -396,7 +401,7 @@ class CPrinter:
             at = f"{index}_at"
             head = self.loop_head(loop, at, i.ZERO, self.length(loop.high))
             entry = self.expr(entry_at(loop.high, i.Var(at)))
-            body = self.block(loop.body)
+            body = self.nested(loop.body)
             if loop.index in names_in(loop.body):
                 body.insert(0, f"const int64_t {index} = {entry};")
             return [f"{head} {{", *indented(body), "}"]
@@ -404,7 +409,7 @@ class CPrinter:
         if loop.share is None and any(map(calls_function, walk(loop.high))):
             end = fresh(f"{index}_end", set(names_in(loop)))
             head = self.loop_head(loop, index, loop.low, end, f", {end} = {self.expr(loop.high)}")
-        body = self.block(loop.body)
+        body = self.nested(loop.body)
         if len(loop.body) == 1 and not isinstance(loop.body[0], i.If) and len(body) == 1:
             return [*UNROLL[loop.unroll], head, *indented(body)]
         return [*UNROLL[loop.unroll], f"{head} {{", *indented(body), "}"]
@@ -421,7 +426,7 @@ class CPrinter:
 
     def branch(self, statement: i.If) -> list[str]:
         head = f"if ({self.expr(statement.condition)})"
-        body = self.block(statement.then)
+        body = self.nested(statement.then)
         if len(body) == 1 and not statement.otherwise:
             single = f"{head} {body[0]}"
             return [single] if len(single) <= 88 else [head, *indented(body)]
@@ -429,10 +434,10 @@ class CPrinter:
         rest = statement.otherwise
         while len(rest) == 1 and isinstance(rest[0], i.If):
             lines.append(f"}} else if ({self.expr(rest[0].condition)}) {{")
-            lines += indented(self.block(rest[0].then))
+            lines += indented(self.nested(rest[0].then))
             rest = rest[0].otherwise
         if rest:
-            lines += ["} else {", *indented(self.block(rest))]
+            lines += ["} else {", *indented(self.nested(rest))]
         return [*lines, "}"]
 
 
@@ -443,7 +448,7 @@ def helper_parameter(value: int | str) -> str:
 
 def calls_function(node: object) -> bool:
     """Whether a function is called for a value; the length of a list is there already."""
-    return isinstance(node, i.Call) and node.function != "len"
+    return isinstance(node, i.Call) and node.function not in ("len", "arguments", "plan")
 
 
 def may_be_written_zero(expr: i.Expr) -> bool:

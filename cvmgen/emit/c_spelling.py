@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.ir.checks import OURS
 from cvmgen.schedule.generic import TYPE_PARAMETERS
+from cvmgen.schedule.gpu.mapped import Parameter
 from cvmgen.spec.words import C_WORDS
 
 MACHINE_TYPES = {
@@ -33,8 +34,16 @@ MACHINE_TYPES = {
     "share": "cvmgen_share",
     "side": "cvmgen_side",
     "tiling": "cvmgen_tiling",
+    "factor": "cvmgen_factor",
+    "status": "int",
     **{each: each for each in TYPE_PARAMETERS},
 }
+POINTERS = {
+    f"{constant}{name}*": f"{constant}{kind} *"
+    for name, kind in MACHINE_TYPES.items()
+    for constant in ("", "const ")
+}
+MACHINE_TYPES |= POINTERS
 BINARY = {
     "+": (9, "+"),
     "-": (9, "-"),
@@ -97,6 +106,23 @@ def c_identifier(name: str) -> str:
     if name.startswith(OURS):
         return name.removeprefix(OURS)
     return f"{name}_" if name in C_WORDS or name in LOCALS else name
+
+
+def declared(type_name: str, name: str) -> str:
+    """A declaration; structures of an operator are called as they are."""
+    kind = MACHINE_TYPES.get(type_name, type_name)
+    return f"{kind}{name}" if type_name in POINTERS else f"{kind} {name}"
+
+
+def element_type(given: Parameter) -> str:
+    """The type of what a pointer leads to."""
+    return f"{'' if given.written else 'const '}{MACHINE_TYPES.get(given.type, given.type)}"
+
+
+def pointer(given: Parameter, restrict: str) -> str:
+    """A pointer as a parameter of a function or as a local."""
+    alone = f"{restrict} " if given.apart else ""
+    return f"{element_type(given)} *{alone}{c_identifier(given.name)}"
 
 
 def paren(text: str, level: int, least: int) -> str:

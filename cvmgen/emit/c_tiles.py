@@ -4,37 +4,27 @@ statements behind the totals."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.plan import Field
 from cvmgen.analysis.tiling import AffineSteps, Flat, Stored, Tiling, flat_lines, read_locals
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_spelling import c_identifier, comment, indented
+from cvmgen.emit.c_spelling import c_identifier, comment, indented, pointer
 from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import product, unravel
 from cvmgen.ir.uses import assigned, names_in, reassigned
 from cvmgen.ir.visit import fresh
+from cvmgen.schedule.signatures import TiledKernel
 
 ZERO: i.Expr = i.Const(0)
 OWN = ("call", "given", "block", "row", "column", "totals", "first", "space", "nest")
 
 
-@dataclass(frozen=True, slots=True)
-class TileParameter:
-    """A tensor that the statements behind the totals read or write, or where they note what its
-    type does not hold."""
-
-    name: str  # in C
-    type: str  # of an element, with const where it is read
-    restrict: str
-    tensor: str | None
-
-
 class TilePrinter(KernelPrinter):
-    """The functions that compute a nest by tiles: `name` is the beginning of their names."""
+    """The functions that compute a nest by tiles."""
 
     def __init__(
         self,
@@ -42,19 +32,20 @@ class TilePrinter(KernelPrinter):
         nest: i.Nest,
         body: tuple[i.Stmt, ...],
         tiling: Tiling,
-        name: str,
-        parameters: Sequence[TileParameter],
+        tiled: TiledKernel,
+        restrict: str,
         fields: Callable[[tuple[object, ...]], list[Field]],
         unpack: Callable[[Iterable[Field]], list[str]],
     ) -> None:
         self.fields, self.unpack = fields, unpack
         reads = self.fields((body, tiling.x_start, tiling.w_start, tiling.lines))
         super().__init__(program, body, [each.name for each in reads if each.type == "cvmgen_list"])
-        self.nest, self.tiling, self.name, self.parameters = nest, tiling, name, parameters
+        self.nest, self.tiling, self.tiled, self.restrict = nest, tiling, tiled, restrict
+        self.name, self.parameters = tiled.name, tiled.parameters
         self.plan = f"{program.operator.name}_plan"
         self.quoted, self.facts = program.quoted(nest), Facts.of(program, nest)
         taken = set(names_in(body)) | assigned(body) | {each.name for each in reads}
-        taken |= {each.name for each in parameters}
+        taken |= {c_identifier(each.name) for each in tiled.parameters}
         self.names = {each: fresh(each, taken) for each in OWN}
         self.pointers.add(self.names["block"])
         self.span = nest.span
@@ -69,7 +60,7 @@ class TilePrinter(KernelPrinter):
         return "\n\n".join(["\n".join(self.structure()), self.taking(), self.running()])
 
     def structure(self) -> list[str]:
-        members = [f"{each.type} *{each.name};" for each in self.parameters]
+        members = [f"{each};" for each in self.pointers_given()]
         name = f"{self.name}_call"
         return [
             "/* What becomes of totals depends on this. */",
@@ -77,6 +68,10 @@ class TilePrinter(KernelPrinter):
             *indented([f"const {self.plan} *plan;", *members]),
             f"}} {name};",
         ]
+
+    def pointers_given(self) -> list[str]:
+        """What is behind the totals as members and parameters, which may be the same."""
+        return [pointer(replace(each, apart=False), "") for each in self.parameters]
 
     # -------------------------------------------------------- behind the totals
 
@@ -90,8 +85,8 @@ class TilePrinter(KernelPrinter):
             lines.append(f"const {self.plan} *const plan = {given}->plan;")
             lines += self.unpack(fields)
         for each in self.parameters:
-            pointer = f"{each.type} *{each.restrict} " if each.restrict else f"{each.type} *"
-            lines.append(f"{pointer}{each.name} = {given}->{each.name};")
+            name = c_identifier(each.name)
+            lines.append(f"{pointer(each, self.restrict)} = {given}->{name};")
         lines += [comment(self.quoted), *self.block(statements)]
         arguments = [f"const void *{names['call']}", f"const cvmgen_totals *{block}"]
         head = signature(f"static void {self.name}_totals(", arguments)
@@ -159,11 +154,10 @@ class TilePrinter(KernelPrinter):
     def running(self) -> str:
         """The function that runs the nest, and says whether it did."""
         names, tiling = self.names, self.tiling
-        factors = [f"cvmgen_factor {c_identifier(each)}" for each in self.factors()]
-        tensors = [f"{each.type} *{each.name}" for each in self.parameters]
-        parameters = [f"const {self.plan} *plan", *factors, *tensors]
+        factors = [f"cvmgen_factor {c_identifier(each)}" for each in self.tiled.factors]
+        parameters = [f"const {self.plan} *plan", *factors, *self.pointers_given()]
         parameters.append(f"cvmgen_workspace *{names['space']}")
-        call = ", ".join(["plan", *(each.name for each in self.parameters)])
+        call = ", ".join(["plan", *(c_identifier(each.name) for each in self.parameters)])
         tests, numbers, rows = self.tests(), self.numbers(), self.box_rows()
         stored = () if self.stored is None else (self.stored.start,)
         printed = (*tests, *numbers.values(), *map(tuple, rows.values()), *stored)
@@ -177,15 +171,12 @@ class TilePrinter(KernelPrinter):
             "};",
         ]
         turned = "true" if tiling.turned else "false"
-        given = [f"&{names['nest']}", *map(c_identifier, self.factors()), turned]
+        given = [f"&{names['nest']}", *map(c_identifier, self.tiled.factors), turned]
         given += [f"{self.name}_totals", f"&{names['call']}", names["space"]]
         lines += wrapped_list("return cvmgen_contract(", given, ");", 92)
-        head = signature(f"static bool {self.name}_by_tiles(", parameters)
+        head = signature(f"static bool {self.tiled.function}(", parameters)
         title = "/* The nest by tiles of its totals; false if it is to be run as it stands. */"
         return "\n".join([title, *head, *wrap_c(indented(lines)), "}"])
-
-    def factors(self) -> tuple[str, str]:
-        return (self.tiling.x.load.tensor, self.tiling.w.load.tensor)
 
     def tests(self) -> list[i.Expr]:
         """What must not be: there is too little to do, there is no quotient, or sums do not fit
@@ -270,8 +261,8 @@ class TilePrinter(KernelPrinter):
     def stored(self) -> Stored | None:
         """Where totals of 32 bits are stored as they are."""
         found = self.tiling.stored
-        types = {each.tensor: each.type for each in self.parameters}
-        return found if found is not None and types[found.tensor] == "int32_t" else None
+        types = {each.name: each.type for each in self.parameters}
+        return found if found is not None and types[found.tensor] == "i32" else None
 
     def first_element(self, stored: Stored) -> str:
         """Where the first total goes, or NULL if there is more to do with totals."""

@@ -77,10 +77,6 @@ class TypesPrinter:
         """The code of an operand's type in the row that was chosen."""
         return f"{self.rows}[{plan}types][{self.tensors.index(name)}]"
 
-    def check_output(self, output: str, fail: str, plan: str) -> list[str]:
-        arguments = f"error, {c_string(output)}, args->{output}, &{plan}{output}_shape"
-        return [f"if (cvmgen_check_typed_output({arguments}, {self.dtype(output, plan)})) {fail}"]
-
     def set_output(self, output: str) -> str:
         arguments = f"args->{output}, &plan.{output}_shape"
         dtype = self.dtype(output, "plan.")

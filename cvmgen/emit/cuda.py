@@ -6,38 +6,23 @@ checks and infers as the C target does, chooses a kernel of each nest for the ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Names
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
-from cvmgen.analysis.plan import Field, plan_fields
-from cvmgen.dtypes import CVM, DType
 from cvmgen.emit import c, c_support, interface
-from cvmgen.emit.c_checks import output_checks
-from cvmgen.emit.c_nests import overflow_parameter
 from cvmgen.emit.c_spelling import c_identifier, c_string, comment, indented
-from cvmgen.emit.c_text import (
-    file_header,
-    type_tests,
-    typed_calls,
-    wrapped_declarations,
-    wrapped_list,
-)
-from cvmgen.emit.cuda_frame import KernelParameter, KernelTexts, template
+from cvmgen.emit.c_text import file_header, wrapped_declarations
+from cvmgen.emit.cuda_frame import KernelTexts, template
 from cvmgen.emit.cuda_kernels import headers_of
-from cvmgen.emit.prepare import prepare_lines, prologue_lines
+from cvmgen.emit.prepare import prepare_lines
 from cvmgen.emit.render import render_template
 from cvmgen.emit.wrap import wrap_c
-from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
+from cvmgen.schedule.dispatch import overflowing
 from cvmgen.schedule.generic import generic
-from cvmgen.schedule.gpu.mapped import DeviceFunction, Mapped, plan_members_read
+from cvmgen.schedule.gpu.mapped import DeviceFunction
 from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
-from cvmgen.spec.formula import Input
-from cvmgen.typing import choices
-
-FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
+from cvmgen.schedule.signatures import FIELD_TYPES, DeviceSignatures, mapping_of
 
 
 def emit_operator(kernels: Kernels) -> str:
@@ -67,12 +52,6 @@ def kernel_classes(kernels: Kernels) -> dict[str, str]:
     }
 
 
-def mapping_of(kernel: Kernel) -> Mapped:
-    if kernel.mapped is None:
-        raise InternalError("emit cuda: a kernel is not mapped to threads")
-    return kernel.mapped
-
-
 # ---------------------------------------------------------------- the file
 
 
@@ -84,8 +63,8 @@ class CudaEmitter(c.CEmitter):
 
     def __init__(self, kernels: Kernels) -> None:
         super().__init__(kernels)
-        host = tuple((mapping_of(each).before, mapping_of(each).start) for each in kernels.kernels)
-        self.fields = plan_fields(self.program, plan_members_read(host))
+        self.signatures = DeviceSignatures(kernels)
+        self.fields = self.signatures.fields
 
     def text(self) -> str:
         kernels = "\n\n".join(self.functions())
@@ -102,7 +81,7 @@ class CudaEmitter(c.CEmitter):
             fields="\n".join(indented(self.field_lines())),
             prepare="\n".join(wrap_c(indented(prepare_lines(self.typed)))),
             infer="\n".join(wrap_c(indented(self.infer()))),
-            run="\n".join(wrap_c(indented(self.run()))),
+            run="\n".join(wrap_c(indented(self.call()))),
             prepare_head=self.head("static int", f"{self.name}_prepare", f"{self.name}_plan *plan"),
             infer_head=self.head("int", f"{self.function}_cuda_infer"),
             run_head=self.head("int", f"{self.function}_cuda", "cvmgen_stream stream", *self.noted),
@@ -150,7 +129,7 @@ class CudaEmitter(c.CEmitter):
         """For each nest the values it reads of a call, then a kernel for each element type."""
         found = []
         for number, nest in enumerate(self.program.nests):
-            if self.value_fields(number):
+            if self.signatures.values[number]:
                 found.append(self.values(number, nest))
             found += self.nest_functions(self.kernels.of(number))
         return found
@@ -179,172 +158,48 @@ class CudaEmitter(c.CEmitter):
         # Kernels are extern "C": the opset keeps those of different opsets apart.
         return f"{self.operator.opset}_{super().kernel_name(kernel)}"
 
-    def value_fields(self, number: int) -> list[Field]:
-        """What the kernels of a nest read of a call, in the order of the structure."""
-        found = map(mapping_of, self.kernels.of(number))
-        bodies = (function.body for each in found for function in each.functions)
-        read = {field for body in bodies for field in self.nest_fields(body)}
-        known = [field for field in self.fields if field in read]
-        return sorted(known, key=lambda field: FIELD_TYPES.index(field.type))
-
     def values(self, number: int, nest: i.Nest) -> str:
-        fields = self.value_fields(number)
+        fields = self.signatures.values[number]
         lines = []
         for kind in FIELD_TYPES:
             lines += wrapped_declarations(
                 kind, [c_identifier(f.name) for f in fields if f.type == kind]
             )
-        head = comment(f"What a call fixes for the kernels of {self.operator.place(nest.span)}.")
-        return "\n".join([head, f"struct {self.values_name(number)} {{", *indented(lines), "};"])
-
-    def values_name(self, number: int) -> str:
-        return f"{nest_name(self.program, number)}_values"
-
-    def tensors(self, nest: i.Nest) -> list[str]:
-        """As in C, but of the memory that a nest fills only what its statements speak of."""
-        memory = {each.name for each in self.program.scratch_of(nest.tensor)}
-        unused = memory - choices.read_in(nest.body)
-        return [each for each in super().tensors(nest) if each not in unused]
+        name, place = self.signatures.values_name(number), self.operator.place(nest.span)
+        head = comment(f"What a call fixes for the kernels of {place}.")
+        return "\n".join([head, f"struct {name} {{", *indented(lines), "};"])
 
     def frame(self, kernel: Kernel) -> KernelTexts:
         """What the functions that a kernel becomes share."""
-        return self.framed(kernel, kernel.nest, kernel.typed)
 
-    def framed(self, kernel: Kernel, nest: i.Nest, body: i.Block) -> KernelTexts:
-        number, dtypes = kernel.number, kernel.subject.dtypes
-        parameters = [
-            KernelParameter(kind.removeprefix("const "), name, kind.startswith("const "))
-            for name, kind in self.tensor_types(nest, dtypes)
-        ]
-        parameters += (
-            [KernelParameter("int64_t", "overflow", None)] if overflow_parameter(body) else []
-        )
-        arguments = [self.operand(each, nest, dtypes) for each in self.tensors(nest)]
-        if overflow_parameter(body):
-            at = self.word(nest.tensor)
-            arguments.append(f"overflow + {at}" if at else "overflow")
-        if self.value_fields(number):
-            parameters.insert(
-                0, KernelParameter(self.values_name(number), "values", None, whole=True)
-            )
-            arguments.insert(0, "values")
+        def opening(function: DeviceFunction) -> list[str]:
+            body = function.body if function.own else kernel.typed
+            tensors = self.signatures.own(kernel, function)
+            unread = self.unread((e for e in tensors if e.elements and e.apart), body)
+            return [*unread, comment(self.program.quoted(kernel.nest))]
+
         return KernelTexts(
             self.program,
             self.kernel_name(kernel),
             kernel.typed,
-            parameters,
-            arguments,
-            [*self.unread(nest, body), comment(self.program.quoted(nest))],
+            partial(self.signatures.of, kernel),
+            opening,
             self.nest_fields,
-            lambda other: self.framed(kernel, replace(nest, body=other), other),
         )
 
-    # -------------------------------------------------------- run
-
-    def run(self) -> list[str]:
-        """Check the memory and the element types, launch the kernels."""
-        checks = [*self.input_checks(), *output_checks(self.operator, self.types, self.plan)]
-        return [*checks, *self.element_types(), *self.overflow_check(), *self.dispatch()]
-
-    def input_checks(self) -> list[str]:
-        fail = "return CVMGEN_REFUSED;"
-        lines = [f"if (cvmgen_refuse_check_values(error, args->check_values)) {fail}"]
-        for item in self.operator.inputs:
-            call = f"cvmgen_check_data(error, {c_string(item.name)}, {self.tensor(item)})"
-            lines += self.every(item, f"if ({self.given(item)}{call}) {fail}")
-        return lines
-
-    @staticmethod
-    def tensor(item: Input) -> str:
-        return f"args->{item.name}[at]" if item.variadic else f"args->{item.name}"
-
-    @staticmethod
-    def given(item: Input) -> str:
-        return f"args->{item.name} != NULL && " if item.optional else ""
-
-    @staticmethod
-    def every(item: Input, line: str) -> list[str]:
-        """A statement for each tensor of an input."""
-        if not item.variadic:
-            return [line]
-        return [f"for (int64_t at = 0; at < args->{item.name}_count; ++at)", f"    {line}"]
-
-    def element_types(self) -> list[str]:
-        """`narrow`: the inputs are int8, but for those that kernels read as int32."""
-        read = [item for item in self.read_inputs if item.dtype == CVM]
-        free = [item for item in read if item.name not in self.wide]
-        free.sort(key=lambda item: item.optional)
-        lines = []
-        if free:
-            lines.append(f"const int32_t dtype = {self.dtype_of(free[0])};")
-            rule = c_string(f"on a device its element type must be that of {free[0].name}")
-            if free[0].variadic:
-                rule = c_string("on a device all inputs must have one element type")
-            for item in free[0 if free[0].variadic else 1 :]:
-                lines += self.type_check(item, "dtype", rule)
-        for item in read:
-            if item.name in self.wide:
-                rule = c_string("on a device this input must be int32")
-                lines += self.type_check(item, "CVMGEN_INT32", rule)
-        if free:
-            lines.append("const bool narrow = dtype == CVMGEN_INT8;")
-        return [*lines, *self.result_type()]
-
-    @staticmethod
-    def dtype_of(item: Input) -> str:
-        if item.variadic:
-            return f"args->{item.name}[0]->dtype"
-        dtype = f"args->{item.name}->dtype"
-        return f"args->{item.name} == NULL ? CVMGEN_INT32 : {dtype}" if item.optional else dtype
-
-    def type_check(self, item: Input, dtype: str, rule: str) -> list[str]:
-        arguments = f"error, {c_string(item.name)}, {self.tensor(item)}, {dtype}, {rule}"
-        head = "if (cvmgen_check_type("
-        lines = wrapped_list(head, arguments.split(", ", 4), ")) return CVMGEN_REFUSED;")
-        return lines if not item.variadic else [*self.every(item, lines[0]), *indented(lines[1:])]
-
-    def dispatch(self) -> list[str]:
-        lines = ["int status = CVMGEN_OK;"]
-        lines += self.allocate("cvmgen_device_scratch(error, stream, ")
-        for number, nest in enumerate(self.program.nests):
-            lines += self.launch(number, nest)
-        names = (c_identifier(each.name) for each in self.program.scratch)
-        lines += [f"cvmgen_device_free(stream, {name});" for name in names]
-        return [*lines, "return status;"]
+    def function_names(self) -> dict[str, str]:
+        return {
+            f"{kernel.name}{function.name}": f"{self.kernel_name(kernel)}{function.name}"
+            for kernel in self.kernels.kernels
+            for function in mapping_of(kernel).functions
+        }
 
     # -------------------------------------------------------- what does not fit
 
     @cached_property
     def overflowing(self) -> list[str]:
         """The outputs of which a kernel can find that a value does not fit their type."""
-        return [name for name in self.operator.output_names if self.can_overflow(name)]
-
-    def overflow_check(self) -> list[str]:
-        """The refusal of a call whose kernels could not tell what does not fit."""
-        if not self.overflowing:
-            return []
-        call = "cvmgen_check_overflow(error, overflow)"
-        tests = " && ".join([*self.overflow_tests(), call])
-        return [f"if ({tests}) return CVMGEN_REFUSED;"]
-
-    def overflow_tests(self) -> list[str]:
-        """The test that a kernel for the types at hand can overflow; none where every one can."""
-        found = [
-            (
-                " && ".join(type_tests(self.operator, each.variant, self.plan)),
-                each.overflows,
-            )
-            for each in self.kernels.kernels
-            if each.nest.tensor in self.overflowing
-        ]
-        if all(overflows for _, overflows in found):
-            return []
-        tests = dict.fromkeys(test for test, overflows in found if overflows)
-        if "" in tests:
-            return []
-        if len(tests) == 1:
-            return list(tests)
-        return [f"({' || '.join(f'({each})' if '&&' in each else each for each in tests)})"]
+        return overflowing(self.kernels)
 
     def refused(self) -> list[str]:
         """The function that refuses what kernels have noted."""
@@ -368,66 +223,3 @@ class CudaEmitter(c.CEmitter):
     def word(self, output: str) -> int:
         """Which word of `overflow` belongs to an output."""
         return self.operator.output_names.index(output)
-
-    def launch(self, number: int, nest: i.Nest) -> list[str]:
-        lines = self.each(number, nest) if nest.each is not None else self.start(number, nest)
-        lines += self.refusal(nest)
-        if len(self.program.nests) == 1:
-            return lines
-        first = number == 0 and not self.program.scratch
-        tests = [] if first and nest.case is not None else ["status == CVMGEN_OK"]
-        if nest.case is not None:
-            tests.append(f"plan.which_case == {nest.case}")
-        return [f"if ({' && '.join(tests)}) {{", *indented(lines), "}"]
-
-    def refusal(self, nest: i.Nest) -> list[str]:
-        """The refusal of a call in which a nest finds that another one would read outside."""
-        if nest.guarded is None:
-            return []
-        tensor, size = nest.guarded.tensor, self.program.scratch_of(nest.tensor)[0].size
-        shape = f"&plan.{tensor}_shape" if nest.guarded.placed else "NULL"
-        found = f"{c_identifier(nest.tensor)}, plan.{c_identifier(size)}"
-        call = f"cvmgen_refuse_device_outside(error, stream, {c_string(tensor)}, {shape}, {found});"
-        return ["if (status == CVMGEN_OK)", f"    status = {call}"]
-
-    def each(self, number: int, nest: i.Nest) -> list[str]:
-        """A nest that runs for each tensor of a variadic input."""
-        assert nest.each is not None
-        index, tensor, _ = nest.each
-        prologue = prologue_lines(self.typed, number, self.plan)
-        test = f"{index} < args->{tensor}_count && status == CVMGEN_OK"
-        head = f"for (int64_t {index} = 0; {test}; ++{index}) {{"
-        return [head, *indented([*prologue, *self.start(number, nest)]), "}"]
-
-    def start(self, number: int, nest: i.Nest) -> list[str]:
-        """Launch the kernels for the element types at hand."""
-        lines = []
-        # What stands around: the function, a test of the nest, a loop over tensors.
-        width = 96 - 4 * (len(self.program.nests) > 1) - 4 * (nest.each is not None)
-        fields = [f"plan.{c_identifier(field.name)}" for field in self.value_fields(number)]
-        if fields:
-            head = f"const {self.values_name(number)} values = {{"
-            lines += wrapped_list(head, fields, "};", width)
-        kernels = self.kernels.of(number)
-        tests = self.tests(kernels)
-        inner = width - 4 * (len(kernels) > 1)
-        before, start = [], []
-        for each in kernels:
-            frame, found = self.frame(each), mapping_of(each)
-            before.append(frame.host(found.functions, found.before, width))
-            start.append(frame.host(found.functions, found.start, inner))
-        if all(each == before[0] for each in before):
-            return [*lines, *before[0], *typed_calls(tests, start)]
-        calls = [[*first, *then] for first, then in zip(before, start, strict=True)]
-        return [*lines, *typed_calls(tests, calls)]
-
-    def operand(self, tensor: str, nest: i.Nest, dtypes: Names[str, DType]) -> str:
-        if tensor not in dtypes:
-            return c_identifier(tensor)
-        dtype = dtypes[tensor]
-        if tensor in self.operator.output_names:
-            return f"({dtype.c} *){self.data(tensor)}"
-        which = f"[{nest.each[0]}]" if nest.each is not None and nest.each[1] == tensor else ""
-        data = f"(const {dtype.c} *){self.data(tensor, which)}"
-        optional = any(item.name == tensor and item.optional for item in self.operator.inputs)
-        return f"args->{tensor} == NULL ? NULL : {data}" if optional else data

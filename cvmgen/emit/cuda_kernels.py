@@ -1,19 +1,16 @@
-"""Kernels and the host's statements around them as CUDA C++."""
+"""Kernels as CUDA C++."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Collection
+from dataclasses import replace
 
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_like import CPrinter, helper_parameter
-from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, c_identifier, comment, indented
+from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, c_identifier, indented
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
-from cvmgen.schedule.gpu.mapped import HOST, Parameter
 
 HARDWARE = {
     "block_number": "blockIdx.x",
@@ -137,139 +134,3 @@ class CudaKernelPrinter(KernelPrinter):
         kind, memory = MACHINE_TYPES[array.type], fresh("shared", {*self.names})
         pointer = f"{kind} *const {array.name} = ({kind} *){memory};"
         return [f"CVMGEN_DYNAMIC_SHARED({memory});", pointer]
-
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """What a kernel is called and given: what all kernels of its nest are, and its own."""
-
-    name: str
-    arguments: Sequence[str]
-    parameters: Sequence[Parameter]
-
-
-class LaunchPrinter(CPrinter):
-    """Statements of the host around launches, in lines of so many columns; `functions` are the
-    kernels that may be started."""
-
-    def __init__(
-        self, functions: Mapping[str, Launched], changing: Collection[str], width: int
-    ) -> None:
-        super().__init__((), host=True)
-        self.functions = functions
-        self.changing = frozenset(changing)
-        self.width = width
-
-    def named(self, name: str) -> str:
-        return name
-
-    def leveled(self, expr: i.Expr) -> tuple[str, int]:
-        match expr:
-            case i.Member(structure=structure, name=name) if structure == HOST:
-                return f"plan.{c_identifier(name)}", PRIMARY
-            case i.PrecisionOf(tensor=tensor):
-                return f"args->{tensor}->precision", PRIMARY
-            case i.Call(function="exact_depth"):
-                return "CVMGEN_EXACT_DEPTH", PRIMARY
-            case i.Call(function="domain", arguments=extents):
-                return f"cvmgen_domain({{{', '.join(map(self.expr, extents))}}})", PRIMARY
-            case _:
-                return super().leveled(expr)
-
-    def statement(self, statement: i.Stmt) -> list[str]:
-        match statement:
-            case i.Let(value=i.Call(function="worthwhile_tiles") as call):
-                return self.worthwhile(f"const int64_t {statement.name}", call)
-            case i.Let(name=name, type=kind, value=i.Call(function="domain", arguments=extents)):
-                head = f"const {MACHINE_TYPES[kind]} {name} = cvmgen_domain({{"
-                return wrapped_list(head, list(map(self.expr, extents)), "});", self.width)
-            case i.Let(name=name, type=kind, value=i.Call(function=function, arguments=given)):
-                head = f"const {MACHINE_TYPES[kind]} {name} = cvmgen_{function}("
-                items = [*chain.from_iterable(map(self.items, given))]
-                return wrapped_list(head, items, ");", self.width)
-            case i.Let(name=name, type=kind, value=i.ListOf(entries=())):
-                return [f"{MACHINE_TYPES[kind]} {name} = {{}};"]
-            case i.Let(name=name, type=kind) if name in self.changing:
-                return [f"{MACHINE_TYPES[kind]} {name} = {self.expr(statement.value)};"]
-            case i.Assign(name=name, value=i.Call(function="worthwhile_tiles") as call):
-                return self.worthwhile(name, call)
-            case i.If(condition=condition, then=(i.Assign(),) as then):
-                note = "Elements that are declared to fit int8 are read as such."
-                declared = any(isinstance(each, i.PrecisionOf) for each in walk(condition))
-                notes = [comment(note)] if declared else []
-                return [*notes, f"if ({self.expr(condition)})", *indented(self.block(then))]
-            case i.Launch():
-                return self.launch(statement)
-            case i.Borrow():
-                return self.borrow(statement)
-            case _:
-                return super().statement(statement)
-
-    def inside(self, body: i.Block) -> list[str]:
-        """Statements that stand a level deeper."""
-        self.width -= 4
-        lines = indented(self.block(body))
-        self.width += 4
-        return lines
-
-    def items(self, value: i.Expr) -> list[str]:
-        """A value, of a list each entry: between them lines may end."""
-        match value:
-            case i.ListOf(entries=entries):
-                first, *others = (", ".join(self.items(each)) for each, _ in entries)
-                *middle, last = f"{{{first}", *others
-                return [*middle, f"{last}}}"]
-            case _:
-                return [self.expr(value)]
-
-    def worthwhile(self, name: str, call: i.Call) -> list[str]:
-        """How many tiles there are, if they pay: a line for the sizes and one for each bound."""
-        *sizes, reaches = call.arguments
-        texts = list(map(self.expr, sizes))
-        row = ", ".join(texts)
-        rows = [f"{row},"] if len(row) <= 80 else [f"{each}," for each in texts]
-        first, *others = self.items(reaches)
-        *bounds, last = [first, *(f" {each}" for each in others)]
-        lines = [*rows, *(f"{each}," for each in bounds), f"{last});"]
-        return [f"{name} = cvmgen_worthwhile_tiles(", *indented(lines)]
-
-    def branch(self, statement: i.If) -> list[str]:
-        """A choice between launches; braces stand where a branch is more than one of them."""
-        head = f"if ({self.expr(statement.condition)})"
-        then, rest = self.inside(statement.then), self.inside(statement.otherwise)
-        if all(map(is_single_statement, (statement.then, statement.otherwise))):
-            return [head, *then, "else", *rest]
-        return [f"{head} {{", *then, "} else {", *rest, "}"]
-
-    def launch(self, launch: i.Launch) -> list[str]:
-        """The start of a kernel by one of the functions for it."""
-        constants = ", ".join(map(helper_parameter, launch.function.constants))
-        function = f"cvmgen_{launch.function.function}{f'<{constants}>' if constants else ''}"
-        kernel = self.functions[launch.kernel]
-        more = zip(kernel.parameters, launch.arguments, strict=True)
-        own = [self.argument(parameter, each) for parameter, each in more]
-        count = self.expr(launch.count)
-        given = ["error", "stream", count, kernel.name, *kernel.arguments, *own]
-        return wrapped_list(f"status = {function}(", given, ");", self.width)
-
-    def argument(self, parameter: Parameter, value: i.Expr) -> str:
-        """What a kernel is given: memory as elements of the parameter's type."""
-        if not parameter.elements:
-            return self.expr(value)
-        constant_ = "" if parameter.written else "const "
-        return f"({constant_}{MACHINE_TYPES[parameter.type]} *){self.expr(value)}"
-
-    def borrow(self, borrow: i.Borrow) -> list[str]:
-        """Launches between a request for memory and its return."""
-        name, entries = borrow.name, self.expr(borrow.entries)
-        lines = [
-            f"int64_t *{name};",
-            f"status = cvmgen_device_scratch(error, stream, {entries}, &{name});",
-        ]
-        for each in borrow.body:
-            lines += ["if (status == CVMGEN_OK)", *self.inside((each,))]
-        return [*lines, f"cvmgen_device_free(stream, {name});"]
-
-
-def is_single_statement(body: i.Block) -> bool:
-    return len(body) == 1 and isinstance(body[0], i.Launch)

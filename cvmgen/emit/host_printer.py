@@ -9,6 +9,7 @@ from cvmgen.emit.c_spelling import PRIMARY, UNARY, c_identifier, c_string, comme
 from cvmgen.escape import in_c_format
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.uses import reassigned
 from cvmgen.spec.formula import Operator
 
@@ -92,13 +93,16 @@ class HostPrinter(CPrinter):
         ]
 
     def branch(self, statement: i.If) -> list[str]:
-        """Refusals stand below their tests, checks in braces."""
+        """Refusals stand below their tests, several checks in braces."""
         match statement:
             case i.If(condition=condition, then=(h.Refuse(),) as then, otherwise=()):
-                return [f"if ({self.expr(condition)})", *indented(self.block(then))]
-            case i.If(then=(h.Check(), *_)):
+                return [f"if ({self.expr(condition)})", *indented(self.nested(then))]
+            case i.If(condition=condition, then=(h.Check(gives=()) as check,), otherwise=()):
+                tests = [self.expr(each, 4) for each in conjuncts(condition)]
+                return [self.refusing(*tests, self.checked(check))]
+            case i.If(then=(h.Check(gives=()), *_)):
                 head = f"if ({self.expr(statement.condition)}) {{"
-                return [head, *indented(self.block(statement.then)), "}"]
+                return [head, *indented(self.nested(statement.then)), "}"]
             case _:
                 return super().branch(statement)
 
@@ -106,13 +110,23 @@ class HostPrinter(CPrinter):
         match loop.body:
             case (h.Check() | i.If(then=(h.Refuse(),), otherwise=()),) if loop.low is not None:
                 head = self.loop_head(loop, self.named(loop.index), loop.low, self.expr(loop.high))
-                return [head, *indented(self.block(loop.body))]
+                return [head, *indented(self.nested(loop.body))]
             case _:
                 return super().loop(loop)
 
     def check(self, check: h.Check) -> str:
-        given = ["error", c_string(check.operand), *map(self.argument, check.arguments)]
-        return f"if (cvmgen_{check.function}({', '.join(given)})) return CVMGEN_REFUSED;"
+        if check.gives:
+            return f"{', '.join(map(self.named, check.gives))} = {self.checked(check)};"
+        return self.refusing(self.checked(check))
+
+    def checked(self, check: h.Check) -> str:
+        """The call of a check; it is told which operand is meant, if one is."""
+        operand = [c_string(check.operand)] if check.operand else []
+        given = ["error", *operand, *map(self.argument, check.arguments)]
+        return f"cvmgen_{check.function}({', '.join(given)})"
+
+    def refusing(self, *tests: str) -> str:
+        return f"if ({' && '.join(tests)}) return CVMGEN_REFUSED;"
 
     def argument(self, argument: h.CheckArgument) -> str:
         match argument:

@@ -1,5 +1,4 @@
-"""The host part of an operator in C, which is lowered: what is before a call's kernels, and before
-those for each tensor of several. The C and the CUDA target share it."""
+"""The host part of an operator in C, which is lowered; the C and the CUDA target share it."""
 
 from __future__ import annotations
 
@@ -17,8 +16,3 @@ def prepare_lines(host: i.Program) -> list[str]:
     ]
     lines += ["plan->types = types;"] if types.tensors else []
     return [*lines, "return CVMGEN_OK;"]
-
-
-def prologue_lines(host: i.Program, number: int, plan: str) -> list[str]:
-    """The host code for one tensor, written into the plan."""
-    return HostPrinter(host.operator, plan, named=False).part(host.nests[number].prologue)

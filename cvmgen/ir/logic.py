@@ -45,6 +45,19 @@ def opposite(test: i.Expr) -> i.Expr:
             return i.Not(test)
 
 
+def undecided(
+    tests: tuple[i.Expr, ...], failed: Iterable[tuple[i.Expr, ...]]
+) -> tuple[i.Expr, ...]:
+    """Those of some tests that must be made where each of several conjunctions has failed: `not a`
+    need not be where `a` alone was left to fail."""
+    for test in tests:
+        others = tuple(each for each in tests if each != test)
+        decided = {*others, opposite(test)}
+        if any(opposite(test) in each and {*each} <= decided for each in failed):
+            return undecided(others, failed)
+    return tests
+
+
 def at_least_zero(test: i.Expr) -> i.Expr | None:
     """What is 0 or more exactly where a comparison of order holds; None for other tests."""
     match test:

@@ -105,7 +105,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [text(call)]
         case i.Launch(function=function, count=count, kernel=kernel, arguments=arguments):
             given = "".join(f", {text(each)}" for each in arguments)
-            return [f"{function.function} kernel{kernel}: {text(count)}{given}"]
+            named = kernel if kernel[:1].isalpha() else f"kernel{kernel}"
+            return [f"{function.function} {named}: {text(count)}{given}"]
         case i.Fork(part=part, count=count, captures=captures):
             given = ", ".join(each.name or "overflow" for each in captures)
             return [f"fork {part}: {text(count)} with {given}"]

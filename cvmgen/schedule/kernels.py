@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from cvmgen.analysis.plan import Field, fields_read, plan_fields
-from cvmgen.dtypes import INT8, DType
+from cvmgen.dtypes import INT8
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.visit import walk
@@ -67,15 +67,12 @@ class Family:
         yield replace(nest, body=self.outlined, formula=f"{names}{kinds}: {nest.formula}")
 
     @property
-    def dtypes(self) -> Mapping[str, DType]:
-        """The types of elements, which C spells as the parameters that stand for them."""
+    def elements(self) -> Mapping[str, str]:
+        """The machine types of the elements of tensors, or the parameters that stand for them."""
         names = {values: name for name, values in self.types.items()}
         tables = [each.subject.dtypes for each in self.kernels]
         columns = {name: tuple(each[name].machine for each in tables) for name in tables[0]}
-        return {
-            name: replace(dtype, c=names.get(columns[name], dtype.c))
-            for name, dtype in tables[0].items()
-        }
+        return {name: names.get(column, column[0]) for name, column in columns.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +80,14 @@ class Kernels:
     """A program with machine types: its host part, and all kernels of each nest, in order.
 
     `program` is what they were made of, which types depend on; `families` have each kernel once.
+    `call` is what the host does behind its part, up to the last kernel.
     """
 
     program: i.Program
     host: i.Program
     kernels: tuple[Kernel, ...]
     families: tuple[Family, ...] = ()
+    call: i.Block = ()
 
     @property
     def operator(self) -> Operator:

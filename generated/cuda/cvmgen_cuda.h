@@ -149,8 +149,8 @@ static inline int cvmgen_check_overflow(cvmgen_error *error, const int64_t *over
 }
 
 /* Wait for the kernels, and refuse the call if one found an element that reads outside. */
-static inline int cvmgen_refuse_device_outside(cvmgen_error *error, cudaStream_t stream,
-                                               const char *name, const cvmgen_list *shape,
+static inline int cvmgen_refuse_device_outside(cvmgen_error *error, const char *name,
+                                               cudaStream_t stream, const cvmgen_list *shape,
                                                const int64_t *found, int64_t count) {
     for (int64_t at = 0; at < count; ++at) {
         int64_t first = 0;

@@ -26,6 +26,7 @@ from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.gpu.mapped import MappingTask
 from cvmgen.schedule.gpu.threads import threads
 from cvmgen.schedule.schedules import packaged
+from cvmgen.schedule.signatures import DeviceSignatures, mapping_of
 from tests.alike import ALIKE
 from tests.emit.cuda_texts import (
     NAMES,
@@ -168,7 +169,7 @@ def test_recognisers_pick_what_mappings_pick(name: str) -> None:
     for kernel in kernels_of(name).kernels:
         plan, _ = packaged().chosen("cuda", kernel.subject)
         assert plan is not None
-        first, *_ = cuda.mapping_of(kernel).functions
+        first, *_ = mapping_of(kernel).functions
         known = KINDS[plan.schedule.shape.text] | {BEYOND.get(name, "")}
         # What tests places has memory as lists have, but makes none.
         assert first.kind in known or kernel.nest.guarded is not None
@@ -184,11 +185,12 @@ def test_the_support_files_are_those_of_c() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_fit_a_launch(name: str) -> None:
-    emitter = cuda.CudaEmitter(kernels_of(name))
-    for number, nest in enumerate(program(name).nests):
-        lists = [each.type == "cvmgen_list" for each in emitter.value_fields(number)]
+    made = DeviceSignatures(kernels_of(name))
+    for kernel in made.kernels.kernels:
+        lists = [each.type == "cvmgen_list" for each in made.values[kernel.number]]
         values = sum(136 if is_list else 8 for is_list in lists)
-        assert values + 8 * len(emitter.tensors(nest)) <= PARAMETERS
+        for function in mapping_of(kernel).functions:
+            assert values + 8 * len(made.of(kernel, function)) <= PARAMETERS
 
 
 # ---------------------------------------------------------------- compilation

@@ -250,9 +250,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an element lies, nowhere unless the guard holds; or a local that a helper changes."""
+    """Where an element lies, nowhere unless the guard holds; or a local that a helper changes, or
+    a member of a structure."""
 
-    place: Load | Var
+    place: Load | Var | Member
     guard: Expr | None = None
 
 

@@ -12,7 +12,7 @@ from cvmgen.ir.uniform import thread_fault
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.blocks import list_mapping
-from cvmgen.schedule.gpu.mapped import HOST, NARROW, Mapped, MappingTask, NextMapping
+from cvmgen.schedule.gpu.mapped import NARROW, Mapped, MappingTask, NextMapping
 from cvmgen.schedule.gpu.pair_mask import pair_mask
 from cvmgen.schedule.gpu.shared_boxes import shared_boxes
 from cvmgen.schedule.gpu.teams import teams
@@ -67,7 +67,7 @@ def unsound_on_gpu(kernel: Kernel) -> Iterator[str]:
         if fault := fault or type_fault(each.body, elements, values):
             yield f"in the {each.kind} kernel{each.name} {fault}"
     host = (*launched.before, *launched.start)
-    fault = kernel_fault(host, {HOST.name, NARROW.name}, ()) or type_fault(host, subject.elements)
+    fault = kernel_fault(host, {NARROW.name}, ()) or type_fault(host, subject.elements)
     if fault := fault or launch_fault(host, launched):
         yield f"in what the host does {fault}"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cvmgen.dtypes import INT64, DType
+from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
 from cvmgen.ir.uses import assigned, names_in
@@ -13,8 +14,9 @@ from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.schedule.forms import Settings
 from cvmgen.source import Span
 
-HOST = i.Var("plan")
-NARROW = i.Var("narrow")  # whether the inputs of a call are int8, but for those read as int32
+HOST = h.PLAN
+# Whether the inputs of a call are int8, but for those read as int32.
+NARROW = i.Var(f"{h.OURS}narrow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,19 @@ class MappingTask:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a kernel is given besides what all kernels of its nest are; a pointer, if elements are
-    of a machine type."""
+    """What a kernel is given: a value, or a pointer to elements of a machine type. Nothing else
+    points to those of a tensor, which stand `apart`."""
 
     name: str
     type: str
     elements: bool = False
     written: bool = False
+    apart: bool = True
+
+    @property
+    def pointer(self) -> str:
+        """The type of the pointer."""
+        return f"{'' if self.written else 'const '}{self.type}*"
 
 
 @dataclass(frozen=True, slots=True)

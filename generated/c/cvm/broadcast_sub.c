@@ -147,11 +147,11 @@ int cvm_broadcast_sub_infer(const cvm_broadcast_sub_args *args, cvmgen_error *er
 static int broadcast_sub_run(const cvm_broadcast_sub_args *args, broadcast_sub_plan *plan,
                              cvmgen_error *error) {
     if (cvmgen_check_data(error, "A", args->A)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "A", args->A, cvmgen_declared(args->A))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "A", args->A, cvmgen_declared(args->A)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
@@ -163,21 +163,20 @@ static int broadcast_sub_run(const cvm_broadcast_sub_args *args, broadcast_sub_p
     int32_t *A_copy = NULL;
     const int32_t *B = NULL;
     int32_t *B_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->A, &A, &A_copy);
-    if (!narrow && status == CVMGEN_OK)
-        status = cvmgen_widen(error, args->B, &B, &B_copy);
+    if (!narrow) status = cvmgen_widen(error, args->A, &A, &A_copy);
+    if (!narrow && status == CVMGEN_OK) status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             broadcast_sub_Y_int8_int8(plan, (const int8_t *)args->A->data,
-                (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-        else if (narrow)
+                                      (const int8_t *)args->B->data, (int8_t *)args->Y->data);
+        } else if (narrow) {
             broadcast_sub_Y_int8_int32(plan, (const int8_t *)args->A->data,
-                (const int8_t *)args->B->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+                                       (const int8_t *)args->B->data, (int32_t *)args->Y->data);
+        } else if (narrow_result) {
             broadcast_sub_Y_int32_int8(plan, A, B, (int8_t *)args->Y->data);
-        else
+        } else {
             broadcast_sub_Y_int32_int32(plan, A, B, (int32_t *)args->Y->data);
+        }
     }
     free(A_copy);
     free(B_copy);

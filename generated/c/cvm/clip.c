@@ -97,8 +97,8 @@ int cvm_clip_infer(const cvm_clip_args *args, cvmgen_error *error) {
 /* A call that was checked, on the memory that it has. */
 static int clip_run(const cvm_clip_args *args, clip_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
@@ -107,17 +107,17 @@ static int clip_run(const cvm_clip_args *args, clip_plan *plan, cvmgen_error *er
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->X, &X, &X_copy);
+    if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             clip_Y_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             clip_Y_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             clip_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
-        else
+        } else {
             clip_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
+        }
     }
     free(X_copy);
     return status;

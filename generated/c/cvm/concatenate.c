@@ -158,9 +158,9 @@ static int concatenate_run(const cvm_concatenate_args *args, concatenate_plan *p
                            cvmgen_error *error) {
     for (int64_t at = 0; at < args->I_count; ++at) {
         if (cvmgen_check_data(error, "I", args->I[at])) return CVMGEN_REFUSED;
-        if (args->check_values &&
-            cvmgen_check_values(error, "I", args->I[at],
-                cvmgen_declared(args->I[at]))) return CVMGEN_REFUSED;
+        if (args->check_values
+            && cvmgen_check_values(error, "I", args->I[at], cvmgen_declared(args->I[at])))
+            return CVMGEN_REFUSED;
     }
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
@@ -172,55 +172,54 @@ static int concatenate_run(const cvm_concatenate_args *args, concatenate_plan *p
     const bool narrow = I_narrow;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        for (int64_t i = 0; i < args->I_count; ++i) {
-            const int32_t *I = NULL;
-            int32_t *I_copy = NULL;
-            if (!narrow) status = cvmgen_widen(error, args->I[i], &I, &I_copy);
-            if (status != CVMGEN_OK) break;
-            const int64_t N = plan->N;
-            const cvmgen_list Y_shape = plan->Y_shape;
-            const int64_t a = plan->a;
-            int64_t total = 0;
-            for (int64_t j_2 = 0; j_2 < i; ++j_2)
-                total = cvmgen_saturating_add(total, args->I[j_2]->extents[a]);
-            const cvmgen_list d_extents = cvmgen_extents(args->I[i]);
-            cvmgen_list Y_strides = cvmgen_strides(&Y_shape);
-            int64_t Y_base = 0;
-            cvmgen_list Y_steps = cvmgen_zeros(d_extents.length);
-            for (int64_t j = 0; j < N; ++j) {
-                if (j == a) {
-                    Y_steps.at[j] += Y_strides.at[j];
-                    Y_base = cvmgen_saturating_add(Y_base,
-                        cvmgen_saturate((__int128)total * Y_strides.at[j]));
-                } else {
-                    Y_steps.at[j] += Y_strides.at[j];
-                }
+    for (int64_t i = 0; i < args->I_count; ++i) {
+        const int32_t *I = NULL;
+        int32_t *I_copy = NULL;
+        if (!narrow) status = cvmgen_widen(error, args->I[i], &I, &I_copy);
+        if (status != CVMGEN_OK) break;
+        const int64_t N = plan->N;
+        const cvmgen_list Y_shape = plan->Y_shape;
+        const int64_t a = plan->a;
+        int64_t total = 0;
+        for (int64_t j_2 = 0; j_2 < i; ++j_2)
+            total = cvmgen_saturating_add(total, args->I[j_2]->extents[a]);
+        const cvmgen_list d_extents = cvmgen_extents(args->I[i]);
+        cvmgen_list Y_strides = cvmgen_strides(&Y_shape);
+        int64_t Y_base = 0;
+        cvmgen_list Y_steps = cvmgen_zeros(d_extents.length);
+        for (int64_t j = 0; j < N; ++j) {
+            if (j == a) {
+                Y_steps.at[j] += Y_strides.at[j];
+                Y_base = cvmgen_saturating_add(Y_base,
+                    cvmgen_saturate((__int128)total * Y_strides.at[j]));
+            } else {
+                Y_steps.at[j] += Y_strides.at[j];
             }
-            cvmgen_list d_box = d_extents;
-            cvmgen_list *const d_box_walks[] = {&Y_steps};
-            cvmgen_merge(&d_box, 1, d_box_walks);
-            const int64_t d_rows = cvmgen_rows(&d_box);
-            const int64_t d_run = cvmgen_last(&d_box);
-            const int64_t Y_step = cvmgen_last(&Y_steps);
-            plan->Y_base = Y_base;
-            plan->Y_steps = Y_steps;
-            plan->d_box = d_box;
-            plan->d_rows = d_rows;
-            plan->d_run = d_run;
-            plan->Y_step = Y_step;
-            if (narrow && narrow_result)
-                concatenate_Y_int8_int8(plan, (const int8_t *)args->I[i]->data,
-                    (int8_t *)args->Y->data);
-            else if (narrow)
-                concatenate_Y_int8_int32(plan, (const int8_t *)args->I[i]->data,
-                    (int32_t *)args->Y->data);
-            else if (narrow_result)
-                concatenate_Y_int32_int8(plan, I, (int8_t *)args->Y->data);
-            else
-                concatenate_Y_int32_int32(plan, I, (int32_t *)args->Y->data);
-            free(I_copy);
         }
+        cvmgen_list d_box = d_extents;
+        cvmgen_list *const d_box_walks[] = {&Y_steps};
+        cvmgen_merge(&d_box, 1, d_box_walks);
+        const int64_t d_rows = cvmgen_rows(&d_box);
+        const int64_t d_run = cvmgen_last(&d_box);
+        const int64_t Y_step = cvmgen_last(&Y_steps);
+        plan->Y_base = Y_base;
+        plan->Y_steps = Y_steps;
+        plan->d_box = d_box;
+        plan->d_rows = d_rows;
+        plan->d_run = d_run;
+        plan->Y_step = Y_step;
+        if (narrow && narrow_result) {
+            concatenate_Y_int8_int8(plan, (const int8_t *)args->I[i]->data,
+                                    (int8_t *)args->Y->data);
+        } else if (narrow) {
+            concatenate_Y_int8_int32(plan, (const int8_t *)args->I[i]->data,
+                                     (int32_t *)args->Y->data);
+        } else if (narrow_result) {
+            concatenate_Y_int32_int8(plan, I, (int8_t *)args->Y->data);
+        } else {
+            concatenate_Y_int32_int32(plan, I, (int32_t *)args->Y->data);
+        }
+        free(I_copy);
     }
     return status;
 }

@@ -303,14 +303,17 @@ int cvm_conv2d_infer(const cvm_conv2d_args *args, cvmgen_error *error) {
 static int conv2d_run(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_workspace *spaces,
                       cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "W", args->W)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "W", args->W, cvmgen_declared(args->W))) return CVMGEN_REFUSED;
-    if (args->B != NULL && cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
-    if (args->check_values && args->B != NULL &&
-        cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "W", args->W, cvmgen_declared(args->W)))
+        return CVMGEN_REFUSED;
+    if (args->B != NULL) {
+        if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
+        if (args->check_values
+            && cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B)))
+            return CVMGEN_REFUSED;
+    }
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
@@ -325,36 +328,38 @@ static int conv2d_run(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen_wor
     int32_t *W_copy = NULL;
     const int32_t *B = NULL;
     int32_t *B_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->X, &X, &X_copy);
-    if (!narrow && status == CVMGEN_OK)
-        status = cvmgen_widen(error, args->W, &W, &W_copy);
-    if (status == CVMGEN_OK)
-        status = cvmgen_widen(error, args->B, &B, &B_copy);
+    if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
+    if (!narrow && status == CVMGEN_OK) status = cvmgen_widen(error, args->W, &W, &W_copy);
+    if (status == CVMGEN_OK) status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result) {
-            if (!conv2d_Y_int8_by_tiles(plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
+            const bool tiled = conv2d_Y_int8_by_tiles(
+                plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int8_t *)args->Y->data,
-                spaces == NULL ? NULL : &spaces[0]))
+                spaces);
+            if (!tiled) {
                 conv2d_Y_int8_int8(plan, (const int8_t *)args->X->data,
-                    (const int8_t *)args->W->data, B, (int8_t *)args->Y->data);
+                                   (const int8_t *)args->W->data, B, (int8_t *)args->Y->data);
+            }
         } else if (narrow) {
-            if (!conv2d_Y_int32_by_tiles(plan,
-                (cvmgen_factor){(const int8_t *)args->X->data, false},
+            const bool tiled = conv2d_Y_int32_by_tiles(
+                plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
                 (cvmgen_factor){(const int8_t *)args->W->data, false}, B, (int32_t *)args->Y->data,
-                spaces == NULL ? NULL : &spaces[0]))
+                spaces);
+            if (!tiled) {
                 conv2d_Y_int8_int32(plan, (const int8_t *)args->X->data,
-                    (const int8_t *)args->W->data, B, (int32_t *)args->Y->data);
+                                    (const int8_t *)args->W->data, B, (int32_t *)args->Y->data);
+            }
         } else if (narrow_result) {
-            if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
-                  conv2d_Y_int8_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
-                      B, (int8_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
-                conv2d_Y_int32_int8(plan, X, W, B, (int8_t *)args->Y->data);
+            const bool tiled = cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W)
+                && conv2d_Y_int8_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                B, (int8_t *)args->Y->data, spaces);
+            if (!tiled) conv2d_Y_int32_int8(plan, X, W, B, (int8_t *)args->Y->data);
         } else {
-            if (!(cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W) &&
-                  conv2d_Y_int32_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
-                      B, (int32_t *)args->Y->data, spaces == NULL ? NULL : &spaces[0])))
-                conv2d_Y_int32_int32(plan, X, W, B, (int32_t *)args->Y->data);
+            const bool tiled = cvmgen_may_be_int8(args->X) && cvmgen_may_be_int8(args->W)
+                && conv2d_Y_int32_by_tiles(plan, (cvmgen_factor){X, true}, (cvmgen_factor){W, true},
+                B, (int32_t *)args->Y->data, spaces);
+            if (!tiled) conv2d_Y_int32_int32(plan, X, W, B, (int32_t *)args->Y->data);
         }
     }
     free(X_copy);

@@ -103,8 +103,8 @@ int cvm_cvm_left_shift_infer(const cvm_cvm_left_shift_args *args, cvmgen_error *
 static int cvm_left_shift_run(const cvm_cvm_left_shift_args *args, cvm_left_shift_plan *plan,
                               cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
@@ -113,19 +113,19 @@ static int cvm_left_shift_run(const cvm_cvm_left_shift_args *args, cvm_left_shif
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->X, &X, &X_copy);
+    if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             cvm_left_shift_Y_int8_int8(plan, (const int8_t *)args->X->data,
-                (int8_t *)args->Y->data);
-        else if (narrow)
+                                       (int8_t *)args->Y->data);
+        } else if (narrow) {
             cvm_left_shift_Y_int8_int32(plan, (const int8_t *)args->X->data,
-                (int32_t *)args->Y->data);
-        else if (narrow_result)
+                                        (int32_t *)args->Y->data);
+        } else if (narrow_result) {
             cvm_left_shift_Y_int32_int8(plan, X, (int8_t *)args->Y->data);
-        else
+        } else {
             cvm_left_shift_Y_int32_int32(plan, X, (int32_t *)args->Y->data);
+        }
     }
     free(X_copy);
     return status;

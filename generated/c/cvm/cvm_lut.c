@@ -87,13 +87,13 @@ int cvm_cvm_lut_infer(const cvm_cvm_lut_args *args, cvmgen_error *error) {
 /* A call that was checked, on the memory that it has. */
 static int cvm_lut_run(const cvm_cvm_lut_args *args, cvm_lut_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "indices", args->indices)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "indices", args->indices,
-            cvmgen_declared(args->indices))) return CVMGEN_REFUSED;
+    if (args->check_values
+        && cvmgen_check_values(error, "indices", args->indices, cvmgen_declared(args->indices)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "table", args->table)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "table", args->table,
-            cvmgen_declared(args->table))) return CVMGEN_REFUSED;
+    if (args->check_values
+        && cvmgen_check_values(error, "table", args->table, cvmgen_declared(args->table)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "indices", args->indices)) return CVMGEN_REFUSED;
@@ -105,21 +105,21 @@ static int cvm_lut_run(const cvm_cvm_lut_args *args, cvm_lut_plan *plan, cvmgen_
     int32_t *indices_copy = NULL;
     const int32_t *table = NULL;
     int32_t *table_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->indices, &indices, &indices_copy);
+    if (!narrow) status = cvmgen_widen(error, args->indices, &indices, &indices_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->table, &table, &table_copy);
     if (status == CVMGEN_OK) {
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             cvm_lut_Y_int8_int8(plan, (const int8_t *)args->indices->data,
-                (const int8_t *)args->table->data, (int8_t *)args->Y->data);
-        else if (narrow)
+                                (const int8_t *)args->table->data, (int8_t *)args->Y->data);
+        } else if (narrow) {
             cvm_lut_Y_int8_int32(plan, (const int8_t *)args->indices->data,
-                (const int8_t *)args->table->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+                                 (const int8_t *)args->table->data, (int32_t *)args->Y->data);
+        } else if (narrow_result) {
             cvm_lut_Y_int32_int8(plan, indices, table, (int8_t *)args->Y->data);
-        else
+        } else {
             cvm_lut_Y_int32_int32(plan, indices, table, (int32_t *)args->Y->data);
+        }
     }
     free(indices_copy);
     free(table_copy);

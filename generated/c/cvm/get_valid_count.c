@@ -302,8 +302,8 @@ int cvm_get_valid_count_infer(const cvm_get_valid_count_args *args, cvmgen_error
 static int get_valid_count_run(const cvm_get_valid_count_args *args, get_valid_count_plan *plan,
                                cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "valid_count", args->valid_count, &plan->valid_count_shape,
         plan->valid_count_precision))
         return CVMGEN_REFUSED;
@@ -321,25 +321,26 @@ static int get_valid_count_run(const cvm_get_valid_count_args *args, get_valid_c
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->X, &X, &X_copy);
+    if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
     int64_t *V_length = NULL;
     if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->V_length_size, &V_length);
     if (status == CVMGEN_OK) {
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             get_valid_count_Y_int8_int8(plan, (const int8_t *)args->X->data,
-                (int8_t *)args->Y->data, V_length);
-        else if (narrow)
+                                        (int8_t *)args->Y->data, V_length);
+        } else if (narrow) {
             get_valid_count_Y_int8_int32(plan, (const int8_t *)args->X->data,
-                (int32_t *)args->Y->data, V_length);
-        else if (narrow_result)
+                                         (int32_t *)args->Y->data, V_length);
+        } else if (narrow_result) {
             get_valid_count_Y_int32_int8(plan, X, (int8_t *)args->Y->data, V_length);
-        else
+        } else {
             get_valid_count_Y_int32_int32(plan, X, (int32_t *)args->Y->data, V_length);
-        if (narrow_result)
+        }
+        if (narrow_result) {
             get_valid_count_valid_count_int8(plan, V_length, (int8_t *)args->valid_count->data);
-        else
+        } else {
             get_valid_count_valid_count_int32(plan, V_length, (int32_t *)args->valid_count->data);
+        }
     }
     free(X_copy);
     free(V_length);

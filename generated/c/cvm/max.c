@@ -304,8 +304,8 @@ int cvm_max_infer(const cvm_max_args *args, cvmgen_error *error) {
 /* A call that was checked, on the memory that it has. */
 static int max_run(const cvm_max_args *args, max_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
@@ -314,38 +314,40 @@ static int max_run(const cvm_max_args *args, max_plan *plan, cvmgen_error *error
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->X, &X, &X_copy);
+    if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (plan->which_case == 0) {
-            if (narrow && narrow_result)
+            if (narrow && narrow_result) {
                 max_Y_0_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow)
+            } else if (narrow) {
                 max_Y_0_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-            else if (narrow_result)
+            } else if (narrow_result) {
                 max_Y_0_int32_int8(plan, X, (int8_t *)args->Y->data);
-            else
+            } else {
                 max_Y_0_int32_int32(plan, X, (int32_t *)args->Y->data);
+            }
         }
         if (plan->which_case == 1) {
-            if (narrow && narrow_result)
+            if (narrow && narrow_result) {
                 max_Y_1_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow)
+            } else if (narrow) {
                 max_Y_1_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-            else if (narrow_result)
+            } else if (narrow_result) {
                 max_Y_1_int32_int8(plan, X, (int8_t *)args->Y->data);
-            else
+            } else {
                 max_Y_1_int32_int32(plan, X, (int32_t *)args->Y->data);
+            }
         }
         if (plan->which_case == 2) {
-            if (narrow && narrow_result)
+            if (narrow && narrow_result) {
                 max_Y_2_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow)
+            } else if (narrow) {
                 max_Y_2_int8_int32(plan, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-            else if (narrow_result)
+            } else if (narrow_result) {
                 max_Y_2_int32_int8(plan, X, (int8_t *)args->Y->data);
-            else
+            } else {
                 max_Y_2_int32_int32(plan, X, (int32_t *)args->Y->data);
+            }
         }
     }
     free(X_copy);

@@ -649,12 +649,13 @@ int cvm_non_max_suppression_infer(const cvm_non_max_suppression_args *args,
 static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
                                    non_max_suppression_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "valid_count", args->valid_count)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "valid_count", args->valid_count,
-            cvmgen_declared(args->valid_count))) return CVMGEN_REFUSED;
+    if (args->check_values
+        && cvmgen_check_values(error, "valid_count", args->valid_count,
+        cvmgen_declared(args->valid_count)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
@@ -667,8 +668,7 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
     int32_t *X_copy = NULL;
     const int32_t *valid_count = NULL;
     int32_t *valid_count_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->X, &X, &X_copy);
+    if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK)
         status = cvmgen_widen(error, args->valid_count, &valid_count, &valid_count_copy);
     int64_t *I = NULL;
@@ -684,37 +684,42 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
     int64_t *U_length = NULL;
     if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->U_length_size, &U_length);
     int64_t *U_entries = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, cvmgen_saturating_mul(6, plan->U_size),
-        &U_entries);
+    if (status == CVMGEN_OK)
+        status = cvmgen_scratch(error, cvmgen_saturating_mul(6, plan->U_size), &U_entries);
     if (status == CVMGEN_OK) {
-        if (narrow)
+        if (narrow) {
             non_max_suppression_I_int8(plan, (const int8_t *)args->X->data, valid_count, I,
-                I_length, I_keys, I_spare);
-        else
+                                       I_length, I_keys, I_spare);
+        } else {
             non_max_suppression_I_int32(plan, X, valid_count, I, I_length, I_keys, I_spare);
-        if (narrow)
+        }
+        if (narrow) {
             non_max_suppression_U_int8(plan, (const int8_t *)args->X->data, valid_count, I, U,
-                U_length, (int32_t *)U_entries, (int32_t *)(U_entries + plan->U_size),
-                (int32_t *)(U_entries + 2 * plan->U_size),
-                (int32_t *)(U_entries + 3 * plan->U_size),
-                (int32_t *)(U_entries + 4 * plan->U_size),
-                (int32_t *)(U_entries + 5 * plan->U_size));
-        else
+                                       U_length, (int32_t *)U_entries,
+                                       (int32_t *)(U_entries + plan->U_size),
+                                       (int32_t *)(U_entries + 2 * plan->U_size),
+                                       (int32_t *)(U_entries + 3 * plan->U_size),
+                                       (int32_t *)(U_entries + 4 * plan->U_size),
+                                       (int32_t *)(U_entries + 5 * plan->U_size));
+        } else {
             non_max_suppression_U_int32(plan, X, valid_count, I, U, U_length, (int32_t *)U_entries,
-                (int32_t *)(U_entries + plan->U_size), (int32_t *)(U_entries + 2 * plan->U_size),
-                (int32_t *)(U_entries + 3 * plan->U_size),
-                (int32_t *)(U_entries + 4 * plan->U_size),
-                (int32_t *)(U_entries + 5 * plan->U_size));
-        if (narrow && narrow_result)
+                                        (int32_t *)(U_entries + plan->U_size),
+                                        (int32_t *)(U_entries + 2 * plan->U_size),
+                                        (int32_t *)(U_entries + 3 * plan->U_size),
+                                        (int32_t *)(U_entries + 4 * plan->U_size),
+                                        (int32_t *)(U_entries + 5 * plan->U_size));
+        }
+        if (narrow && narrow_result) {
             non_max_suppression_Y_int8_int8(plan, (const int8_t *)args->X->data, I, U, U_length,
-                (int8_t *)args->Y->data);
-        else if (narrow)
+                                            (int8_t *)args->Y->data);
+        } else if (narrow) {
             non_max_suppression_Y_int8_int32(plan, (const int8_t *)args->X->data, I, U, U_length,
-                (int32_t *)args->Y->data);
-        else if (narrow_result)
+                                             (int32_t *)args->Y->data);
+        } else if (narrow_result) {
             non_max_suppression_Y_int32_int8(plan, X, I, U, U_length, (int8_t *)args->Y->data);
-        else
+        } else {
             non_max_suppression_Y_int32_int32(plan, X, I, U, U_length, (int32_t *)args->Y->data);
+        }
     }
     free(X_copy);
     free(valid_count_copy);

@@ -234,8 +234,8 @@ int cvm_squeeze_infer(const cvm_squeeze_args *args, cvmgen_error *error) {
 /* A call that was checked, on the memory that it has. */
 static int squeeze_run(const cvm_squeeze_args *args, squeeze_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
@@ -244,30 +244,31 @@ static int squeeze_run(const cvm_squeeze_args *args, squeeze_plan *plan, cvmgen_
     int status = CVMGEN_OK;
     const int32_t *X = NULL;
     int32_t *X_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->X, &X, &X_copy);
+    if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (status == CVMGEN_OK) {
         if (plan->which_case == 0) {
-            if (narrow && narrow_result)
+            if (narrow && narrow_result) {
                 squeeze_Y_0_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow)
+            } else if (narrow) {
                 squeeze_Y_0_int8_int32(plan, (const int8_t *)args->X->data,
-                    (int32_t *)args->Y->data);
-            else if (narrow_result)
+                                       (int32_t *)args->Y->data);
+            } else if (narrow_result) {
                 squeeze_Y_0_int32_int8(plan, X, (int8_t *)args->Y->data);
-            else
+            } else {
                 squeeze_Y_0_int32_int32(plan, X, (int32_t *)args->Y->data);
+            }
         }
         if (plan->which_case == 1) {
-            if (narrow && narrow_result)
+            if (narrow && narrow_result) {
                 squeeze_Y_1_int8_int8(plan, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-            else if (narrow)
+            } else if (narrow) {
                 squeeze_Y_1_int8_int32(plan, (const int8_t *)args->X->data,
-                    (int32_t *)args->Y->data);
-            else if (narrow_result)
+                                       (int32_t *)args->Y->data);
+            } else if (narrow_result) {
                 squeeze_Y_1_int32_int8(plan, X, (int8_t *)args->Y->data);
-            else
+            } else {
                 squeeze_Y_1_int32_int32(plan, X, (int32_t *)args->Y->data);
+            }
         }
     }
     free(X_copy);

@@ -300,12 +300,12 @@ int cvm_take_infer(const cvm_take_args *args, cvmgen_error *error) {
 /* A call that was checked, on the memory that it has. */
 static int take_run(const cvm_take_args *args, take_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "X", args->X, cvmgen_declared(args->X)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "indices", args->indices)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "indices", args->indices,
-            cvmgen_declared(args->indices))) return CVMGEN_REFUSED;
+    if (args->check_values
+        && cvmgen_check_values(error, "indices", args->indices, cvmgen_declared(args->indices)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
@@ -317,34 +317,35 @@ static int take_run(const cvm_take_args *args, take_plan *plan, cvmgen_error *er
     int32_t *X_copy = NULL;
     const int32_t *indices = NULL;
     int32_t *indices_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->X, &X, &X_copy);
+    if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
     if (!narrow && status == CVMGEN_OK)
         status = cvmgen_widen(error, args->indices, &indices, &indices_copy);
     if (status == CVMGEN_OK) {
         if (plan->which_case == 0) {
-            if (narrow && narrow_result)
+            if (narrow && narrow_result) {
                 take_Y_0_int8_int8(plan, (const int8_t *)args->X->data,
-                    (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
-            else if (narrow)
+                                   (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
+            } else if (narrow) {
                 take_Y_0_int8_int32(plan, (const int8_t *)args->X->data,
-                    (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
-            else if (narrow_result)
+                                    (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
+            } else if (narrow_result) {
                 take_Y_0_int32_int8(plan, X, indices, (int8_t *)args->Y->data);
-            else
+            } else {
                 take_Y_0_int32_int32(plan, X, indices, (int32_t *)args->Y->data);
+            }
         }
         if (plan->which_case == 1) {
-            if (narrow && narrow_result)
+            if (narrow && narrow_result) {
                 take_Y_1_int8_int8(plan, (const int8_t *)args->X->data,
-                    (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
-            else if (narrow)
+                                   (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
+            } else if (narrow) {
                 take_Y_1_int8_int32(plan, (const int8_t *)args->X->data,
-                    (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
-            else if (narrow_result)
+                                    (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
+            } else if (narrow_result) {
                 take_Y_1_int32_int8(plan, X, indices, (int8_t *)args->Y->data);
-            else
+            } else {
                 take_Y_1_int32_int32(plan, X, indices, (int32_t *)args->Y->data);
+            }
         }
     }
     free(X_copy);

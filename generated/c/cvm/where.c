@@ -302,15 +302,15 @@ int cvm_where_infer(const cvm_where_args *args, cvmgen_error *error) {
 /* A call that was checked, on the memory that it has. */
 static int where_run(const cvm_where_args *args, where_plan *plan, cvmgen_error *error) {
     if (cvmgen_check_data(error, "Cond", args->Cond)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "Cond", args->Cond,
-            cvmgen_declared(args->Cond))) return CVMGEN_REFUSED;
+    if (args->check_values
+        && cvmgen_check_values(error, "Cond", args->Cond, cvmgen_declared(args->Cond)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "A", args->A)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "A", args->A, cvmgen_declared(args->A))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "A", args->A, cvmgen_declared(args->A)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "B", args->B)) return CVMGEN_REFUSED;
-    if (args->check_values &&
-        cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B))) return CVMGEN_REFUSED;
+    if (args->check_values && cvmgen_check_values(error, "B", args->B, cvmgen_declared(args->B)))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_output(error, "Y", args->Y, &plan->Y_shape, plan->Y_precision))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "Cond", args->Cond)) return CVMGEN_REFUSED;
@@ -326,40 +326,39 @@ static int where_run(const cvm_where_args *args, where_plan *plan, cvmgen_error 
     int32_t *A_copy = NULL;
     const int32_t *B = NULL;
     int32_t *B_copy = NULL;
-    if (!narrow)
-        status = cvmgen_widen(error, args->Cond, &Cond, &Cond_copy);
-    if (!narrow && status == CVMGEN_OK)
-        status = cvmgen_widen(error, args->A, &A, &A_copy);
-    if (!narrow && status == CVMGEN_OK)
-        status = cvmgen_widen(error, args->B, &B, &B_copy);
+    if (!narrow) status = cvmgen_widen(error, args->Cond, &Cond, &Cond_copy);
+    if (!narrow && status == CVMGEN_OK) status = cvmgen_widen(error, args->A, &A, &A_copy);
+    if (!narrow && status == CVMGEN_OK) status = cvmgen_widen(error, args->B, &B, &B_copy);
     if (status == CVMGEN_OK) {
         if (plan->which_case == 0) {
-            if (narrow && narrow_result)
+            if (narrow && narrow_result) {
                 where_Y_0_int8_int8(plan, (const int8_t *)args->Cond->data,
-                    (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                    (int8_t *)args->Y->data);
-            else if (narrow)
+                                    (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                                    (int8_t *)args->Y->data);
+            } else if (narrow) {
                 where_Y_0_int8_int32(plan, (const int8_t *)args->Cond->data,
-                    (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                    (int32_t *)args->Y->data);
-            else if (narrow_result)
+                                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                                     (int32_t *)args->Y->data);
+            } else if (narrow_result) {
                 where_Y_0_int32_int8(plan, Cond, A, B, (int8_t *)args->Y->data);
-            else
+            } else {
                 where_Y_0_int32_int32(plan, Cond, A, B, (int32_t *)args->Y->data);
+            }
         }
         if (plan->which_case == 1) {
-            if (narrow && narrow_result)
+            if (narrow && narrow_result) {
                 where_Y_1_int8_int8(plan, (const int8_t *)args->Cond->data,
-                    (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                    (int8_t *)args->Y->data);
-            else if (narrow)
+                                    (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                                    (int8_t *)args->Y->data);
+            } else if (narrow) {
                 where_Y_1_int8_int32(plan, (const int8_t *)args->Cond->data,
-                    (const int8_t *)args->A->data, (const int8_t *)args->B->data,
-                    (int32_t *)args->Y->data);
-            else if (narrow_result)
+                                     (const int8_t *)args->A->data, (const int8_t *)args->B->data,
+                                     (int32_t *)args->Y->data);
+            } else if (narrow_result) {
                 where_Y_1_int32_int8(plan, Cond, A, B, (int8_t *)args->Y->data);
-            else
+            } else {
                 where_Y_1_int32_int32(plan, Cond, A, B, (int32_t *)args->Y->data);
+            }
         }
     }
     free(Cond_copy);

@@ -146,9 +146,7 @@ static int index_array_run(const mxnet_index_array_args *args, index_array_plan 
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "idx", args->idx, "data", args->data)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        index_array_idx(plan, (int64_t *)cvmgen_data(args->idx));
-    }
+    index_array_idx(plan, (int64_t *)cvmgen_data(args->idx));
     return status;
 }
 

@@ -524,9 +524,7 @@ static int avg_pool_run(const systemml_avg_pool_args *args, avg_pool_plan *plan,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        avg_pool_y(plan, (const double *)args->x->data, (double *)args->y->data);
-    }
+    avg_pool_y(plan, (const double *)args->x->data, (double *)args->y->data);
     return status;
 }
 

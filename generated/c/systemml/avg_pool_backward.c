@@ -215,9 +215,7 @@ static int avg_pool_backward_run(const systemml_avg_pool_backward_args *args,
     if (cvmgen_check_apart(error, "dx", args->dx, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        avg_pool_backward_dx(plan, (const double *)args->dout->data, (double *)args->dx->data);
-    }
+    avg_pool_backward_dx(plan, (const double *)args->dout->data, (double *)args->dx->data);
     return status;
 }
 

@@ -114,10 +114,8 @@ static int bias_multiply_run(const systemml_bias_multiply_args *args, bias_multi
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "bias", args->bias)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        bias_multiply_y(plan, (const double *)args->x->data, (const double *)args->bias->data,
-            (double *)args->y->data);
-    }
+    bias_multiply_y(plan, (const double *)args->x->data, (const double *)args->bias->data,
+                    (double *)args->y->data);
     return status;
 }
 

@@ -335,10 +335,8 @@ static int conv2d_run(const systemml_conv2d_args *args, conv2d_plan *plan,
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "w", args->w)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        conv2d_y(plan, (const double *)args->x->data, (const double *)args->w->data,
-            (double *)args->y->data);
-    }
+    conv2d_y(plan, (const double *)args->x->data, (const double *)args->w->data,
+             (double *)args->y->data);
     return status;
 }
 

@@ -233,10 +233,8 @@ static int conv2d_backward_data_run(const systemml_conv2d_backward_data_args *ar
     if (cvmgen_check_apart(error, "dx", args->dx, "w", args->w)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        conv2d_backward_data_dx(plan, (const double *)args->w->data,
-            (const double *)args->dout->data, (double *)args->dx->data);
-    }
+    conv2d_backward_data_dx(plan, (const double *)args->w->data, (const double *)args->dout->data,
+                            (double *)args->dx->data);
     return status;
 }
 

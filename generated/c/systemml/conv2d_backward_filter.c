@@ -299,10 +299,8 @@ static int conv2d_backward_filter_run(const systemml_conv2d_backward_filter_args
     if (cvmgen_check_apart(error, "dw", args->dw, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dw", args->dw, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        conv2d_backward_filter_dw(plan, (const double *)args->x->data,
-            (const double *)args->dout->data, (double *)args->dw->data);
-    }
+    conv2d_backward_filter_dw(plan, (const double *)args->x->data, (const double *)args->dout->data,
+                              (double *)args->dw->data);
     return status;
 }
 

@@ -181,10 +181,8 @@ static int intdiv_run(const systemml_intdiv_args *args, intdiv_plan *plan,
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        intdiv_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
-            (double *)args->Z->data);
-    }
+    intdiv_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
+             (double *)args->Z->data);
     return status;
 }
 

@@ -744,9 +744,7 @@ static int max_pool_run(const systemml_max_pool_args *args, max_pool_plan *plan,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        max_pool_y(plan, (const double *)args->x->data, (double *)args->y->data);
-    }
+    max_pool_y(plan, (const double *)args->x->data, (double *)args->y->data);
     return status;
 }
 

@@ -264,10 +264,8 @@ static int max_pool_backward_run(const systemml_max_pool_backward_args *args,
     if (cvmgen_check_apart(error, "dx", args->dx, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        max_pool_backward_dx(plan, (const double *)args->x->data, (const double *)args->dout->data,
-            (double *)args->dx->data);
-    }
+    max_pool_backward_dx(plan, (const double *)args->x->data, (const double *)args->dout->data,
+                         (double *)args->dx->data);
     return status;
 }
 

@@ -176,10 +176,8 @@ static int mul_run(const systemml_mul_args *args, mul_plan *plan, cvmgen_error *
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        mul_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
-            (double *)args->Z->data);
-    }
+    mul_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
+          (double *)args->Z->data);
     return status;
 }
 

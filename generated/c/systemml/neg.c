@@ -84,9 +84,7 @@ static int neg_run(const systemml_neg_args *args, neg_plan *plan, cvmgen_error *
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        neg_Z(plan, (const double *)args->X->data, (double *)args->Z->data);
-    }
+    neg_Z(plan, (const double *)args->X->data, (double *)args->Z->data);
     return status;
 }
 

@@ -196,10 +196,8 @@ static int pow_run(const systemml_pow_args *args, pow_plan *plan, cvmgen_error *
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        pow_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
-            (double *)args->Z->data);
-    }
+    pow_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
+          (double *)args->Z->data);
     return status;
 }
 

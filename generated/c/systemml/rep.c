@@ -102,9 +102,7 @@ static int rep_run(const systemml_rep_args *args, rep_plan *plan, cvmgen_error *
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "ret", args->ret, "Z", args->Z)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        rep_ret(plan, (const double *)args->Z->data, (double *)args->ret->data);
-    }
+    rep_ret(plan, (const double *)args->Z->data, (double *)args->ret->data);
     return status;
 }
 

@@ -176,10 +176,8 @@ static int sub_run(const systemml_sub_args *args, sub_plan *plan, cvmgen_error *
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        sub_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
-            (double *)args->Z->data);
-    }
+    sub_Z(plan, (const double *)args->X->data, (const double *)args->Y->data,
+          (double *)args->Z->data);
     return status;
 }
 

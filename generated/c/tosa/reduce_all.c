@@ -278,10 +278,8 @@ static int reduce_all_run(const tosa_reduce_all_args *args, reduce_all_plan *pla
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        reduce_all_output1_bool(plan, (const uint8_t *)args->input1->data,
-            (uint8_t *)args->output1->data);
-    }
+    reduce_all_output1_bool(plan, (const uint8_t *)args->input1->data,
+                            (uint8_t *)args->output1->data);
     return status;
 }
 

@@ -435,19 +435,18 @@ static int reduce_min_run(const tosa_reduce_min_args *args, reduce_min_plan *pla
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        if (plan->types == reduce_min_of_int8)
-            reduce_min_output1_int8(plan, (const int8_t *)args->input1->data,
-                (int8_t *)args->output1->data);
-        else if (plan->types == reduce_min_of_int16)
-            reduce_min_output1_int16(plan, (const int16_t *)args->input1->data,
-                (int16_t *)args->output1->data);
-        else if (plan->types == reduce_min_of_int32)
-            reduce_min_output1_int32(plan, (const int32_t *)args->input1->data,
-                (int32_t *)args->output1->data);
-        else
-            reduce_min_output1_float32(plan, (const float *)args->input1->data,
-                (float *)args->output1->data);
+    if (plan->types == reduce_min_of_int8) {
+        reduce_min_output1_int8(plan, (const int8_t *)args->input1->data,
+                                (int8_t *)args->output1->data);
+    } else if (plan->types == reduce_min_of_int16) {
+        reduce_min_output1_int16(plan, (const int16_t *)args->input1->data,
+                                 (int16_t *)args->output1->data);
+    } else if (plan->types == reduce_min_of_int32) {
+        reduce_min_output1_int32(plan, (const int32_t *)args->input1->data,
+                                 (int32_t *)args->output1->data);
+    } else {
+        reduce_min_output1_float32(plan, (const float *)args->input1->data,
+                                   (float *)args->output1->data);
     }
     return status;
 }

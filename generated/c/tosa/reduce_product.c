@@ -395,10 +395,8 @@ static int reduce_product_run(const tosa_reduce_product_args *args, reduce_produ
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    if (status == CVMGEN_OK) {
-        reduce_product_output1_float32(plan, (const float *)args->input1->data,
-            (float *)args->output1->data);
-    }
+    reduce_product_output1_float32(plan, (const float *)args->input1->data,
+                                   (float *)args->output1->data);
     return status;
 }
 

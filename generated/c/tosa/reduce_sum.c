@@ -591,16 +591,15 @@ static int reduce_sum_run(const tosa_reduce_sum_args *args, reduce_sum_plan *pla
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     int64_t output1_overflow = CVMGEN_NO_OVERFLOW;
-    if (status == CVMGEN_OK) {
-        if (plan->types == reduce_sum_of_int32)
-            reduce_sum_output1_int32(plan, (const int32_t *)args->input1->data,
-                (int32_t *)args->output1->data, &output1_overflow);
-        else
-            reduce_sum_output1_float32(plan, (const float *)args->input1->data,
-                (float *)args->output1->data);
+    if (plan->types == reduce_sum_of_int32) {
+        reduce_sum_output1_int32(plan, (const int32_t *)args->input1->data,
+                                 (int32_t *)args->output1->data, &output1_overflow);
+    } else {
+        reduce_sum_output1_float32(plan, (const float *)args->input1->data,
+                                   (float *)args->output1->data);
     }
-    if (status == CVMGEN_OK) status = cvmgen_refuse_overflow(error, "output1", args->output1,
-        output1_overflow);
+    if (status == CVMGEN_OK)
+        status = cvmgen_refuse_overflow(error, "output1", args->output1, output1_overflow);
     return status;
 }
 

@@ -151,22 +151,23 @@ int cvm_batch_flatten_cuda(const cvm_batch_flatten_args *args, cvmgen_stream str
     int status = CVMGEN_OK;
     const batch_flatten_Y_values values = {plan.n_0, plan.n_part_size};
     const int64_t elements = cvmgen_domain({plan.n_0, plan.n_part_size});
-    if (narrow && narrow_result)
+    if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_batch_flatten_Y_int8_int8, values, (const int8_t *)args->X->data,
                                (int8_t *)args->Y->data);
-    else if (narrow)
+    } else if (narrow) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_batch_flatten_Y_int8_int32, values,
                                (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-    else if (narrow_result)
+    } else if (narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_batch_flatten_Y_int32_int8, values,
                                (const int32_t *)args->X->data, (int8_t *)args->Y->data);
-    else
+    } else {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
                                cvm_batch_flatten_Y_int32_int32, values,
                                (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif

@@ -254,7 +254,8 @@ int cvm_broadcast_mul_cuda(const cvm_broadcast_mul_args *args, cvmgen_stream str
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const int32_t dtype = args->A->dtype;
     if (cvmgen_check_type(error, "B", args->B, dtype,
-                          "on a device its element type must be that of A")) return CVMGEN_REFUSED;
+        "on a device its element type must be that of A"))
+        return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
@@ -262,25 +263,26 @@ int cvm_broadcast_mul_cuda(const cvm_broadcast_mul_args *args, cvmgen_stream str
                                            plan.A_steps, plan.B_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
-    if (narrow && narrow_result)
+    if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_broadcast_mul_Y_int8_int8, values, (const int8_t *)args->A->data,
                                (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-    else if (narrow)
+    } else if (narrow) {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_broadcast_mul_Y_int8_int32, values,
                                (const int8_t *)args->A->data, (const int8_t *)args->B->data,
                                (int32_t *)args->Y->data);
-    else if (narrow_result)
+    } else if (narrow_result) {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_broadcast_mul_Y_int32_int8, values,
                                (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                (int8_t *)args->Y->data);
-    else
+    } else {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                cvm_broadcast_mul_Y_int32_int32, values,
                                (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif

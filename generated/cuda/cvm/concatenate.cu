@@ -239,11 +239,12 @@ int cvm_concatenate_cuda(const cvm_concatenate_args *args, cvmgen_stream stream,
     const int32_t dtype = args->I[0]->dtype;
     for (int64_t at = 0; at < args->I_count; ++at)
         if (cvmgen_check_type(error, "I", args->I[at], dtype,
-                              "on a device all inputs must have one element type")) return CVMGEN_REFUSED;
+            "on a device all inputs must have one element type"))
+            return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    for (int64_t i = 0; i < args->I_count && status == CVMGEN_OK; ++i) {
+    for (int64_t i = 0; i < args->I_count; ++i) {
         const int64_t N = plan.N;
         const cvmgen_list Y_shape = plan.Y_shape;
         const int64_t a = plan.a;
@@ -284,22 +285,24 @@ int cvm_concatenate_cuda(const cvm_concatenate_args *args, cvmgen_stream stream,
                                              plan.Y_step, plan.Y_steps, plan.d_box, plan.d_strides};
         const int64_t rows = plan.d_rows;
         const int64_t elements = plan.d_run;
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_concatenate_Y_int8_int8, values,
                                    (const int8_t *)args->I[i]->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_concatenate_Y_int8_int32, values,
                                    (const int8_t *)args->I[i]->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_concatenate_Y_int32_int8, values,
                                    (const int32_t *)args->I[i]->data, (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_concatenate_Y_int32_int32, values,
                                    (const int32_t *)args->I[i]->data, (int32_t *)args->Y->data);
+        }
+        if (status != CVMGEN_OK) break;
     }
     return status;
 }

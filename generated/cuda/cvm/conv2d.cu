@@ -426,9 +426,11 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     if (cvmgen_check_type(error, "W", args->W, dtype,
-                          "on a device its element type must be that of X")) return CVMGEN_REFUSED;
+        "on a device its element type must be that of X"))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_type(error, "B", args->B, CVMGEN_INT32,
-                          "on a device this input must be int32")) return CVMGEN_REFUSED;
+        "on a device this input must be int32"))
+        return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
@@ -438,14 +440,14 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
     const int64_t elements = cvmgen_domain({plan.N, plan.OC, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.OC});
     cvmgen_tiling tiling = {};
-    const bool tiled = cvmgen_tile_windows(&tiling, planes, {{1, 0, plan.IC, plan.IC},
-                                           {plan.YH, plan.SH, (plan.KH - 1) * plan.DH + 1, plan.KH},
-                                           {plan.YW, plan.SW, (plan.KW - 1) * plan.DW + 1,
-                                               plan.KW}});
+    const bool tiled = cvmgen_tile_windows(
+        &tiling, planes, {{1, 0, plan.IC, plan.IC},
+        {plan.YH, plan.SH, (plan.KH - 1) * plan.DH + 1, plan.KH},
+        {plan.YW, plan.SW, (plan.KW - 1) * plan.DW + 1, plan.KW}});
     int64_t tiles = 0;
     /* Elements that are declared to fit int8 are read as such. */
     if (plan.OPG > 0 && plan.OC % plan.OPG == 0
-        && (narrow || (args->W->precision <= 8 && args->X->precision <= 8)))
+        && (narrow || (args->W->precision <= 8 && args->X->precision <= 8))) {
         tiles = cvmgen_worthwhile_tiles(
             plan.OC / plan.OPG,
             plan.OPG,
@@ -459,6 +461,7 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                  + ((double)plan.YW * plan.SW + cvmgen_abs_i64(plan.PW) + (double)plan.KW
                  * plan.DW),
              (double)plan.N * plan.OC * plan.YH * plan.YW});
+    }
     if (narrow && narrow_result) {
         if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int8_int8, values,
@@ -466,21 +469,18 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                                          (const int8_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int8_t *)args->Y->data);
+        } else if (tiled) {
+            status = cvmgen_launch_windows<int8_t>(
+                error, stream, tiling, cvm_conv2d_Y_int8_int8_direct, values,
+                (const int8_t *)args->X->data, (const int8_t *)args->W->data,
+                args->B == NULL ? NULL : (const int32_t *)args->B->data, (int8_t *)args->Y->data,
+                tiling);
         } else {
-            if (tiled)
-                status = cvmgen_launch_windows<int8_t>(error, stream, tiling,
-                                                       cvm_conv2d_Y_int8_int8_direct, values,
-                                                       (const int8_t *)args->X->data,
-                                                       (const int8_t *)args->W->data,
-                                                       args->B == NULL ? NULL
-                                                           : (const int32_t *)args->B->data,
-                                                       (int8_t *)args->Y->data, tiling);
-            else
-                status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int8_direct_plain,
-                                       values, (const int8_t *)args->X->data,
-                                       (const int8_t *)args->W->data,
-                                       args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                       (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int8_direct_plain,
+                                   values, (const int8_t *)args->X->data,
+                                   (const int8_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
         }
     } else if (narrow) {
         if (tiles > 0) {
@@ -489,21 +489,18 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                                          (const int8_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int32_t *)args->Y->data);
+        } else if (tiled) {
+            status = cvmgen_launch_windows<int8_t>(
+                error, stream, tiling, cvm_conv2d_Y_int8_int32_direct, values,
+                (const int8_t *)args->X->data, (const int8_t *)args->W->data,
+                args->B == NULL ? NULL : (const int32_t *)args->B->data, (int32_t *)args->Y->data,
+                tiling);
         } else {
-            if (tiled)
-                status = cvmgen_launch_windows<int8_t>(error, stream, tiling,
-                                                       cvm_conv2d_Y_int8_int32_direct, values,
-                                                       (const int8_t *)args->X->data,
-                                                       (const int8_t *)args->W->data,
-                                                       args->B == NULL ? NULL
-                                                           : (const int32_t *)args->B->data,
-                                                       (int32_t *)args->Y->data, tiling);
-            else
-                status = cvmgen_launch(error, stream, elements,
-                                       cvm_conv2d_Y_int8_int32_direct_plain, values,
-                                       (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                                       args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                       (int32_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int8_int32_direct_plain,
+                                   values, (const int8_t *)args->X->data,
+                                   (const int8_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int32_t *)args->Y->data);
         }
     } else if (narrow_result) {
         if (tiles > 0) {
@@ -512,47 +509,36 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
                                          (const int32_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int8_t *)args->Y->data);
+        } else if (tiled) {
+            status = cvmgen_launch_windows<int32_t>(
+                error, stream, tiling, cvm_conv2d_Y_int32_int8_direct, values,
+                (const int32_t *)args->X->data, (const int32_t *)args->W->data,
+                args->B == NULL ? NULL : (const int32_t *)args->B->data, (int8_t *)args->Y->data,
+                tiling);
         } else {
-            if (tiled)
-                status = cvmgen_launch_windows<int32_t>(error, stream, tiling,
-                                                        cvm_conv2d_Y_int32_int8_direct, values,
-                                                        (const int32_t *)args->X->data,
-                                                        (const int32_t *)args->W->data,
-                                                        args->B == NULL ? NULL
-                                                            : (const int32_t *)args->B->data,
-                                                        (int8_t *)args->Y->data, tiling);
-            else
-                status = cvmgen_launch(error, stream, elements,
-                                       cvm_conv2d_Y_int32_int8_direct_plain, values,
-                                       (const int32_t *)args->X->data,
-                                       (const int32_t *)args->W->data,
-                                       args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                       (int8_t *)args->Y->data);
+            status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int32_int8_direct_plain,
+                                   values, (const int32_t *)args->X->data,
+                                   (const int32_t *)args->W->data,
+                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                   (int8_t *)args->Y->data);
         }
+    } else if (tiles > 0) {
+        status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int32_int32, values,
+                                     (const int32_t *)args->X->data, (const int32_t *)args->W->data,
+                                     args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                     (int32_t *)args->Y->data);
+    } else if (tiled) {
+        status = cvmgen_launch_windows<int32_t>(
+            error, stream, tiling, cvm_conv2d_Y_int32_int32_direct, values,
+            (const int32_t *)args->X->data, (const int32_t *)args->W->data,
+            args->B == NULL ? NULL : (const int32_t *)args->B->data, (int32_t *)args->Y->data,
+            tiling);
     } else {
-        if (tiles > 0) {
-            status = cvmgen_launch_tiles(error, stream, tiles, cvm_conv2d_Y_int32_int32, values,
-                                         (const int32_t *)args->X->data,
-                                         (const int32_t *)args->W->data,
-                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                         (int32_t *)args->Y->data);
-        } else {
-            if (tiled)
-                status = cvmgen_launch_windows<int32_t>(error, stream, tiling,
-                                                        cvm_conv2d_Y_int32_int32_direct, values,
-                                                        (const int32_t *)args->X->data,
-                                                        (const int32_t *)args->W->data,
-                                                        args->B == NULL ? NULL
-                                                            : (const int32_t *)args->B->data,
-                                                        (int32_t *)args->Y->data, tiling);
-            else
-                status = cvmgen_launch(error, stream, elements,
-                                       cvm_conv2d_Y_int32_int32_direct_plain, values,
-                                       (const int32_t *)args->X->data,
-                                       (const int32_t *)args->W->data,
-                                       args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                       (int32_t *)args->Y->data);
-        }
+        status = cvmgen_launch(error, stream, elements, cvm_conv2d_Y_int32_int32_direct_plain,
+                               values, (const int32_t *)args->X->data,
+                               (const int32_t *)args->W->data,
+                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                               (int32_t *)args->Y->data);
     }
     return status;
 }

@@ -174,22 +174,23 @@ int cvm_cvm_left_shift_cuda(const cvm_cvm_left_shift_args *args, cvmgen_stream s
     int status = CVMGEN_OK;
     const cvm_left_shift_Y_values values = {plan.shift_bit, plan.alpha, plan.n_size};
     const int64_t elements = plan.n_size;
-    if (narrow && narrow_result)
+    if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_cvm_left_shift_Y_int8_int8, values,
                                (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-    else if (narrow)
+    } else if (narrow) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_cvm_left_shift_Y_int8_int32, values,
                                (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-    else if (narrow_result)
+    } else if (narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_cvm_left_shift_Y_int32_int8, values,
                                (const int32_t *)args->X->data, (int8_t *)args->Y->data);
-    else
+    } else {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
                                cvm_cvm_left_shift_Y_int32_int32, values,
                                (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif

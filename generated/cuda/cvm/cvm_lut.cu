@@ -165,31 +165,33 @@ int cvm_cvm_lut_cuda(const cvm_cvm_lut_args *args, cvmgen_stream stream, cvmgen_
     if (cvmgen_check_apart(error, "Y", args->Y, "table", args->table)) return CVMGEN_REFUSED;
     const int32_t dtype = args->indices->dtype;
     if (cvmgen_check_type(error, "table", args->table, dtype,
-                          "on a device its element type must be that of indices")) return CVMGEN_REFUSED;
+        "on a device its element type must be that of indices"))
+        return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     const cvm_lut_Y_values values = {plan.m_size, plan.n_size};
     const int64_t elements = plan.m_size;
-    if (narrow && narrow_result)
+    if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_cvm_lut_Y_int8_int8,
                                values, (const int8_t *)args->indices->data,
                                (const int8_t *)args->table->data, (int8_t *)args->Y->data);
-    else if (narrow)
+    } else if (narrow) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_cvm_lut_Y_int8_int32, values,
                                (const int8_t *)args->indices->data,
                                (const int8_t *)args->table->data, (int32_t *)args->Y->data);
-    else if (narrow_result)
+    } else if (narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_cvm_lut_Y_int32_int8, values,
                                (const int32_t *)args->indices->data,
                                (const int32_t *)args->table->data, (int8_t *)args->Y->data);
-    else
+    } else {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
                                cvm_cvm_lut_Y_int32_int32, values,
                                (const int32_t *)args->indices->data,
                                (const int32_t *)args->table->data, (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif

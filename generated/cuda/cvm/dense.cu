@@ -198,9 +198,11 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     if (cvmgen_check_type(error, "W", args->W, dtype,
-                          "on a device its element type must be that of X")) return CVMGEN_REFUSED;
+        "on a device its element type must be that of X"))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_type(error, "B", args->B, CVMGEN_INT32,
-                          "on a device this input must be int32")) return CVMGEN_REFUSED;
+        "on a device this input must be int32"))
+        return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
@@ -208,60 +210,62 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
     const int64_t elements = cvmgen_domain({plan.M, plan.N});
     int64_t tiles = 0;
     /* Elements that are declared to fit int8 are read as such. */
-    if (narrow || (args->X->precision <= 8 && args->W->precision <= 8))
+    if (narrow || (args->X->precision <= 8 && args->W->precision <= 8)) {
         tiles = cvmgen_worthwhile_tiles(
             1, plan.M, plan.N, plan.K,
             {(double)plan.M * plan.K,
              (double)plan.N * plan.K,
              (double)plan.M * plan.N});
+    }
     if (narrow && narrow_result) {
-        if (tiles > 0)
+        if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int8_int8, values,
                                          (const int8_t *)args->X->data,
                                          (const int8_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int8_direct, values,
                                    (const int8_t *)args->X->data, (const int8_t *)args->W->data,
                                    args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                    (int8_t *)args->Y->data);
+        }
     } else if (narrow) {
-        if (tiles > 0)
+        if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int8_int32, values,
                                          (const int8_t *)args->X->data,
                                          (const int8_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int32_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int8_int32_direct, values,
                                    (const int8_t *)args->X->data, (const int8_t *)args->W->data,
                                    args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                    (int32_t *)args->Y->data);
+        }
     } else if (narrow_result) {
-        if (tiles > 0)
+        if (tiles > 0) {
             status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int32_int8, values,
                                          (const int32_t *)args->X->data,
                                          (const int32_t *)args->W->data,
                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                          (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int8_direct, values,
                                    (const int32_t *)args->X->data, (const int32_t *)args->W->data,
                                    args->B == NULL ? NULL : (const int32_t *)args->B->data,
                                    (int8_t *)args->Y->data);
+        }
+    } else if (tiles > 0) {
+        status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int32_int32, values,
+                                     (const int32_t *)args->X->data, (const int32_t *)args->W->data,
+                                     args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                     (int32_t *)args->Y->data);
     } else {
-        if (tiles > 0)
-            status = cvmgen_launch_tiles(error, stream, tiles, cvm_dense_Y_int32_int32, values,
-                                         (const int32_t *)args->X->data,
-                                         (const int32_t *)args->W->data,
-                                         args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                         (int32_t *)args->Y->data);
-        else
-            status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int32_direct, values,
-                                   (const int32_t *)args->X->data, (const int32_t *)args->W->data,
-                                   args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                                   (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, elements, cvm_dense_Y_int32_int32_direct, values,
+                               (const int32_t *)args->X->data, (const int32_t *)args->W->data,
+                               args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                               (int32_t *)args->Y->data);
     }
     return status;
 }

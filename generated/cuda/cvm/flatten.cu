@@ -147,21 +147,22 @@ int cvm_flatten_cuda(const cvm_flatten_args *args, cvmgen_stream stream, cvmgen_
     int status = CVMGEN_OK;
     const flatten_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
-    if (narrow && narrow_result)
+    if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_flatten_Y_int8_int8,
                                values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-    else if (narrow)
+    } else if (narrow) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_flatten_Y_int8_int32, values, (const int8_t *)args->X->data,
                                (int32_t *)args->Y->data);
-    else if (narrow_result)
+    } else if (narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                cvm_flatten_Y_int32_int8, values, (const int32_t *)args->X->data,
                                (int8_t *)args->Y->data);
-    else
+    } else {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
                                cvm_flatten_Y_int32_int32, values, (const int32_t *)args->X->data,
                                (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif

@@ -318,54 +318,57 @@ int cvm_get_valid_count_cuda(const cvm_get_valid_count_args *args, cvmgen_stream
     int64_t *V = NULL;
     if (status == CVMGEN_OK) status = cvmgen_device_scratch(error, stream, plan.V_size, &V);
     int64_t *V_length = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_device_scratch(error, stream, plan.V_length_size,
-        &V_length);
+    if (status == CVMGEN_OK)
+        status = cvmgen_device_scratch(error, stream, plan.V_length_size, &V_length);
     if (status == CVMGEN_OK) {
         const get_valid_count_V_values values = {plan.B, plan.N, plan.K, plan.score_threshold};
         const int64_t lists = plan.B;
-        if (narrow)
+        if (narrow) {
             status = cvmgen_launch_blocks(error, stream, lists, cvm_get_valid_count_V_int8, values,
                                           (const int8_t *)args->X->data, V, V_length);
-        else
+        } else {
             status = cvmgen_launch_blocks(error, stream, lists, cvm_get_valid_count_V_int32, values,
                                           (const int32_t *)args->X->data, V, V_length);
+        }
     }
     if (status == CVMGEN_OK) {
         const get_valid_count_valid_count_values values = {plan.B};
         const int64_t elements = plan.B;
-        if (narrow_result)
+        if (narrow_result) {
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                    cvm_get_valid_count_valid_count_int8, values, V_length,
                                    (int8_t *)args->valid_count->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
                                    cvm_get_valid_count_valid_count_int32, values, V_length,
                                    (int32_t *)args->valid_count->data);
+        }
     }
     if (status == CVMGEN_OK) {
         const get_valid_count_Y_values values = {plan.B, plan.N, plan.K};
         const int64_t rows = cvmgen_domain({plan.B, plan.N});
         const int64_t elements = plan.K;
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_get_valid_count_Y_int8_int8, values,
                                    (const int8_t *)args->X->data, V, V_length,
                                    (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_get_valid_count_Y_int8_int32, values,
                                    (const int8_t *)args->X->data, V, V_length,
                                    (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_get_valid_count_Y_int32_int8, values,
                                    (const int32_t *)args->X->data, V, V_length,
                                    (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_get_valid_count_Y_int32_int32, values,
                                    (const int32_t *)args->X->data, V, V_length,
                                    (int32_t *)args->Y->data);
+        }
     }
     cvmgen_device_free(stream, V);
     cvmgen_device_free(stream, V_length);

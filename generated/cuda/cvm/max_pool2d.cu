@@ -299,42 +299,42 @@ int cvm_max_pool2d_cuda(const cvm_max_pool2d_args *args, cvmgen_stream stream,
     const bool tiled = cvmgen_tile_windows(&tiling, planes, {{plan.YH, plan.SH, plan.PSH, plan.PSH},
                                            {plan.YW, plan.SW, plan.PSW, plan.PSW}});
     if (narrow && narrow_result) {
-        if (tiled)
+        if (tiled) {
             status = cvmgen_launch_windows<int8_t>(error, stream, tiling,
                                                    cvm_max_pool2d_Y_int8_int8, values,
                                                    (const int8_t *)args->X->data,
                                                    (int8_t *)args->Y->data, tiling);
-        else
+        } else {
             status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int8_int8_plain,
                                    values, (const int8_t *)args->X->data, (int8_t *)args->Y->data);
+        }
     } else if (narrow) {
-        if (tiled)
+        if (tiled) {
             status = cvmgen_launch_windows<int8_t>(error, stream, tiling,
                                                    cvm_max_pool2d_Y_int8_int32, values,
                                                    (const int8_t *)args->X->data,
                                                    (int32_t *)args->Y->data, tiling);
-        else
+        } else {
             status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int8_int32_plain,
                                    values, (const int8_t *)args->X->data, (int32_t *)args->Y->data);
+        }
     } else if (narrow_result) {
-        if (tiled)
+        if (tiled) {
             status = cvmgen_launch_windows<int32_t>(error, stream, tiling,
                                                     cvm_max_pool2d_Y_int32_int8, values,
                                                     (const int32_t *)args->X->data,
                                                     (int8_t *)args->Y->data, tiling);
-        else
+        } else {
             status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int32_int8_plain,
                                    values, (const int32_t *)args->X->data, (int8_t *)args->Y->data);
+        }
+    } else if (tiled) {
+        status = cvmgen_launch_windows<int32_t>(error, stream, tiling, cvm_max_pool2d_Y_int32_int32,
+                                                values, (const int32_t *)args->X->data,
+                                                (int32_t *)args->Y->data, tiling);
     } else {
-        if (tiled)
-            status = cvmgen_launch_windows<int32_t>(error, stream, tiling,
-                                                    cvm_max_pool2d_Y_int32_int32, values,
-                                                    (const int32_t *)args->X->data,
-                                                    (int32_t *)args->Y->data, tiling);
-        else
-            status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int32_int32_plain,
-                                   values, (const int32_t *)args->X->data,
-                                   (int32_t *)args->Y->data);
+        status = cvmgen_launch(error, stream, elements, cvm_max_pool2d_Y_int32_int32_plain, values,
+                               (const int32_t *)args->X->data, (int32_t *)args->Y->data);
     }
     return status;
 }

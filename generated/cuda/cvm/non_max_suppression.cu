@@ -604,39 +604,41 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
         return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     if (cvmgen_check_type(error, "valid_count", args->valid_count, CVMGEN_INT32,
-                          "on a device this input must be int32")) return CVMGEN_REFUSED;
+        "on a device this input must be int32"))
+        return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     int64_t *I = NULL;
     if (status == CVMGEN_OK) status = cvmgen_device_scratch(error, stream, plan.I_size, &I);
     int64_t *I_length = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_device_scratch(error, stream, plan.I_length_size,
-        &I_length);
+    if (status == CVMGEN_OK)
+        status = cvmgen_device_scratch(error, stream, plan.I_length_size, &I_length);
     int64_t *I_keys = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_device_scratch(error, stream, plan.I_keys_size,
-        &I_keys);
+    if (status == CVMGEN_OK)
+        status = cvmgen_device_scratch(error, stream, plan.I_keys_size, &I_keys);
     int64_t *I_spare = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_device_scratch(error, stream, plan.I_spare_size,
-        &I_spare);
+    if (status == CVMGEN_OK)
+        status = cvmgen_device_scratch(error, stream, plan.I_spare_size, &I_spare);
     int64_t *U = NULL;
     if (status == CVMGEN_OK) status = cvmgen_device_scratch(error, stream, plan.U_size, &U);
     int64_t *U_length = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_device_scratch(error, stream, plan.U_length_size,
-        &U_length);
+    if (status == CVMGEN_OK)
+        status = cvmgen_device_scratch(error, stream, plan.U_length_size, &U_length);
     if (status == CVMGEN_OK) {
         const non_max_suppression_I_values values = {plan.B, plan.N};
         const int64_t lists = plan.B;
-        if (narrow)
+        if (narrow) {
             status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_I_int8,
                                           values, (const int8_t *)args->X->data,
                                           (const int32_t *)args->valid_count->data, I, I_length,
                                           I_keys, I_spare);
-        else
+        } else {
             status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_I_int32,
                                           values, (const int32_t *)args->X->data,
                                           (const int32_t *)args->valid_count->data, I, I_length,
                                           I_keys, I_spare);
+        }
     }
     if (status == CVMGEN_OK) {
         const non_max_suppression_U_values values = {plan.B, plan.N, plan.iou_threshold, plan.top_k,
@@ -645,19 +647,21 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
         const int64_t words = cvmgen_mask_words(lists, plan.N);
         if (narrow) {
             if (words > 0) {
-                int64_t *U_mask;
+                int64_t *U_mask = NULL;
                 status = cvmgen_device_scratch(error, stream, words, &U_mask);
-                if (status == CVMGEN_OK)
+                if (status == CVMGEN_OK) {
                     status = cvmgen_launch(error, stream, 8 * words,
                                            cvm_non_max_suppression_U_int8_pairs, values,
                                            (const int8_t *)args->X->data,
                                            (const int32_t *)args->valid_count->data, I,
                                            (uint8_t *)U_mask);
-                if (status == CVMGEN_OK)
+                }
+                if (status == CVMGEN_OK) {
                     status = cvmgen_launch_blocks(error, stream, lists,
                                                   cvm_non_max_suppression_U_int8_kept, values,
                                                   (const int32_t *)args->valid_count->data, U,
                                                   U_length, (const uint64_t *)U_mask);
+                }
                 cvmgen_device_free(stream, U_mask);
             } else {
                 status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_U_int8,
@@ -665,49 +669,49 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
                                               (const int32_t *)args->valid_count->data, I, U,
                                               U_length);
             }
-        } else {
-            if (words > 0) {
-                int64_t *U_mask;
-                status = cvmgen_device_scratch(error, stream, words, &U_mask);
-                if (status == CVMGEN_OK)
-                    status = cvmgen_launch(error, stream, 8 * words,
-                                           cvm_non_max_suppression_U_int32_pairs, values,
-                                           (const int32_t *)args->X->data,
-                                           (const int32_t *)args->valid_count->data, I,
-                                           (uint8_t *)U_mask);
-                if (status == CVMGEN_OK)
-                    status = cvmgen_launch_blocks(error, stream, lists,
-                                                  cvm_non_max_suppression_U_int32_kept, values,
-                                                  (const int32_t *)args->valid_count->data, U,
-                                                  U_length, (const uint64_t *)U_mask);
-                cvmgen_device_free(stream, U_mask);
-            } else {
-                status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_U_int32,
-                                              values, (const int32_t *)args->X->data,
-                                              (const int32_t *)args->valid_count->data, I, U,
-                                              U_length);
+        } else if (words > 0) {
+            int64_t *U_mask = NULL;
+            status = cvmgen_device_scratch(error, stream, words, &U_mask);
+            if (status == CVMGEN_OK) {
+                status = cvmgen_launch(error, stream, 8 * words,
+                                       cvm_non_max_suppression_U_int32_pairs, values,
+                                       (const int32_t *)args->X->data,
+                                       (const int32_t *)args->valid_count->data, I,
+                                       (uint8_t *)U_mask);
             }
+            if (status == CVMGEN_OK) {
+                status = cvmgen_launch_blocks(error, stream, lists,
+                                              cvm_non_max_suppression_U_int32_kept, values,
+                                              (const int32_t *)args->valid_count->data, U, U_length,
+                                              (const uint64_t *)U_mask);
+            }
+            cvmgen_device_free(stream, U_mask);
+        } else {
+            status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_U_int32,
+                                          values, (const int32_t *)args->X->data,
+                                          (const int32_t *)args->valid_count->data, I, U, U_length);
         }
     }
     if (status == CVMGEN_OK) {
         const non_max_suppression_Y_values values = {plan.B, plan.N, plan.max_output_size};
         const int64_t elements = cvmgen_domain({plan.B, plan.N, 6});
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int8_int8,
                                    values, (const int8_t *)args->X->data, I, U, U_length,
                                    (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int8_int32,
                                    values, (const int8_t *)args->X->data, I, U, U_length,
                                    (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int32_int8,
                                    values, (const int32_t *)args->X->data, I, U, U_length,
                                    (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int32_int32,
                                    values, (const int32_t *)args->X->data, I, U, U_length,
                                    (int32_t *)args->Y->data);
+        }
     }
     cvmgen_device_free(stream, I);
     cvmgen_device_free(stream, I_length);

@@ -330,37 +330,39 @@ int cvm_squeeze_cuda(const cvm_squeeze_args *args, cvmgen_stream stream, cvmgen_
                                            plan.Y_steps, plan.d_box, plan.d_strides};
         const int64_t rows = plan.d_rows;
         const int64_t elements = plan.d_run;
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_squeeze_Y_0_int8_int8, values, (const int8_t *)args->X->data,
                                    (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_squeeze_Y_0_int8_int32, values,
                                    (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_squeeze_Y_0_int32_int8, values,
                                    (const int32_t *)args->X->data, (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_squeeze_Y_0_int32_int32, values,
                                    (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        }
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const int64_t elements = 1;
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_1_int8_int8,
                                    (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_1_int8_int32,
                                    (const int8_t *)args->X->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_1_int32_int8,
                                    (const int32_t *)args->X->data, (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, elements, cvm_squeeze_Y_1_int32_int32,
                                    (const int32_t *)args->X->data, (int32_t *)args->Y->data);
+        }
     }
     return status;
 }

@@ -486,21 +486,22 @@ int cvm_sum_cuda(const cvm_sum_args *args, cvmgen_stream stream, cvmgen_error *e
         const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
         const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
                                                        plan.X_K_step < plan.X_R_step);
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_0_int8_int8, values,
                                             (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_0_int8_int32, values,
                                             (const int8_t *)args->X->data,
                                             (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_0_int32_int8, values,
                                             (const int32_t *)args->X->data,
                                             (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_0_int32_int32, values,
                                             (const int32_t *)args->X->data,
                                             (int32_t *)args->Y->data);
+        }
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const sum_Y_1_values values = {plan.d_K_run_2, plan.X_K_step_2, plan.d_R_rows_2,
@@ -510,42 +511,44 @@ int cvm_sum_cuda(const cvm_sum_args *args, cvmgen_stream stream, cvmgen_error *e
         const int64_t reduced = cvmgen_domain({plan.d_R_rows_2, plan.d_R_run_2});
         const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
                                                        plan.X_K_step_2 < plan.X_R_step_2);
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_1_int8_int8, values,
                                             (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_1_int8_int32, values,
                                             (const int8_t *)args->X->data,
                                             (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_1_int32_int8, values,
                                             (const int32_t *)args->X->data,
                                             (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_1_int32_int32, values,
                                             (const int32_t *)args->X->data,
                                             (int32_t *)args->Y->data);
+        }
     }
     if (status == CVMGEN_OK && plan.which_case == 2) {
         const sum_Y_2_values values = {plan.n_size};
         const int64_t elements = 1;
         const int64_t reduced = plan.n_size;
         const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced, false);
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_2_int8_int8, values,
                                             (const int8_t *)args->X->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_2_int8_int32, values,
                                             (const int8_t *)args->X->data,
                                             (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_2_int32_int8, values,
                                             (const int32_t *)args->X->data,
                                             (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch_teams<1>(error, stream, teams, cvm_sum_Y_2_int32_int32, values,
                                             (const int32_t *)args->X->data,
                                             (int32_t *)args->Y->data);
+        }
     }
     return status;
 }

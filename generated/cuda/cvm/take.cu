@@ -337,51 +337,54 @@ int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error 
     if (cvmgen_check_apart(error, "Y", args->Y, "indices", args->indices)) return CVMGEN_REFUSED;
     const int32_t dtype = args->X->dtype;
     if (cvmgen_check_type(error, "indices", args->indices, dtype,
-                          "on a device its element type must be that of X")) return CVMGEN_REFUSED;
+        "on a device its element type must be that of X"))
+        return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     if (plan.which_case == 0) {
         const take_Y_0_values values = {plan.m_size, plan.n_size};
         const int64_t elements = plan.m_size;
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                    cvm_take_Y_0_int8_int8, values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                    cvm_take_Y_0_int8_int32, values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                                    cvm_take_Y_0_int32_int8, values, (const int32_t *)args->X->data,
                                    (const int32_t *)args->indices->data, (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 4),
                                    cvm_take_Y_0_int32_int32, values, (const int32_t *)args->X->data,
                                    (const int32_t *)args->indices->data, (int32_t *)args->Y->data);
+        }
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const take_Y_1_values values = {plan.m_size, plan.i_extents_size, plan.k_extents_size,
                                         plan.n_a};
         const int64_t rows = cvmgen_domain({plan.i_extents_size, plan.m_size});
         const int64_t elements = plan.k_extents_size;
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_take_Y_1_int8_int8, values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_take_Y_1_int8_int32, values, (const int8_t *)args->X->data,
                                    (const int8_t *)args->indices->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_take_Y_1_int32_int8, values, (const int32_t *)args->X->data,
                                    (const int32_t *)args->indices->data, (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_take_Y_1_int32_int32, values, (const int32_t *)args->X->data,
                                    (const int32_t *)args->indices->data, (int32_t *)args->Y->data);
+        }
     }
     return status;
 }

@@ -218,22 +218,23 @@ int cvm_tile_cuda(const cvm_tile_args *args, cvmgen_stream stream, cvmgen_error 
     const tile_Y_values values = {plan.k_rows, plan.k_run, plan.X_step, plan.X_steps, plan.k_box};
     const int64_t rows = plan.k_rows;
     const int64_t elements = plan.k_run;
-    if (narrow && narrow_result)
+    if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_tile_Y_int8_int8, values, (const int8_t *)args->X->data,
                                (int8_t *)args->Y->data);
-    else if (narrow)
+    } else if (narrow) {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_tile_Y_int8_int32, values, (const int8_t *)args->X->data,
                                (int32_t *)args->Y->data);
-    else if (narrow_result)
+    } else if (narrow_result) {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_tile_Y_int32_int8, values, (const int32_t *)args->X->data,
                                (int8_t *)args->Y->data);
-    else
+    } else {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                cvm_tile_Y_int32_int32, values, (const int32_t *)args->X->data,
                                (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif

@@ -195,22 +195,23 @@ int cvm_upsampling_cuda(const cvm_upsampling_args *args, cvmgen_stream stream,
     const upsampling_Y_values values = {plan.N, plan.C, plan.H, plan.W, plan.scale};
     const int64_t rows = cvmgen_domain({plan.N, plan.C, plan.H, plan.scale});
     const int64_t elements = cvmgen_domain({plan.W, plan.scale});
-    if (narrow && narrow_result)
+    if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_upsampling_Y_int8_int8, values, (const int8_t *)args->X->data,
                                (int8_t *)args->Y->data);
-    else if (narrow)
+    } else if (narrow) {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                cvm_upsampling_Y_int8_int32, values, (const int8_t *)args->X->data,
                                (int32_t *)args->Y->data);
-    else if (narrow_result)
+    } else if (narrow_result) {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                cvm_upsampling_Y_int32_int8, values, (const int32_t *)args->X->data,
                                (int8_t *)args->Y->data);
-    else
+    } else {
         status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                cvm_upsampling_Y_int32_int32, values, (const int32_t *)args->X->data,
                                (int32_t *)args->Y->data);
+    }
     return status;
 }
 #endif

@@ -375,9 +375,11 @@ int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_erro
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     const int32_t dtype = args->Cond->dtype;
     if (cvmgen_check_type(error, "A", args->A, dtype,
-                          "on a device its element type must be that of Cond")) return CVMGEN_REFUSED;
+        "on a device its element type must be that of Cond"))
+        return CVMGEN_REFUSED;
     if (cvmgen_check_type(error, "B", args->B, dtype,
-                          "on a device its element type must be that of Cond")) return CVMGEN_REFUSED;
+        "on a device its element type must be that of Cond"))
+        return CVMGEN_REFUSED;
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
@@ -386,55 +388,57 @@ int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_erro
                                          plan.Cond_steps};
         const int64_t rows = plan.d_rows;
         const int64_t elements = plan.d_run;
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_0_int8_int8, values,
                                    (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
                                    (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_0_int8_int32, values,
                                    (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
                                    (const int8_t *)args->B->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 8),
                                    cvm_where_Y_0_int32_int8, values,
                                    (const int32_t *)args->Cond->data,
                                    (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                    (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_where_Y_0_int32_int32, values,
                                    (const int32_t *)args->Cond->data,
                                    (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                    (int32_t *)args->Y->data);
+        }
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
         const where_Y_1_values values = {plan.n_0, plan.d_rest_extents_size, plan.Cond_strides_0};
         const int64_t rows = plan.n_0;
         const int64_t elements = plan.d_rest_extents_size;
-        if (narrow && narrow_result)
+        if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_1_int8_int8, values,
                                    (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
                                    (const int8_t *)args->B->data, (int8_t *)args->Y->data);
-        else if (narrow)
+        } else if (narrow) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_1_int8_int32, values,
                                    (const int8_t *)args->Cond->data, (const int8_t *)args->A->data,
                                    (const int8_t *)args->B->data, (int32_t *)args->Y->data);
-        else if (narrow_result)
+        } else if (narrow_result) {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                                    cvm_where_Y_1_int32_int8, values,
                                    (const int32_t *)args->Cond->data,
                                    (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                    (int8_t *)args->Y->data);
-        else
+        } else {
             status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 4),
                                    cvm_where_Y_1_int32_int32, values,
                                    (const int32_t *)args->Cond->data,
                                    (const int32_t *)args->A->data, (const int32_t *)args->B->data,
                                    (int32_t *)args->Y->data);
+        }
     }
     return status;
 }

@@ -303,15 +303,16 @@ int systemml_conv2d_cuda(const systemml_conv2d_args *args, cvmgen_stream stream,
     const bool tiled = cvmgen_tile_windows(&tiling, planes, {{1, 0, plan.C, plan.C},
                                            {plan.YH, plan.SH, plan.R, plan.R},
                                            {plan.YW, plan.SW, plan.S, plan.S}});
-    if (tiled)
+    if (tiled) {
         status = cvmgen_launch_windows<double>(error, stream, tiling, systemml_conv2d_y, values,
                                                (const double *)args->x->data,
                                                (const double *)args->w->data,
                                                (double *)args->y->data, tiling);
-    else
+    } else {
         status = cvmgen_launch(error, stream, elements, systemml_conv2d_y_plain, values,
                                (const double *)args->x->data, (const double *)args->w->data,
                                (double *)args->y->data);
+    }
     return status;
 }
 #endif

@@ -284,13 +284,14 @@ int systemml_max_pool_cuda(const systemml_max_pool_args *args, cvmgen_stream str
     cvmgen_tiling tiling = {};
     const bool tiled = cvmgen_tile_windows(&tiling, planes, {{plan.YH, plan.SH, plan.R, plan.R},
                                            {plan.YW, plan.SW, plan.S, plan.S}});
-    if (tiled)
+    if (tiled) {
         status = cvmgen_launch_windows<double>(error, stream, tiling, systemml_max_pool_y, values,
                                                (const double *)args->x->data,
                                                (double *)args->y->data, tiling);
-    else
+    } else {
         status = cvmgen_launch(error, stream, elements, systemml_max_pool_y_plain, values,
                                (const double *)args->x->data, (double *)args->y->data);
+    }
     return status;
 }
 #endif

@@ -1,0 +1,175 @@
+"""What kernels are given: the parameters of the functions that they become, for heads and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from cvmgen.analysis.plan import Field, fields_read, plan_fields
+from cvmgen.ir import checks as h
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import has
+from cvmgen.schedule.entries import KeptValue
+from cvmgen.schedule.gpu.mapped import DeviceFunction, Mapped, Parameter, plan_members_read
+from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
+from cvmgen.typing import choices
+
+Types = Mapping[str, str]
+PLAN, VALUES, NOTED = (f"{h.OURS}{name}" for name in ("plan", "values", "overflow"))
+OVERFLOW = Parameter(NOTED, "i64", elements=True, written=True, apart=False)
+FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
+
+
+def tensor_parameters(program: i.Program, nest: i.Nest, types: Types) -> list[Parameter]:
+    """The tensors of a nest as parameters of its kernel; memory of the call holds int64."""
+    written = choices.written_tensors(program, nest)
+    return [
+        Parameter(tensor, types.get(tensor, "i64"), elements=True, written=tensor in written)
+        for tensor in choices.used_tensors(program, nest)
+    ]
+
+
+def element_types(kernel: Kernel) -> Types:
+    """The machine types of a kernel's tensors in memory."""
+    return {name: dtype.machine for name, dtype in kernel.subject.dtypes.items()}
+
+
+def overflow_parameters(body: i.Block) -> list[Parameter]:
+    """The parameter of a kernel that can find a value beyond the type of its output."""
+    return [OVERFLOW] if has(body, i.Overflow) else []
+
+
+def plan_parameter(program: i.Program) -> Parameter:
+    return Parameter(PLAN, f"{program.operator.name}_plan", elements=True, apart=False)
+
+
+# ---------------------------------------------------------------- C
+
+
+def c_parameters(
+    program: i.Program, kernel: Kernel, types: Types, kept: Sequence[KeptValue]
+) -> list[Parameter]:
+    """Those of a kernel in C, or of a family of kernels with it: the plan, tensors, where values
+    that do not fit are noted, and the arrays that are kept of entries."""
+    return [
+        plan_parameter(program),
+        *tensor_parameters(program, kernel.nest, types),
+        *overflow_parameters(kernel.subject.body),
+        *(Parameter(each.array, each.type, elements=True, written=True) for each in kept),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class TiledKernel:
+    """The functions that compute a nest by the register tile: what their names begin with, the
+    factors that they are given, and what the statements behind the totals read and write."""
+
+    name: str
+    factors: tuple[str, str]
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def function(self) -> str:
+        """The function that runs the nest, and says whether it did."""
+        return f"{self.name}_by_tiles"
+
+
+def tiled_kernel(kernels: Kernels, kernel: Kernel) -> TiledKernel | None:
+    """The tiles of a kernel whose schedule has some: the same ones whatever integers the factors
+    are stored as."""
+    program, tiling = kernels.program, kernel.subject.tiling
+    if tiling is None:
+        return None
+    used = choices.read_in(tiling.found.after) | {kernel.nest.tensor}
+    tensors = tensor_parameters(program, kernel.nest, element_types(kernel))
+    parameters = [each for each in tensors if each.name in used]
+    parameters += overflow_parameters(tiling.found.after)
+    name = f"{nest_name(program, kernel.number)}{tiles_suffix(kernels, kernel)}"
+    factors = (tiling.x.load.tensor, tiling.w.load.tensor)
+    return TiledKernel(name, factors, tuple(parameters))
+
+
+def tiles_suffix(kernels: Kernels, kernel: Kernel) -> str:
+    """Without the type of the factors, if nothing behind their sums depends on it."""
+    shared = replace(kernel.variant, source=None)
+    found = {
+        (tiling.found.total.type, tiling.found.after, tiling.found.before)
+        for each in kernels.of(kernel.number)
+        if replace(each.variant, source=None) == shared
+        and (tiling := each.subject.tiling) is not None
+    }
+    return (shared if len(found) == 1 else kernel.variant).suffix
+
+
+def workspaces(kernels: Kernels) -> dict[int, str]:
+    """The nests with a workspace, by their numbers, and the inputs that they pack."""
+    found: dict[int, str] = {}
+    for kernel in kernels.kernels:
+        if kernel.subject.tiling is not None:
+            found.setdefault(kernel.number, kernel.subject.tiling.w.load.tensor)
+    return found
+
+
+# ---------------------------------------------------------------- CUDA
+
+
+@dataclass(frozen=True)
+class DeviceSignatures:
+    """What the kernels of an operator are given on a GPU."""
+
+    kernels: Kernels
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The members of the plan: what nests and the host's statements around launches read."""
+        host = tuple((mapping_of(e).before, mapping_of(e).start) for e in self.kernels.kernels)
+        return plan_fields(self.kernels.program, plan_members_read(host))
+
+    @cached_property
+    def values(self) -> Sequence[Sequence[Field]]:
+        """What the kernels of each nest read of a call, in the order of the structure."""
+        return [*map(self.values_of, range(len(self.kernels.program.nests)))]
+
+    def values_of(self, number: int) -> list[Field]:
+        found = map(mapping_of, self.kernels.of(number))
+        bodies = tuple(function.body for each in found for function in each.functions)
+        operator = self.kernels.operator
+        read = {field for body in bodies for field in fields_read(self.fields, operator, body)}
+        known = [field for field in self.fields if field in read]
+        return sorted(known, key=lambda field: FIELD_TYPES.index(field.type))
+
+    def values_name(self, number: int) -> str:
+        """What the structure of them is called."""
+        return f"{nest_name(self.kernels.program, number)}_values"
+
+    def tensors(self, nest: i.Nest) -> list[str]:
+        """Those of a nest, of the memory that it fills only what its statements speak of."""
+        program = self.kernels.program
+        memory = {each.name for each in program.scratch_of(nest.tensor)}
+        unused = memory - choices.read_in(nest.body)
+        return [each for each in choices.used_tensors(program, nest) if each not in unused]
+
+    def own(self, kernel: Kernel, function: DeviceFunction) -> list[Parameter]:
+        """What all kernels of a nest are given, or one of its own statements."""
+        nest, body = kernel.nest, kernel.typed
+        if function.own:
+            nest, body = replace(nest, body=function.body), function.body
+        tensors = self.tensors(nest)
+        types = element_types(kernel)
+        found = tensor_parameters(self.kernels.program, nest, types)
+        values = Parameter(VALUES, self.values_name(kernel.number))
+        return [
+            *([values] if self.values[kernel.number] else []),
+            *(each for each in found if each.name in tensors),
+            *overflow_parameters(body),
+        ]
+
+    def of(self, kernel: Kernel, function: DeviceFunction) -> list[Parameter]:
+        """The parameters of a function that a kernel becomes."""
+        return [*function.leading, *self.own(kernel, function), *function.parameters]
+
+
+def mapping_of(kernel: Kernel) -> Mapped:
+    assert kernel.mapped is not None, "a kernel is not mapped to threads"
+    return kernel.mapped
