@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from cvmgen import driver
 from cvmgen.api import Operators
+from cvmgen.api import library as loading
 from cvmgen.api.library import compiled_operators
 from cvmgen.build import library as building
 from cvmgen.ir import remember
@@ -22,6 +23,7 @@ from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
+from tests.emit.units import joined
 from tests.targets import NEEDED, TARGETS, load_target, missing_gpu, quickly, write_together
 
 # Nothing is tested by the clock: a machine may be busy.
@@ -38,8 +40,13 @@ EXTRA = ROOT / "tests" / "data" / "extra"
 
 def pytest_configure() -> None:
     gc.disable()  # while tests are collected, of which few objects go again
-    # Kernels on the CPU take longer to be optimised than all calls of them take.
+    # Kernels on the CPU take longer to be optimised than all calls of them take, and each by
+    # itself reads the headers longer than it is compiled.
     building._CUDA = replace(building._CUDA, optimised=("-O0",))
+    compiled_from = loading.compiled_from
+    loading.compiled_from = lambda sources, target, manifest: compiled_from(
+        sources if target == "c" else joined(sources), target, manifest
+    )
 
 
 def pytest_collection_finish() -> None:

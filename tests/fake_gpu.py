@@ -15,6 +15,7 @@ from cvmgen.api.library import library_sources, load_on_device
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_library, cuda_compiler
 from cvmgen.errors import BuildError
+from tests.emit.units import joined
 
 A_STREAM = 0x51
 """The address of a stream that a test can let the driver know."""
@@ -83,7 +84,7 @@ class Capture:
 
 def fake_library(folder: Path) -> Path:
     """The library of a generated folder, with a driver in it."""
-    sources = {**library_sources(folder, "cuda"), "fake_driver.cc": SOURCE.read_text()}
+    sources = {**joined(library_sources(folder, "cuda")), "fake_driver.cc": SOURCE.read_text()}
     return compile_library(sources, name="cvmgen-cuda-fake", threads=False, prelude=PRELUDE)
 
 

@@ -11,12 +11,14 @@ import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.api.device import open_device
+from cvmgen.api.library import TARGETS as KNOWN
 from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library, write_changed
 from cvmgen.cli.texts import remembered_texts
 from cvmgen.errors import CvmgenError
 from cvmgen.spec.formula import Operator
 from tests.emit import on_cpu
+from tests.emit.units import joined
 from tests.fake_gpu import fake_operators
 
 TARGETS = tuple(os.environ.get("CVMGEN_TEST_TARGETS", "c,python,numpy,cuda-cpu").split(","))
@@ -54,7 +56,7 @@ def load_own(
     operators: Sequence[Operator], folder: Path, targets: Sequence[str] = TARGETS
 ) -> dict[str, Operators]:
     """Operators of a test's own, on each target."""
-    write_together(folder, operators, LANGUAGES)
+    write_together(folder, operators, sorted({KNOWN.get(each, "cuda") for each in targets}))
     return {target: load_target(target, folder, quickly(folder, target)) for target in targets}
 
 
@@ -62,8 +64,8 @@ def quickly(folder: Path, target: str) -> Path | None:
     """A library that is not optimised, which would take longer than calls of it do; None where
     the product makes it. The operators of spec/ alone are tested as users have them."""
     if target == "c":
-        return compile_library(library_sources(folder), name="tried", flags=("-O0",))
-    return on_cpu.library(folder, ("-O0",)) if target == "cuda-cpu" else None
+        return compile_library(joined(library_sources(folder)), name="tried", flags=("-O0",))
+    return on_cpu.library(folder) if target == "cuda-cpu" else None
 
 
 @functools.cache

@@ -264,6 +264,7 @@ def cached_texts(
     from cvmgen.schedule.schedules import read_schedules
 
     operators = checked_operators(request.spec, progress, faults)
+    find_operators(operators, request.names)  # a name that is none is told before all are tried
     schedules = read_schedules(request.spec)
     progress.step("generating")
     targets = () if request.names else request.targets  # of all operators few texts are missing

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,11 @@ import numpy as np
 import pytest
 
 import cvmgen
+from cvmgen import driver
 from cvmgen.api import Operators
+from cvmgen.build import write_changed
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
+from cvmgen.spec.formula import Operator
 from tests.emit import on_cpu
 
 ORDERS: list[Any] = ["forward", "reverse", 0, 12345, (1 << 64) - 1]
@@ -105,10 +107,11 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("fault", "rule"), FAULTS, ids=["a barrier", "a lane"])
-def test_a_kernel_that_fails(generated: Path, tmp_path: Path, fault: str, rule: str) -> None:
-    shutil.copytree(generated / "cuda", tmp_path / "cuda")
-    for name in ("manifest.json", ".cvmgen-files"):
-        shutil.copy(generated / name, tmp_path)
+def test_a_kernel_that_fails(
+    formulas: dict[str, Operator], tmp_path: Path, fault: str, rule: str
+) -> None:
+    few = [formulas["cvm.relu"], formulas["cvm.abs"]]
+    write_changed(tmp_path, driver.generate(few, ("cuda",)))
     source = tmp_path / "cuda/cvm/relu.cu"
     text = re.sub(r"(__global__[^{]*{\n)", rf"\1    {fault}\n", source.read_text())
     source.write_text(text)

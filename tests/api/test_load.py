@@ -164,7 +164,7 @@ import json, sys
 import cvmgen
 imported = sorted({name.partition(".")[0] for name in sys.modules})
 import numpy as np
-ops = cvmgen.load(sys.argv[1], folder=sys.argv[2])
+ops = cvmgen.load(sys.argv[1], folder=sys.argv[2], library=sys.argv[3] or None)
 X = np.arange(9, dtype=np.int32).reshape(1, 1, 3, 3)
 Y = ops.cvm.conv2d(X, X[:, :, :2, :2], padding=(1, 1))
 ops.cvm.conv2d.infer([X.shape, X.shape], [8, 8])
@@ -175,8 +175,9 @@ print(json.dumps([imported, called, Y.shape]))
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_calling_needs_no_generator(generated: Path, target: str) -> None:
+    library = str(quickly(generated, target)) if target == "cuda-cpu" else ""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", FIRST_CALL, target, generated],
+        [sys.executable, "-W", "error", "-c", FIRST_CALL, target, generated, library],
         cwd=generated,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

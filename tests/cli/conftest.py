@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cvmgen.cli import main
+from cvmgen.build import c_compiler
+from cvmgen.cli import main, specs
+from cvmgen.spec.formula import Operator
+from tests.conftest import product
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,13 +58,41 @@ def cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """For what has a small spec of its own; the user's knows the project's operators, which take
     long to try and to compile."""
     monkeypatch.setenv("CVMGEN_CACHE", str(shared_cache))
+    monkeypatch.setenv("CC", str(quick_compiler(shared_cache.parent)))
     return shared_cache
+
+
+@functools.cache
+def quick_compiler(folder: Path) -> Path:
+    """One that optimises nothing, for this process and those that it starts: what is compiled is
+    called a few times."""
+    written = folder / f"quick-cc-{os.getpid()}"
+    written.write_text(f'#!/bin/sh\nexec {shlex.join(c_compiler().command)} "$@" -O0\n')
+    written.chmod(0o700)
+    return written.replace(folder / "quick-cc")  # another process may use it already
 
 
 @pytest.fixture(autouse=True)
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a command says because it takes long is not what these tests are about."""
     monkeypatch.setattr("cvmgen.build.progress.DELAY", 3600.0)
+
+
+@pytest.fixture(autouse=True)
+def tried_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project's operators are tried, all of them, when `make check` builds them."""
+    probe_all = specs.probe_all
+
+    def probe_others(operators: Iterable[Operator], *others: Any) -> tuple[Operator, ...]:
+        given = tuple(operators)
+        return given if {*map(repr, given)} <= sound() else probe_all(given, *others)
+
+    monkeypatch.setattr(specs, "probe_all", probe_others)
+
+
+@functools.cache
+def sound() -> set[str]:
+    return {*map(repr, product())}
 
 
 @pytest.fixture

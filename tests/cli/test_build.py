@@ -19,7 +19,9 @@ import pytest
 
 import cvmgen as cvmgen_package
 from cvmgen import driver
-from cvmgen.api.library import compiled_operators, library_sources
+from cvmgen.api.cuda_cpu_backend import PRELUDE
+from cvmgen.api.library import library_sources
+from cvmgen.build import compile_library
 from cvmgen.emit import c_support, cuda_support, numpy, python
 from cvmgen.errors import BuildError, CvmgenError
 from cvmgen.ir.nodes import Program
@@ -190,7 +192,8 @@ def test_an_edit_compiles_what_was_edited_for_cuda(
 ) -> None:
     def compile_all() -> set[Path]:
         assert build("--target", "cuda").code == 0
-        compiled_operators(tmp_path / "generated", "cuda-cpu")
+        sources = library_sources(tmp_path / "generated", "cuda-cpu")
+        compile_library(sources, name="tried", threads=False, prelude=PRELUDE)
         return set(cache.rglob("*.o"))
 
     before = compile_all()

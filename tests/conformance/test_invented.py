@@ -20,6 +20,7 @@ from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, Conformance, data
 from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
 from tests.conformance.wild import wild
+from tests.emit.units import joined
 
 CLIP = "def clip(x, low, high) = max(low, min(x, high))\n"
 
@@ -44,7 +45,7 @@ def has_types(operator: Operator) -> bool:
 def agree(folder: Path, bodies: list[str], calls: int, space: Space = VECTOR) -> None:
     operators = checked(bodies, space)
     write_changed(folder, driver.generate(operators, ("c", "python", "numpy")))
-    library = compile_library(library_sources(folder), name="invented", flags=("-O0",))
+    library = compile_library(joined(library_sources(folder)), name="invented", flags=("-O0",))
     libraries: dict[str, Operators] = {
         "c": cvmgen.load("c", folder=folder, library=library),
         "python": cvmgen.load("python", folder=folder),

@@ -16,6 +16,7 @@ from cvmgen.build import compile_library
 from cvmgen.errors import CvmgenError
 from tests.conformance.calls import Call, Conformance, compare, wanted_dtype
 from tests.conformance.random_calls import DRAW, call
+from tests.emit.units import joined
 
 CALLS = 12
 NUMBERS = (1, 2, 3, 7)
@@ -43,7 +44,7 @@ def always_parallel(folder: Path) -> Path:
     for name, asked, short in SHORT:
         assert asked in sources[name]
         sources[name] = sources[name].replace(asked, short)
-    return compile_library(sources, name="threads", flags=("-O0",))
+    return compile_library(joined(sources), name="threads", flags=("-O0",))
 
 
 @pytest.mark.parametrize("name", DRAW)

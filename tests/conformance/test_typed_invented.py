@@ -19,6 +19,7 @@ from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
 from tests.conformance.test_invented import has_types
 from tests.conformance.typed_invented import SHAPES, Shape, TypedInventor
+from tests.emit.units import joined
 
 CUT = "def cut(x, low, high) = max(low, min(x, high))\n"
 
@@ -39,7 +40,7 @@ def compared(
 ) -> int:
     """How many of the calls have results."""
     write_changed(folder, driver.generate(operators, ("c", "python", "numpy")))
-    library = compile_library(library_sources(folder), name="invented", flags=("-O0",))
+    library = compile_library(joined(library_sources(folder)), name="invented", flags=("-O0",))
     libraries = {
         "c": cvmgen.load("c", folder=folder, library=library),
         "python": cvmgen.load("python", folder=folder),

@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from math import prod
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,10 +14,11 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
-from cvmgen.api.library import library_sources
 from cvmgen.build import compile_cuda, cuda_compiler
 from cvmgen.derive import adjoint
+from cvmgen.driver import emitted
 from cvmgen.dtypes import CVM, DTYPES
+from cvmgen.emit import cuda_support
 from cvmgen.errors import BuildError, OperatorError
 from cvmgen.reference import FormulaError, Reference, Tensor
 from cvmgen.reference.failures import Budget, WorkLimit
@@ -94,7 +94,14 @@ def derived(name: str) -> Operator:
     return own
 
 
-@pytest.mark.parametrize("name", SUPPORTED)
+# What they compute is looked at of all; of these one of three is tried on calls of all kinds.
+TRIED = [
+    pytest.param(name, marks=pytest.mark.slow if at % 3 else ())
+    for at, name in enumerate(SUPPORTED)
+]
+
+
+@pytest.mark.parametrize("name", TRIED)
 def test_the_adjoint_is_sound(name: str) -> None:
     check_operators([derived(name)])
 
@@ -237,13 +244,9 @@ IN_CUDA = SUPPORTED[::3]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("adjoints")
-
-
-@pytest.fixture(scope="module")
-def targets(folder: Path) -> dict[str, Operators]:
-    """All adjoints on the targets that run here, in CUDA one of three; all are written."""
+def targets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Operators]:
+    """All adjoints on the targets that run here, in CUDA one of three."""
+    folder = tmp_path_factory.mktemp("adjoints")
     here, cuda = [each for each in TARGETS if each != "cuda-cpu"], [*{"cuda-cpu"} & {*TARGETS}]
     found = load_own([derived(name) for name in SUPPORTED], folder, here)
     return found | load_own([derived(name) for name in IN_CUDA], folder / "cuda", cuda)
@@ -272,22 +275,19 @@ def test_targets_agree_with_the_reference(targets: dict[str, Operators], name: s
 
 # Most of what compilers can find in them is found on the CPU above.
 COMPILED = [
-    pytest.param(name, marks=pytest.mark.slow if at % 4 else ())
+    pytest.param(name, marks=pytest.mark.slow if at % 12 else ())
     for at, name in enumerate(SUPPORTED)
 ]
 
 
 @pytest.mark.parametrize("name", COMPILED)
-def test_kernels_compile_for_cuda(targets: dict[str, Operators], folder: Path, name: str) -> None:
+def test_kernels_compile_for_cuda(name: str) -> None:
     try:
         cuda_compiler()
     except BuildError as error:
         pytest.skip(str(error))
-    assert targets
-    sources = library_sources(folder, "cuda")
-    includes = {path: text for path, text in sources.items() if path.endswith(".h")}
-    source = sources[f"{derived(name).opset}/{derived(name).name}.cu"]
-    assert compile_cuda(source, architecture="sm_90", includes=includes)
+    source = emitted("cuda", derived(name))
+    assert compile_cuda(source, architecture="sm_90", includes=cuda_support.emit_support())
 
 
 def array(tensor: Tensor | None, declared: str) -> Any:

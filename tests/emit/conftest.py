@@ -12,9 +12,7 @@ from tests.emit.on_cpu import OnCpu, library
 
 @pytest.fixture(scope="session")
 def loaded_on_cpu(generated: Path, extra_generated: Path) -> OnCpu:
-    return OnCpu(
-        {generated: library(generated), extra_generated: library(extra_generated, ("-O0",))}
-    )
+    return OnCpu({generated: library(generated), extra_generated: library(extra_generated)})
 
 
 @pytest.fixture

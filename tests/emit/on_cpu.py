@@ -7,9 +7,10 @@ from pathlib import Path
 
 from cvmgen.api import Operator, Operators, Opset
 from cvmgen.api.cuda_cpu_backend import PRELUDE, CudaCpuBackend, ThreadOrder, order_code
-from cvmgen.api.library import compiled_operators, library_sources
+from cvmgen.api.library import library_sources
 from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_library
+from tests.emit.units import joined
 
 
 class OnCpu:
@@ -50,17 +51,15 @@ class OnCpu:
         return sum(state.allocations for state in states.values())
 
 
-def quickly(folder: Path, flags: Sequence[str] = ("-O0",)) -> OnCpu:
+def quickly(folder: Path, flags: Sequence[str] = ()) -> OnCpu:
     """The operators of a folder, not optimised, which would take longer than calls of them do."""
     return OnCpu({folder: library(folder, flags)})
 
 
 def library(folder: Path, flags: Sequence[str] = (), sanitizers: Sequence[str] = ()) -> Path:
-    """The library that the product loads, or one of its own with other flags."""
-    if not flags and not sanitizers:
-        return compiled_operators(folder, "cuda-cpu")
+    """The library that the product loads, of few units."""
     return compile_library(
-        library_sources(folder, "cuda-cpu"),
+        joined(library_sources(folder, "cuda-cpu")),
         name="tried",
         flags=flags,
         threads=False,

@@ -28,6 +28,7 @@ from tests.emit.nests import made_by_nests
 from tests.emit.processes import ROOT, python
 from tests.emit.raw import Raw
 from tests.emit.texts import digest
+from tests.emit.units import joined
 from tests.targets import quickly
 
 HERE = Path(__file__).resolve().parent
@@ -139,7 +140,9 @@ def plain(folders: tuple[Path, ...]) -> list[Path]:
 
 
 def built(folders: Sequence[Path], **how: Any) -> list[Path]:
-    return [compile_library(library_sources(folder), name="cvmgen", **how) for folder in folders]
+    return [
+        compile_library(joined(library_sources(folder)), name="cvmgen", **how) for folder in folders
+    ]
 
 
 @pytest.mark.slow  # sanitizers look for overflow in each run

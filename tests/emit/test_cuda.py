@@ -208,9 +208,9 @@ def need(kind: str | None) -> CudaCompiler:
 
 
 # What lies in generated/ on one after the other, of kernels of a form one; of the rest of what the
-# language has one operator of four: the C++ compiler sees all of them.
+# language has one operator of twelve: the C++ compiler sees all of them.
 USUAL = dict(zip(NAMES, cycle(ARCHITECTURES)))
-SELDOM = {name for at, name in enumerate(NAMES) if name.startswith("extra.") and at % 4} | ALIKE
+SELDOM = {name for at, name in enumerate(NAMES) if name.startswith("extra.") and at % 12} | ALIKE
 COMPILED = [
     pytest.param(name, each, marks=pytest.mark.slow if seldom else ())
     for name, usual in USUAL.items()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cvmgen.api.cuda_cpu_backend import PRELUDE
-from cvmgen.api.library import compiled_operators, library_sources
+from cvmgen.api.library import library_sources
 from cvmgen.build import (
     broken_gates,
     compile_library,
@@ -164,11 +164,7 @@ PASSED_BY = [
 @pytest.mark.parametrize("step", PASSED_BY)
 def test_the_text_passes(step: str, generated: Path) -> None:
     sanitizers = SANITIZERS.get(step, ())
-    made = (
-        library(generated, QUICK, sanitizers)
-        if sanitizers
-        else compiled_operators(generated, "cuda-cpu")
-    )
+    made = library(generated, QUICK, sanitizers) if sanitizers else library(generated)
     report = run(step, generated, made, *CALLS)
     assert not report, explain_report(
         report, library_sources(generated, "cuda-cpu"), made, generated / MANIFEST

@@ -16,7 +16,6 @@ import pytest
 from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorStruct
 from cvmgen.api.calls import Described
 from cvmgen.api.cuda_cpu_backend import CudaCpuBackend, ThreadOrder
-from cvmgen.api.library import compiled_operators
 from cvmgen.api.manifest import read_manifest
 from cvmgen.api.operator import Operator
 from cvmgen.dtypes import CVM
@@ -29,7 +28,7 @@ from cvmgen.typing import choices
 from tests.conformance import random_calls
 from tests.conformance.calls import bits
 from tests.emit.cuda_texts import NAMES, classes, operators, program
-from tests.emit.on_cpu import OnCpu
+from tests.emit.on_cpu import OnCpu, library
 
 CALLS = 15  # of each operator
 MARGIN = 7  # elements in front of an output and behind it
@@ -277,7 +276,7 @@ def test_mixed_element_types_are_refused(
 ) -> None:
     manifest = read_manifest(generated)
     (info,) = (each for each in manifest.operators if each.full_name == name)
-    backend = AsGiven(compiled_operators(generated, "cuda-cpu"), manifest, generated)
+    backend = AsGiven(library(generated), manifest, generated)
     with pytest.raises(OperatorError) as caught:
         Operator(info, backend)(*inputs, **attributes)
     error = caught.value

@@ -59,7 +59,7 @@ def changed(found: Mapping[str, str], expected: Mapping[str, str]) -> set[str]:
     return {key.removeprefix("extra.") for key in expected if found[key] != expected[key]}
 
 
-@pytest.mark.parametrize("flags", [(), ("-O0",), ("-march=native",)], ids=" ".join)
+@pytest.mark.parametrize("flags", [(), ("-O0",), ("-O2", "-march=native")], ids=" ".join)
 def test_our_flags_round_as_the_reference(
     extra_generated: Path,
     sources: dict[str, str],

@@ -28,6 +28,7 @@ from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
 from tests.emit import on_cpu
+from tests.emit.units import joined
 from tests.fuzz import EFFORT, seeds
 
 EDGES = (-(2**31), 2**31 - 1, -(2**31) + 1, 2**30, -(2**16), 65536, -3, -2, -1, 0, 0, 1, 2, 3, 5, 7)
@@ -272,10 +273,10 @@ def expected(operator: Operator, elements: list[int], attributes: dict[str, Any]
 
 def load(folder: Path, target: str) -> Operators:
     if target == "cuda-cpu":
-        return cvmgen.load(target, folder=folder, library=on_cpu.library(folder, ("-O0",)))
+        return cvmgen.load(target, folder=folder, library=on_cpu.library(folder))
     if target != "c":
         return cvmgen.load(target, folder=folder)
-    library = compile_library(library_sources(folder), name="tried", flags=("-O0",))
+    library = compile_library(joined(library_sources(folder)), name="tried", flags=("-O0",))
     return cvmgen.load(target, folder=folder, library=library)
 
 
