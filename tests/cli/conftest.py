@@ -117,7 +117,7 @@ class Outcome:
         return json.loads(self.out)
 
 
-Command = Callable[..., Outcome]
+Command = Build = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -141,6 +141,21 @@ def build(cvmgen: Command, spec: Path, tmp_path: Path) -> Command:
         return cvmgen("build", "--spec", spec, "--out", tmp_path / "generated", *arguments)
 
     return run
+
+
+def own_files(name: str) -> set[str]:
+    """What a build writes of an operator."""
+    modules = {f"numpy/toy/{name}.py", f"python/toy/{name}.py"}
+    headers = {f"{target}/toy/{name}.h" for target in ("c", "cuda")}
+    return {f"c/toy/{name}.c", f"cuda/toy/{name}.cu", *headers, *modules}
+
+
+def edit(spec: Path, old: str, new: str) -> None:
+    """Change the text of the small spec."""
+    path = spec / "toy/numbers.cvm"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
 
 
 def contents(folder: Path) -> Mapping[str, bytes]:

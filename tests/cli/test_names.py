@@ -28,16 +28,15 @@ def test_of_several_the_one_in_use_is_derived(cvmgen: Command) -> None:
     assert found.out == cvmgen("derive", "cvm.conv2d", "--wrt", "W").out
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("gather", "elsewhere that is a name of cvm.take"),
-        ("Gemm", "elsewhere that is a name of cvm.dense"),
-        ("dens", "did you mean 'dense'?"),
-        ("zzzz", "`cvmgen list` names them all"),
-    ],
-)
-@pytest.mark.parametrize("command", [("show",), ("derive", "--wrt", "X"), ("build",)])
+NONE = [
+    (("show",), "gather", "elsewhere that is a name of cvm.take"),
+    (("derive", "--wrt", "X"), "Gemm", "elsewhere that is a name of cvm.dense"),
+    (("build",), "dens", "did you mean 'dense'?"),
+    (("show",), "zzzz", "`cvmgen list` names them all"),
+]
+
+
+@pytest.mark.parametrize(("command", "name", "hint"), NONE)
 def test_a_name_that_is_none(
     cvmgen: Command, tmp_path: Path, command: tuple[str, ...], name: str, hint: str
 ) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from cvmgen.api import Operators
 from cvmgen.errors import OperatorError
-from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import Call, Conformance, data
+from tests.conformance.together import together
 from tests.targets import load_own
 
 MOST = 2**31 - 1
@@ -170,39 +170,39 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize(("body", "why"), BODIES)
-def test_constructs(tmp_path_factory: pytest.TempPathFactory, body: str, why: str) -> None:
-    check_body(tmp_path_factory.mktemp("tried"), body, why)
+CONSTRUCTS = [*BODIES, *((f"{lets}\n  Y[i] = {value}", why) for lets, value, why in LISTS)]
 
 
-@pytest.mark.parametrize(("lets", "value", "why"), LISTS)
-def test_selected_lists(
-    tmp_path_factory: pytest.TempPathFactory, lets: str, value: str, why: str
-) -> None:
-    check_body(tmp_path_factory.mktemp("tried"), f"{lets}\n      Y[i] = {value}", why)
+@pytest.fixture(scope="module")
+def constructs(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
+    """An operator for each row."""
+    texts = (construct(at, *row) for at, row in enumerate(CONSTRUCTS))
+    clip = "def clip(x, low, high) = max(low, min(x, high))"
+    return together(tmp_path_factory.mktemp("tried"), (clip, *texts))
 
 
-def check_body(folder: Path, body: str, why: str) -> None:
+def construct(at: int, body: str, why: str) -> str:
+    return f"""
+operator f{at} {{
+  "{why}"
+  input  X : cvm[N]
+  attr   axes : int list = (0, 2) in [0, 16)
+  output Y : cvm[N] precision 32
+  {body}
+}}
+"""
+
+
+@pytest.mark.parametrize("at", range(len(CONSTRUCTS)), ids=[why for _, why in CONSTRUCTS])
+def test_constructs(constructs: Conformance, at: int) -> None:
     """An operator with these lets and equations gives the same on all targets."""
-    text = f"""
-    def clip(x, low, high) = max(low, min(x, high))
-    operator tried {{
-      "{why}"
-      input  X : cvm[N]
-      attr   axes : int list = (0, 2) in [0, 16)
-      output Y : cvm[N] precision 32
-      {body}
-    }}
-    """
-    (operator,) = check_files([SpecFile(Source("tried.cvm", text), "tried")])
-    libraries = load_own([operator], folder)
-    conformance = Conformance({"tried.tried": Reference(operator)}, libraries)
+    _, why = CONSTRUCTS[at]
     random = Random(why)
     for extent in (1, 2, 3, 5, 17):
         for bits in (1, 3, 8):
             for axes in ((), (1,), (0, 2, 4, 15)):
-                call = Call("tried.tried", (data(random, (extent,), bits),), {"axes": axes})
-                assert conformance.check(call, dtype=np.int32).refusal == "", why
+                call = Call(f"tried.f{at}", (data(random, (extent,), bits),), {"axes": axes})
+                assert constructs.check(call, dtype=np.int32).refusal == "", why
 
 
 # A named list or set of k entries (16 at most), and the output with its equation.
@@ -217,16 +217,22 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize(("named", "output"), LONG)
-def test_long_lists(tmp_path: Path, named: str, output: str) -> None:
-    text = f"operator long {{ input X : cvm[N] attr k in [3, 40] {named} output {output} }}"
-    (operator,) = check_files([SpecFile(Source("long.cvm", text), "tried")])
-    libraries = load_own([operator], tmp_path)
-    conformance = Conformance({"tried.long": Reference(operator)}, libraries)
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
+    """An operator for each row."""
+    texts = (
+        f"operator f{at} {{ input X : cvm[N] attr k in [3, 40] {named} output {output} }}"
+        for at, (named, output) in enumerate(LONG)
+    )
+    return together(tmp_path_factory.mktemp("long"), texts)
+
+
+@pytest.mark.parametrize("at", range(len(LONG)))
+def test_long_lists(long: Conformance, at: int) -> None:
     for k, longer in ((3, False), (8, False), (17, True), (40, True)):
-        call = Call("tried.long", (np.ones(2, np.int32),), {"k": k})
-        refusal = f"tried.long: s has at most 16 entries (k = {k})" if longer else ""
-        assert conformance.check(call, dtype=np.int32).refusal == refusal, k
+        call = Call(f"tried.f{at}", (np.ones(2, np.int32),), {"k": k})
+        refusal = f"tried.f{at}: s has at most 16 entries (k = {k})" if longer else ""
+        assert long.check(call, dtype=np.int32).refusal == refusal, k
 
 
 WIDE = """

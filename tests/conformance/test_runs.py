@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -9,11 +11,8 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operators
-from cvmgen.reference import Reference
-from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
 from tests.conformance.calls import Call, Conformance, data
-from tests.targets import load_own
+from tests.conformance.together import together
 
 # Of operators with X of shape n, N = len(n), a < N and c >= 1: what they store, and why.
 BOXES = [
@@ -77,15 +76,21 @@ BOXES = [
 HEAD = "input X : cvm[n...]\nlet N = len(n)\nattr a = 0 in [0, N)\nattr c = 1 in [1, 64)\n"
 
 
-@pytest.mark.parametrize(("items", "why"), BOXES, ids=[why for _, why in BOXES])
-def test_boxes(tmp_path_factory: pytest.TempPathFactory, items: str, why: str) -> None:
-    conformance = tried(tmp_path_factory, HEAD + items)
+@pytest.fixture(scope="module")
+def boxes(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
+    """An operator for each of them."""
+    return tried(tmp_path_factory.mktemp("boxes"), [HEAD + items for items, _ in BOXES])
+
+
+@pytest.mark.parametrize("at", range(len(BOXES)), ids=[why for _, why in BOXES])
+def test_boxes(boxes: Conformance, at: int) -> None:
+    items, why = BOXES[at]
     random = Random(why)
     for extents in ((1,), (5,), (1, 1), (3, 4), (4, 1, 3), (2, 3, 1, 2)):
         for a in range(len(extents)):
             for c in (1, 2, 3):
                 X = data(random, extents, 7)
-                check(conformance, Call("tried.tried", (X,), {"a": a, "c": c}), items)
+                check(boxes, Call(f"tried.f{at}", (X,), {"a": a, "c": c}), items)
 
 
 # Of operators with X of shape (M, K) and c >= 1.
@@ -114,26 +119,30 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "formula", "why"), ROWS, ids=[row[-1] for row in ROWS])
-def test_rows(tmp_path_factory: pytest.TempPathFactory, shape: str, formula: str, why: str) -> None:
-    items = (
-        "input X : cvm[M, K]\nattr c = 1 in [1, 64)\n"
-        f"output Y : {shape} precision max(p(X), 2)\n{formula}"
-    )
-    conformance = tried(tmp_path_factory, items)
-    random = Random(why)
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
+    """An operator for each of them."""
+    return tried(tmp_path_factory.mktemp("rows"), [row_items(*row) for row in ROWS])
+
+
+def row_items(shape: str, formula: str, _: str) -> str:
+    given = "input X : cvm[M, K]\nattr c = 1 in [1, 64)\n"
+    return f"{given}output Y : {shape} precision max(p(X), 2)\n{formula}"
+
+
+@pytest.mark.parametrize("at", range(len(ROWS)), ids=[row[-1] for row in ROWS])
+def test_rows(rows: Conformance, at: int) -> None:
+    items, random = row_items(*ROWS[at]), Random(ROWS[at][-1])
     for extents in ((1, 1), (1, 4), (3, 1), (4, 5)):
         for c in (1, 2, 3):
-            check(conformance, Call("tried.tried", (data(random, extents, 7),), {"c": c}), items)
+            check(rows, Call(f"tried.f{at}", (data(random, extents, 7),), {"c": c}), items)
 
 
-def tried(tmp_path_factory: pytest.TempPathFactory, items: str) -> Conformance:
-    """The reference beside the targets, for an operator with these items."""
-    text = f'operator tried {{\n"Tried."\n{items}\n}}\n'
-    (operator,) = check_files([SpecFile(Source("tried.cvm", text), "tried")])
-    folder = tmp_path_factory.mktemp("tried")
-    libraries = load_own([operator], folder)
-    return Conformance({"tried.tried": Reference(operator)}, libraries)
+def tried(folder: Path, items: Sequence[str]) -> Conformance:
+    """Operators with these items."""
+    return together(
+        folder, (f'operator f{at} {{\n"Tried."\n{each}\n}}\n' for at, each in enumerate(items))
+    )
 
 
 def check(conformance: Conformance, call: Call, items: str) -> None:

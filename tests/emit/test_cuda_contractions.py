@@ -37,7 +37,15 @@ def test_which_nests_are_contractions() -> None:
     assert tuple(sorted(found)) == TILED
 
 
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90", "sm_120"])
+# What the oldest has, and what came with another one.
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        "sm_75",
+        "sm_80",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("sm_90", "sm_120")),
+    ],
+)
 def test_what_kernels_are_made_of(architecture: str) -> None:
     try:
         cuda_compiler()
