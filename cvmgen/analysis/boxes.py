@@ -18,7 +18,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import given_shapes
 from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.rewrite import expanded
-from cvmgen.ir.uses import names_in, read_tensors, reassigned
+from cvmgen.ir.uses import has, names_in, nodes_in, read_tensors, reassigned
 from cvmgen.ir.visit import substitute, walk
 
 IndexTest = tuple[i.Expr, str, i.Expr]  # a place, its end (low or high), what bounds it there
@@ -170,8 +170,8 @@ class BoxSearch:
         self.body = body
         self.shapes = given_shapes(program)
         self.locals = plain_locals(body)
-        inner = {each.index for each in walk(body) if isinstance(each, i.Loop)}
-        self.varying = inner | {each.name for each in walk(body) if isinstance(each, i.Let)}
+        inner = {each.index for each in nodes_in(body, i.Loop)}
+        self.varying = inner | {each.name for each in nodes_in(body, i.Let)}
         self.grid = {loop.index: loop for loop in loops}
 
     def window(self, site: Site) -> BoxRead | None:
@@ -212,8 +212,8 @@ class BoxSearch:
 
     def on_host(self, expr: i.Expr) -> bool:
         """Whether an expression can be computed before the nest."""
-        reads = any(isinstance(each, (i.Load, i.Access, i.Dot)) for each in walk(expr))
-        return not reads and not names_in(expr) & (self.varying | self.grid.keys())
+        inner = names_in(expr) & (self.varying | self.grid.keys())
+        return not inner and not has(expr, i.Load, i.Access, i.Dot)
 
     def test(self, condition: i.Expr) -> IndexTest | None:
         """A condition as 0 <= place or place < bound, the bound computed by the host."""
@@ -270,7 +270,7 @@ class BoxSearch:
 
 def plain_locals(body: i.Block) -> dict[str, i.Expr]:
     """The locals of one value each, computed of indices and host values alone."""
-    lets = [each for each in walk(body) if isinstance(each, i.Let)]
+    lets = [*nodes_in(body, i.Let)]
     names = [each.name for each in lets]
     again = reassigned(body) | {name for name in names if names.count(name) > 1}
     return expanded(

@@ -23,8 +23,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import given_shapes
 from cvmgen.ir.loops import product
 from cvmgen.ir.rewrite import expanded
-from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned
-from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+from cvmgen.ir.uses import assigned, has, names_in, nodes_in, read_tensors, reassigned
+from cvmgen.ir.visit import fresh, rebuild, substitute
 from cvmgen.typing.machine_types import unconverted
 
 INTEGERS = frozenset({"i32", "i64", "i128", "u32", "u64"})
@@ -142,7 +142,7 @@ def contraction_parts(body: i.Block) -> SumOfProducts | None:
             return None
     if product is None or total.type not in INTEGERS or unconverted(total.value) != i.ZERO:
         return None
-    if read_tensors(tuple(before)) or any(isinstance(each, i.Loop) for each in walk(tuple(after))):
+    if read_tensors(tuple(before)) or has(tuple(after), i.Loop):
         return None
     inner, factors = product
     return SumOfProducts(tuple(before), total, inner.steps, inner.loops, factors, tuple(after))
@@ -371,8 +371,7 @@ class FactorReader:
             exprs += [self.expanded(each) for test in tests for each in compared_integers(test)]
             lets = (step for step in side.steps if isinstance(step, i.Let) and step.type != "bool")
             exprs += [self.expanded(step.value) for step in lets]
-        places = (each for each in walk(self.found.after) if isinstance(each, i.Load))
-        exprs += [self.expanded(each.offset) for each in places]
+        exprs += [self.expanded(each.offset) for each in nodes_in(self.found.after, i.Load)]
         bounds = [self.bound(each) for each in exprs]
         for loops in (rows.lines, columns.lines, self.found.summed, batches):
             bounds.append(algebra.product(loop.high for loop in loops))

@@ -8,8 +8,8 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.logic import conjuncts
-from cvmgen.ir.uses import reassigned
-from cvmgen.ir.visit import rebuild, substitute, walk
+from cvmgen.ir.uses import has, reassigned
+from cvmgen.ir.visit import rebuild, substitute
 from cvmgen.spec.formula import Input
 
 RING = ("+", "-", "*")
@@ -215,7 +215,7 @@ class Facts:
                 element=element,
                 over=(i.Over(index=place, low=i.Const(value=0)),),
                 condition=None,
-            ) if not any(isinstance(each, BINDERS) for each in walk(element)):
+            ) if not has(element, *BINDERS):
                 chosen: i.Expr = substitute(element, {place: index})
                 return self.expanded(simple_items(chosen))
             case i.ListOf(entries=entries):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from cvmgen.analysis.list_loops import decision, list_counter, loads_of
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts, merged_conditions
-from cvmgen.ir.uses import assigned, carried, names_in, reassigned
+from cvmgen.ir.uses import assigned, carried, has, names_in, reassigned
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.typing.decided_tests import without_known_tests
 
@@ -71,10 +71,7 @@ def taken_apart(locals_: i.Block, loop: i.Loop, test: i.Loop, behind: i.Block) -
     counter = list_counter(alone)
     if found is None or counter is None or carried(loop) != {counter}:
         return None
-    if any(
-        isinstance(each, i.Store)
-        for each in walk(without_known_tests(branch_taken(loop.body, test, found)))
-    ):
+    if has(without_known_tests(branch_taken(loop.body, test, found)), i.Store):
         return None  # an entry that decides may let the candidate pass
     match alone:
         case (*before, i.If(condition=condition, then=(i.Store() as store, i.Accumulate()))):
@@ -87,9 +84,8 @@ def taken_apart(locals_: i.Block, loop: i.Loop, test: i.Loop, behind: i.Block) -
         case _:
             return None
     against = test_prefix(loop.body, test, i.Break(loop.span))
-    lists = (i.Append, i.SetAt, i.AddAt)
     read = (*first, i.If(condition, against, (), loop.span))
-    known = not any(isinstance(each, lists) for each in walk(read))
+    known = not has(read, i.Append, i.SetAt, i.AddAt)
     if store.value != i.Var(loop.index) or counter in names_in(read) or not known:
         return None
     return Greedy(locals_, loop, tuple(first), condition, test, store, counter, behind)

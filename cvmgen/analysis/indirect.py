@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in, read_tensors
+from cvmgen.ir.uses import names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import walk
 
 ENDS = ("min_i32", "max_i32")
@@ -14,7 +14,7 @@ def named_place(loop: i.Loop) -> i.Call | None:
     does no more than store what lies there."""
     match loop.body:
         case (i.Store(value=value),):
-            offsets = (each.offset for each in walk(value) if isinstance(each, i.Load))
+            offsets = (each.offset for each in nodes_in(value, i.Load))
             parts = (part for offset in offsets for part in walk(offset))
             return next((each for each in parts if is_indirect_place(each, loop.index)), None)
         case _:

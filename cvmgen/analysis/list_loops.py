@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in, reassigned
+from cvmgen.ir.uses import has, names_in, nodes_in, reassigned
 from cvmgen.ir.visit import walk
 
 
 def loads_of(node: i.Stmt | i.Block, own: frozenset[str]) -> list[i.Load]:
     """The elements of some memory that statements read; a sort reads all of it."""
-    stored = {id(each.target) for each in walk(node) if isinstance(each, i.Store)}
-    loads = (each for each in walk(node) if isinstance(each, i.Load))
+    stored = {id(each.target) for each in nodes_in(node, i.Store)}
+    loads = nodes_in(node, i.Load)
     return [each for each in loads if each.tensor in own and id(each) not in stored]
 
 
@@ -32,9 +32,8 @@ def decided_by(body: i.Block) -> i.Assign | None:
     """The assignment behind tests one in the other, before which nothing but locals is set."""
     match body:
         case (*before, i.If(then=then, otherwise=())):
-            own = {each.name for each in walk(tuple(before)) if isinstance(each, i.Let)}
-            stores = any(isinstance(each, i.Store) for each in walk(tuple(before)))
-            if stores or not reassigned(tuple(before)) <= own:
+            own = {each.name for each in nodes_in(tuple(before), i.Let)}
+            if has(tuple(before), i.Store) or not reassigned(tuple(before)) <= own:
                 return None
             match then:
                 case (i.Assign() as found, i.Break()):

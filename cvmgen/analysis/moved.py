@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cvmgen.dtypes import CVM
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import walk
 
 
@@ -40,7 +41,7 @@ def moved_inputs(program: i.Program) -> tuple[str, ...]:
                 computes = True
 
     for nest in program.nests:
-        lets = (each for each in walk(nest.body) if isinstance(each, i.Let))
+        lets = nodes_in(nest.body, i.Let)
         loaded = {each.name: each.value for each in lets if isinstance(each.value, i.Load)}
         for each in walk(nest.body):
             if isinstance(each, i.Store) and each.target.tensor == nest.tensor in outputs:

@@ -16,7 +16,7 @@ from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, leaves_loop
 from cvmgen.ir.rewrite import identity_element, index_values
-from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, reassigned
+from cvmgen.ir.uses import assigned, carried, has, names_in, nodes_in, read_tensors, reassigned
 from cvmgen.ir.visit import substitute, walk
 
 FEW = 32  # iterations that a thread makes faster alone than together with others
@@ -81,9 +81,7 @@ def find_reduction(indices: Sequence[str], body: i.Block) -> Reduction | None:
     if last is None or found.refused or all(map(few, found.sweeps.values())):
         return None
     head, tail = body[: last + 1], body[last + 1 :]
-    if any(isinstance(each, (i.Store, i.Overflow, i.Sort)) for each in walk(head)):
-        return None
-    if any(isinstance(each, i.Loop) for each in walk(tail)):
+    if has(head, i.Store, i.Overflow, i.Sort) or has(tail, i.Loop):
         return None
     if found.slides() or found.contracts():
         return None
@@ -95,7 +93,7 @@ class Sweeps:
 
     def __init__(self, indices: Sequence[str], body: i.Block) -> None:
         self.varying = assigned(body) | set(indices)
-        self.types = {each.name: each.type for each in walk(body) if isinstance(each, i.Let)}
+        self.types = {each.name: each.type for each in nodes_in(body, i.Let)}
         # For each index of the result, what is computed of it.
         self.reach = {each: dependent(body, {each}) for each in indices}
         self.sweeps: dict[i.Loop, Sweep] = {}
@@ -189,7 +187,7 @@ class Sweeps:
 
     def contracts(self) -> bool:
         """Whether elements of several tensors meet, each of them read for many results."""
-        loads = [each for each in walk(tuple(self.sweeps)) if isinstance(each, i.Load)]
+        loads = [*nodes_in(tuple(self.sweeps), i.Load)]
         if len({each.tensor for each in loads}) < 2:
             return False
         for each in loads:
@@ -240,7 +238,7 @@ def with_sunk_locals(head: i.Block, tail: i.Block) -> tuple[i.Block, i.Block]:
 
 def decides(loop: i.Loop, combined: Sequence[tuple[str, str]]) -> bool:
     """Whether all that a loop finds is one decision, so that it may end with it."""
-    names = {each.name for each in walk(loop) if isinstance(each, i.Assign)}
+    names = {each.name for each in nodes_in(loop, i.Assign)}
     return len(combined) == 1 and combined[0][0] in names
 
 
@@ -293,7 +291,7 @@ def neighbour_steps(
         assigned(body) | {index},
         reassigned(body),
     )
-    lets = (each for each in walk(body) if isinstance(each, i.Let) and each.name not in mutable)
+    lets = (each for each in nodes_in(body, i.Let) if each.name not in mutable)
     values = index_values(lets)
     for each in walk((sweep.locals, sweep.body)):
         if isinstance(each, i.Load):

@@ -15,7 +15,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, opposite
 from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import inlined, invariant, is_name_arithmetic, with_offsets
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import names_in, nodes_in
 from cvmgen.ir.visit import children, rebuild, substitute, walk
 
 NOWHERE = i.Load("", None, i.ZERO)
@@ -54,10 +54,8 @@ def walk_steps(program: i.Program) -> frozenset[str]:
     host = (program.prepare, tuple(nest.prologue for nest in program.nests))
     return frozenset(
         each.name
-        for each in walk(host)
-        if isinstance(each, i.Let)
-        and isinstance(each.value, i.Call)
-        and each.value.function == "last"
+        for each in nodes_in(host, i.Let)
+        if isinstance(each.value, i.Call) and each.value.function == "last"
     )
 
 
@@ -96,9 +94,7 @@ class Finder:
         self.index, self.steps = index, steps
         self.varying = varying
         # Products of locals of 32 bits might need more.
-        self.narrow = {
-            each.name for each in walk(body) if isinstance(each, i.Let) and each.type == "i32"
-        }
+        self.narrow = {each.name for each in nodes_in(body, i.Let) if each.type == "i32"}
         self.values: dict[str, i.Expr] = {}  # of locals that only name places
         self.varies = {index}
         for each in walk(varying):
@@ -112,7 +108,7 @@ class Finder:
 
         An element whose value does not fit is noted instead.
         """
-        targets = {each.target for each in walk(self.varying) if isinstance(each, i.Store)}
+        targets = {each.target for each in nodes_in(self.varying, i.Store)}
         if len(targets) != 1 or not ends_in_store(self.varying):
             return None
         (target,) = targets
@@ -271,9 +267,9 @@ def repeating(outer: i.Loop, inner: i.Loop, body: i.Block) -> i.Block | None:
 
     if inner.index in names_in(rebuild(body, unplaced)):
         return None
-    targets = [each.target for each in walk(body) if isinstance(each, i.Store)]
+    targets = [each.target for each in nodes_in(body, i.Store)]
     offsets = {each.offset for each in targets if isinstance(each, i.Load)}
-    offsets |= {each.offset for each in walk(body) if isinstance(each, i.Overflow)}
+    offsets |= {each.offset for each in nodes_in(body, i.Overflow)}
     found = joint(outer, inner, body, offsets, set())
     if found is None:
         return None

@@ -18,8 +18,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import at_least_zero, conjuncts
 from cvmgen.ir.rewrite import with_offsets, without_dead
 from cvmgen.ir.text import text
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import rebuild, substitute, walk
+from cvmgen.ir.uses import names_in, nodes_in
+from cvmgen.ir.visit import rebuild, substitute
 
 AffineSteps = Mapping[str, i.Expr]  # what an index adds to an affine expression, by its name
 
@@ -379,7 +379,7 @@ def are_flat(statements: i.Block, lines: Sequence[i.Loop], facts: Facts) -> bool
     if set(names) & names_in(with_offsets(statements, lambda _: i.ZERO)):
         return False
     factors = [algebra.product(loop.high for loop in lines[at + 1 :]) for at in range(len(lines))]
-    for load in (each for each in walk(statements) if isinstance(each, i.Load)):
+    for load in nodes_in(statements, i.Load):
         made = algebra.linear(
             index_without_conversions(load.offset), [*map(i.Var, names)], frozenset(names)
         )

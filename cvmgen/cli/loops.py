@@ -18,6 +18,7 @@ from cvmgen.build.vector_loops import InnerLoop, inner_loops
 from cvmgen.dtypes import CVM
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
+from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.kernels import Kernel
 from cvmgen.schedule.schedules import Schedules
@@ -183,7 +184,7 @@ def of_elements(value: object, elements: set[str]) -> bool:
 
 def tensors_read(nest: i.Nest) -> list[str]:
     """The tensors whose elements a nest reads."""
-    found = (each.tensor for each in walk(nest.body) if isinstance(each, i.Access))
+    found = (each.tensor for each in nodes_in(nest.body, i.Access))
     return [name for name in dict.fromkeys(found) if name != nest.tensor]
 
 

@@ -22,8 +22,7 @@ from cvmgen.ir import arrays as a
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
-from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import assigned, names_in, nodes_in
 from cvmgen.lower.host_part import given_in
 from cvmgen.lower.walks import pack_of_loop, strided
 from cvmgen.spec.formula import Operator
@@ -189,8 +188,8 @@ class PythonEmitter:
         """A list for each pack that is bound in parts and read entry by entry."""
         packs = {
             pack_of_loop(each)
-            for each in walk(body)
-            if isinstance(each, i.PackLoop) and each.slots is not None and not strided(each)
+            for each in nodes_in(body, i.PackLoop)
+            if each.slots is not None and not strided(each)
         }
         return [f"{python_identifier(pack)} = [0] * support.MAX_RANK" for pack in sorted(packs)]
 

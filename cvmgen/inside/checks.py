@@ -19,7 +19,7 @@ from cvmgen.inside.knowledge import Knowledge
 from cvmgen.inside.sites import Open, Sites
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
-from cvmgen.ir.uses import names_in, read_tensors
+from cvmgen.ir.uses import names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.lower.expressions import Expressions, entry_of
 from cvmgen.lower.translate import operator_program
@@ -113,7 +113,7 @@ class Checks:
         self.cases: list[Knowledge] = []
         self.scratch: list[i.Scratch] = []
         self.sizes: dict[int | None, list[i.Stmt]] = {}
-        lets = {each.name for each in walk(program.prepare) if isinstance(each, i.Let)}
+        lets = {each.name for each in nodes_in(program.prepare, i.Let)}
         self.host_names = frozenset(lets | input_names(program))
 
     def program_with_tests(self) -> i.Program:
@@ -329,7 +329,7 @@ class Checks:
             sites, at = sites.inside(name_of(binder)), self.prover.enter(at, binder)
             over.append(binder)
             body = inner
-        target = next(each.target for each in walk(body) if isinstance(each, i.Store))
+        target = next(each.target for each in nodes_in(body, i.Store))
         assert isinstance(target, i.Access)
         test = self.block(nest, body, sites, at)
         return Point(tuple(over), frozenset(first), target, bounds, test)
@@ -413,4 +413,4 @@ def with_zeros(position: i.Expr, kept: set[str]) -> i.Expr:
 
 def changing_locals(nest: i.Nest) -> set[str]:
     """The locals of a nest that change."""
-    return {each.name for each in walk(nest.body) if isinstance(each, i.Accumulate)}
+    return {each.name for each in nodes_in(nest.body, i.Accumulate)}

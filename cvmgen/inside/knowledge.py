@@ -9,7 +9,7 @@ from cvmgen import polynomials as p
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.inside.binding import canonical, with_free_values
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk, with_operands
+from cvmgen.ir.visit import with_operands
 from cvmgen.polynomials import Poly
 
 RING = ("+", "-", "*")
@@ -373,10 +373,6 @@ def wins(name: str, each: i.Expr, arguments: tuple[i.Expr, ...]) -> tuple[i.Expr
     """The conditions under which an argument is the maximum, or the minimum."""
     relation = ">=" if name == "max" else "<="
     return tuple(i.Compare(relation, each, other) for other in arguments if other is not each)
-
-
-def conditions_read_elements(conditions: tuple[i.Expr, ...]) -> bool:
-    return any(isinstance(each, i.Access) for each in walk(conditions))
 
 
 def alternative_cases(alternatives: tuple[i.Expr, ...]) -> ProofCases:

@@ -21,14 +21,13 @@ from cvmgen.inside.knowledge import (
     ProofCase,
     ProofCases,
     alternative_cases,
-    conditions_read_elements,
     frozen,
     is_list_value,
     wins,
 )
 from cvmgen.inside.search import FEW_STEPS, STEPS, ProofSearch, Quotients
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import has, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.polynomials import Poly
 from cvmgen.spec.formula import Operator
@@ -450,7 +449,7 @@ class Prover(Quotients):
             if number in next_to:
                 yield self.branches(at, choice, number)
         elements = any(isinstance(self.atoms[number], i.Access) for number in own | near)
-        either = [each for each in at.either if elements or not conditions_read_elements(each)]
+        either = [each for each in at.either if elements or not has(each, i.Access)]
         for alternatives in either:
             if names_in(alternatives) & names:
                 yield alternative_cases(alternatives)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in, read_tensors
+from cvmgen.ir.uses import has, names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import walk
 
 BLOCK, TEAM, THREAD = 0, 1, 2  # the largest group that has a value in common
@@ -75,7 +75,7 @@ class Threads:
                 self.meet(condition, control)
                 test = max(control, self.level(condition))
                 left = max(self.block(then, test), self.block(otherwise, test))
-                return left if leaves_block((then, otherwise)) else BLOCK
+                return left if has((then, otherwise), i.Break, i.Return) else BLOCK
             case i.Let(name=name, value=value):
                 self.meet(value, control)
                 self.levels[name] = self.level(value)
@@ -109,8 +109,7 @@ class Threads:
         for _ in range(2):
             inner = max(inner, self.block(loop.body, inner))
         self.around = self.around[:-1] if divided else self.around
-        returns = any(isinstance(each, i.Return) for each in walk(loop.body))
-        return inner if returns else BLOCK
+        return inner if has(loop.body, i.Return) else BLOCK
 
     # -------------------------------------------------------- values
 
@@ -124,7 +123,7 @@ class Threads:
             case tuple():
                 return max(map(self.level, node), default=BLOCK)
             case _:
-                calls = [each for each in walk(node) if isinstance(each, i.Call)]
+                calls = [*nodes_in(node, i.Call)]
                 names = (self.levels.get(name, BLOCK) for name in names_in(node))
                 return max(
                     [*names, *(GIVES.get(each.function, BLOCK) for each in calls)], default=0
@@ -145,8 +144,7 @@ class Threads:
 
     def own(self, name: str) -> bool:
         """Whether an iteration of a divided loop has a local for itself."""
-        made = (each for each in walk(self.around[-1].body) if isinstance(each, i.Let))
-        return any(each.name == name for each in made)
+        return any(each.name == name for each in nodes_in(self.around[-1].body, i.Let))
 
     def reads(self, statement: i.Stmt) -> None:
         """Locals must be joined, and what a block shares must be there, before they are read."""
@@ -207,10 +205,6 @@ def is_team_value(value: i.Expr, name: str) -> bool:
             return function in JOIN and i.Var(name) in arguments
         case _:
             return False
-
-
-def leaves_block(node: object) -> bool:
-    return any(isinstance(each, (i.Break, i.Return)) for each in walk(node))
 
 
 def changed_by(call: i.Call) -> set[str]:

@@ -10,6 +10,7 @@ from cvmgen.analysis.paths import path
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
 from cvmgen.ir.rewrite import with_blocks
+from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.known.linear import Linear, Ranges, decided_comparison, linear_at_least_zero, tidy
 from cvmgen.known.partial import arithmetic
@@ -20,7 +21,7 @@ from cvmgen.typing.decided_tests import simpler
 def plain_loops(body: i.Block) -> i.Block:
     """The statements with plain indices; loops whose index is divided become several."""
     done = with_plain_indices(body, {})
-    for loop in [each for each in walk(done) if isinstance(each, i.Loop)]:
+    for loop in [*nodes_in(done, i.Loop)]:
         digits = split_points(done, loop)
         if digits:
             done = digit_loops(done, loop, digits)

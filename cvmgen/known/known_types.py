@@ -12,7 +12,7 @@ from math import prod
 
 from cvmgen.dtypes import MAX_SIZE
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import nodes_in
 from cvmgen.ranges import Range
 from cvmgen.spec.formula import Operator
 from cvmgen.typing.accumulators import counting_locals
@@ -52,8 +52,8 @@ def known_types(
     `totals` are the ranges of sums where they are known already.
     """
     fixed, totals = totals is not None, dict(totals or {})
-    assigned = {each.name: "i32" for each in walk(body) if isinstance(each, i.Assign)}
-    sums = {e.name for e in walk(body) if isinstance(e, i.Accumulate) and e.op in ("+", "*")}
+    assigned = {each.name: "i32" for each in nodes_in(body, i.Assign)}
+    sums = {e.name for e in nodes_in(body, i.Accumulate) if e.op in ("+", "*")}
     truths: set[str] = set()
     while True:
         typer = KnownTyper(operator, elements, totals)

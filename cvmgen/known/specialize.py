@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import leaves_loop
-from cvmgen.ir.uses import reassigned
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.uses import has, reassigned
+from cvmgen.ir.visit import rebuild
 from cvmgen.known.partial import (
     KnownScope,
     Value,
@@ -317,5 +317,4 @@ def target_in_call(target: i.Access, scope: KnownScope) -> i.Access:
 
 def is_index_arithmetic(value: i.Expr) -> bool:
     """Whether a value is made of indices alone: no element, so nothing is computed twice."""
-    elements = (i.Access, i.Entries, i.Call, i.Select, i.Compare, i.Logic, i.Not)
-    return not any(isinstance(each, elements) for each in walk(value))
+    return not has(value, i.Access, i.Entries, i.Call, i.Select, i.Compare, i.Logic, i.Not)

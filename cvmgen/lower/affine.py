@@ -9,7 +9,7 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, outputs, shape_name
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.source import Span, SpecError
 
@@ -78,7 +78,7 @@ class AffineLists:
 
     def is_host(self, expr: i.Expr, index: str = "") -> bool:
         """Whether an expression can be computed before the nest: no index, no element."""
-        if any(isinstance(node, (i.Access, i.Load, i.Dot)) for node in walk(expr)):
+        if has(expr, i.Access, i.Load, i.Dot):
             return False
         own = {index, *names_given_values(expr)}
         return not names_in(expr) & (self.indices | self.locals) - own
@@ -225,7 +225,7 @@ class AffineLists:
         if not found:
             self.taken.discard(steps)
             return None
-        uses_base = any(isinstance(each, i.Accumulate) for each in walk(tuple(filled)))
+        uses_base = has(tuple(filled), i.Accumulate)
         if uses_base:
             local = self.fresh(base)
             filled = list(_rename(tuple(filled), base, local))
@@ -322,10 +322,8 @@ class AffineLists:
         packs = {walked.pack for walked in self.walks}
         items = [
             node
-            for node in walk(element)
-            if isinstance(node, i.Item)
-            and isinstance(node.sequence, i.Var)
-            and node.sequence.name in packs
+            for node in nodes_in(element, i.Item)
+            if isinstance(node.sequence, i.Var) and node.sequence.name in packs
         ]
         found = algebra.linear(element, dict.fromkeys(items), frozenset(packs))
         if found is None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
-from cvmgen.ir.visit import replaced, walk
+from cvmgen.ir.uses import has, nodes_in
+from cvmgen.ir.visit import replaced
 from cvmgen.lower.array_scope import ARRAY, HOST, NestScope, tensor_itself
 from cvmgen.lower.array_values import Values, is_name
 
@@ -45,8 +46,7 @@ class Chain:
         if scope.checked or scope.operator.has_reals or scope.kind(value) != ARRAY:
             return False
         rest = replaced(value, lambda each: i.ZERO if self.affine_access(each) else each)
-        loops = (i.Fold, i.Gather, i.Entries, i.Given)
-        return not scope.axes_in(rest) and not any(isinstance(each, loops) for each in walk(rest))
+        return not scope.axes_in(rest) and not has(rest, i.Fold, i.Gather, i.Entries, i.Given)
 
     def affine_access(self, node: object) -> bool:
         """Whether an access is a view of a tensor, as far as the form of its slots tells."""
@@ -79,7 +79,7 @@ class Chain:
         operands = [each.name for each in scope.operator.inputs]
         operands += [each.name for each in scope.program.scratch]
         operands += scope.operator.output_names
-        accesses = {each: None for each in walk(value) if isinstance(each, i.Access)}
+        accesses = dict.fromkeys(nodes_in(value, i.Access))
         names: dict[i.Expr, str] = {}
         streams: dict[str, i.Expr] = {}
         for access in sorted(accesses, key=lambda each: operands.index(each.tensor)):

@@ -9,7 +9,7 @@ from typing import Any
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import names_in, nodes_in
 from cvmgen.ir.visit import fresh, substitute, walk, with_children
 from cvmgen.lower.array_scope import ARRAY, HOST, FreeAxis, NestScope, tensor_itself
 from cvmgen.lower.array_values import Values, with_index_bindings
@@ -208,8 +208,8 @@ def taken_out(expr: i.Expr) -> tuple[list[tuple[str, i.Expr]], i.Expr]:
     """The bindings of an expression in order, accesses to elements among them, and what is left."""
     bindings: list[tuple[str, i.Expr]] = []
     named: dict[i.Expr, str] = {}
-    taken = {each.name for each in walk(expr) if isinstance(each, i.Bind)} | names_in(expr)
-    taken |= {each.tensor for each in walk(expr) if isinstance(each, i.Access)}
+    taken = {each.name for each in nodes_in(expr, i.Bind)} | names_in(expr)
+    taken |= {each.tensor for each in nodes_in(expr, i.Access)}
 
     def change(node: Any) -> Any:
         match node:

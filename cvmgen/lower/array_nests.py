@@ -15,8 +15,7 @@ from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types
 from cvmgen.ir.rewrite import with_blocks
-from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import assigned, has, names_in, nodes_in
 from cvmgen.lower.array_scope import NestScope, NotAnArray, OneByOne, tensor_itself
 from cvmgen.lower.array_statements import Statements, perfect_loops_and_body
 from cvmgen.lower.guards import place_guards
@@ -115,7 +114,7 @@ def is_elementwise(scope: NestScope) -> bool:
     alone = (
         len(nest.body) == 1 and bool(perfect_loops_and_body(nest.body[0])[0]) and not scope.single
     )
-    others = any(isinstance(each, (i.Given, i.Fold)) for each in walk(nest.body))
+    others = has(nest.body, i.Given, i.Fold)
     apart = not scope.walked & scope.looked_up and nest.each is None
     return alone and apart and not scope.partial and not others
 
@@ -125,8 +124,8 @@ def is_elementwise(scope: NestScope) -> bool:
 
 def tensors_of(program: i.Program, nest: i.Nest) -> list[str]:
     """The tensors of a nest; sorting needs no memory here."""
-    read = {each.tensor for each in walk(nest.body) if isinstance(each, i.Access)}
-    read |= {each.name for each in walk(nest.body) if isinstance(each, i.Given)}
+    read = {each.tensor for each in nodes_in(nest.body, i.Access)}
+    read |= {each.name for each in nodes_in(nest.body, i.Given)}
     read |= {nest.tensor} if nest.each is None else {nest.tensor, nest.each[1]}
     inputs = [item.name for item in program.operator.inputs]
     lists = [each.name for each in program.scratch if each.owner != nest.tensor]

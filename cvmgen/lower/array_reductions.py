@@ -8,7 +8,7 @@ from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.loops import Over, bound_name, range_ends
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import has, names_in, nodes_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.array_scope import (
     ARRAY,
@@ -71,7 +71,7 @@ class Reductions:
                 return False
         if self.factors(fold):
             return True
-        accesses = [each for each in walk(fold) if isinstance(each, i.Access)]
+        accesses = [*nodes_in(fold, i.Access)]
         if self.windows(fold, accesses) or any(
             isinstance(each, i.Fold) and self.scope.kind(each) != HOST
             for each in walk(fold.element)
@@ -99,7 +99,9 @@ class Reductions:
         if fold.op != "sum" or scope.operator.has_reals or scope.integer.name == "object":
             return None
         match element:
-            case i.Binary(op="*", left=left, right=right) if has_access(left) and has_access(right):
+            case i.Binary(op="*", left=left, right=right) if has(left, i.Access) and has(
+                right, i.Access
+            ):
                 return left, right
             case _:
                 return None
@@ -227,7 +229,3 @@ def axes_sum(counts: list[i.Expr]) -> i.Expr:
     for each in others:
         result = i.Binary("+", result, each)
     return result
-
-
-def has_access(expr: i.Expr) -> bool:
-    return any(isinstance(each, i.Access) for each in walk(expr))

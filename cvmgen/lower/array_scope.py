@@ -10,8 +10,8 @@ from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types, outputs
 from cvmgen.ir.python_names import python_identifier
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import fresh, walk
+from cvmgen.ir.uses import has, names_in
+from cvmgen.ir.visit import fresh
 from cvmgen.source import Span
 
 HOST, INDEX, ARRAY = "host", "index", "array"
@@ -162,7 +162,7 @@ class NestScope:
     def kind(self, expr: i.Expr) -> str:
         """Whether a value is one number of the call, an affine index, or an array."""
         kinds = {self.kinds[name] for name in names_in(expr) if name in self.kinds}
-        elements = any(isinstance(each, (i.Access, i.Entries)) for each in walk(expr))
+        elements = has(expr, i.Access, i.Entries)
         if not kinds - {HOST} and not elements:
             return HOST
         if elements or ARRAY in kinds:

@@ -11,7 +11,7 @@ from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.loops import Over, bound_name, distance
-from cvmgen.ir.uses import may_be_real, names_in
+from cvmgen.ir.uses import has, may_be_real, names_in
 from cvmgen.ir.visit import substitute, walk, with_children
 from cvmgen.lower.array_scope import (
     ARRAY,
@@ -111,7 +111,7 @@ class Values:
                 return i.Call("vectors.among", (self.value(element), self.value(known)))
             case i.ListOf():
                 return self.same(expr)
-            case i.Part() | i.Item() if not any(isinstance(e, i.Access) for e in walk(expr)):
+            case i.Part() | i.Item() if not has(expr, i.Access):
                 return self.same(expr)
             case _:
                 raise NotAnArray(type(expr).__name__)
@@ -395,7 +395,7 @@ class Values:
         there = access.tensor not in scope.optional - front.given
         with scope.bound(dict.fromkeys(looped, INDEX)):
             plain = all(scope.kind(each) != ARRAY for each in places)
-        lists = any(isinstance(each, (i.Bind, i.Fold)) for each in walk(places))
+        lists = has(places, i.Bind, i.Fold)
         return bool(looped) and known and there and plain and not lists and not scope.listing
 
     def moved(self, access: i.Access) -> i.Expr:
@@ -454,17 +454,13 @@ def without_places(node: Any, kept: frozenset[str]) -> Any:
     """A tree without the bindings that read no element, nor a binding that is `kept`."""
     if isinstance(node, i.Bind):
         value = without_places(node.value, kept)
-        if not reads_elements(value) and not names_in(value) & kept:
+        if not has(value, i.Access, i.Fold, i.Entries) and not names_in(value) & kept:
             uses = sum(each == i.Var(node.name) for each in walk(node.body))
             if uses > 1 and uses * sum(1 for _ in walk(value)) > MOST_INLINED:
                 return i.Bind(node.name, value, without_places(node.body, kept))
             return without_places(substitute(node.body, {node.name: value}), kept)
         return i.Bind(node.name, value, without_places(node.body, kept | {node.name}))
     return with_children(node, lambda each: without_places(each, kept))
-
-
-def reads_elements(expr: i.Expr) -> bool:
-    return any(isinstance(each, (i.Access, i.Fold, i.Entries)) for each in walk(expr))
 
 
 def may_be_missing(expr: i.Expr) -> bool:

@@ -13,7 +13,7 @@ from cvmgen import algebra
 from cvmgen.analysis.in_bounds import Inside
 from cvmgen.analysis.regions import only_moves
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, names_in, read_tensors
+from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import replaced, substitute, walk
 
 ENTRY = "entry of the list"  # a name that no formula has
@@ -129,7 +129,7 @@ def rows_of(body: i.Block, memory: str, length: str) -> Rows | None:
         case _:
             return None
     at = next((at for at, each in enumerate(loops) if each.index == index), None)
-    entries = {each for each in walk(inner) if isinstance(each, i.Load) and each.tensor == memory}
+    entries = {each for each in nodes_in(inner, i.Load) if each.tensor == memory}
     if at is None or len(entries) != 1 or entries & {*walk(choice.otherwise)}:
         return None
     within = loops[at + 1 :]

@@ -9,8 +9,8 @@ from typing import assert_never
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
-from cvmgen.ir.uses import bound_in
-from cvmgen.ir.visit import fresh, substitute, walk
+from cvmgen.ir.uses import bound_in, has
+from cvmgen.ir.visit import fresh, substitute
 from cvmgen.lower.common_subexpressions import with_bindings
 from cvmgen.lower.evaluation_counts import evaluation_count, sure_names, sure_uses
 from cvmgen.lower.selections import ListPlace, used_lists, without_own
@@ -380,7 +380,7 @@ class Expressions:
 
 def reads_optional(expr: i.Expr) -> bool:
     """Whether a value is read that may not be there."""
-    return any(isinstance(each, (i.Access, i.Item, i.Part)) for each in walk(expr))
+    return has(expr, i.Access, i.Item, i.Part)
 
 
 def entry_of(sequence: i.Expr, index: i.Expr, span: Span | None = None) -> i.Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import names_in, nodes_in
 from cvmgen.ir.visit import rebuild, walk
 
 
@@ -19,7 +19,7 @@ def flatten_packs(program: i.Program) -> i.Program:
 
 def position_loop(loop: i.PackLoop) -> i.Stmt:
     """The loop over positions, if nothing but the position is used."""
-    dots = [each for each in walk(loop.body) if isinstance(each, i.Dot) and each.pack == loop.pack]
+    dots = [each for each in nodes_in(loop.body, i.Dot) if each.pack == loop.pack]
     if any(dot.steps is not None for dot in dots):
         return loop
 

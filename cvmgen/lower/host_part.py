@@ -18,8 +18,8 @@ from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types, shape_name
 from cvmgen.ir.logic import opposite
-from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import fresh, rebuild, walk
+from cvmgen.ir.uses import assigned, names_in, nodes_in
+from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.lower.attribute_checks import attribute_checks, terms_of
 from cvmgen.lower.live_names import live_names, names_read, without_unread
 from cvmgen.lower.unfold import unfold_bindings
@@ -68,7 +68,7 @@ def python_fields(program: i.Program) -> list[str]:
 
 def given_in(nodes: object) -> frozenset[str]:
     """The optional operands of which statements ask whether they were given."""
-    return frozenset(each.name for each in walk(nodes) if isinstance(each, i.Given))
+    return frozenset(each.name for each in nodes_in(nodes, i.Given))
 
 
 def without_slots(nests: Any) -> Any:
@@ -97,8 +97,7 @@ class HostPart:
         self.terms = partial(terms_of, self.operator, objects=self.objects)
         host = (program.prepare, tuple(nest.prologue for nest in program.nests))
         self.given = given_in(host)
-        asked = (each for each in walk(program.prepare) if isinstance(each, i.PrecisionOf))
-        self.measured = {each.tensor for each in asked}
+        self.measured = {each.tensor for each in nodes_in(program.prepare, i.PrecisionOf)}
         self.shapes = {
             str(extent.new): item.name
             for item in self.operator.inputs
@@ -122,7 +121,7 @@ class HostPart:
         """The host code for one tensor of several, without what nothing reads."""
         if self.objects or nest.each is None:
             return nest.prologue
-        made = {each.name for each in walk(nest.prologue) if isinstance(each, i.Let)}
+        made = {each.name for each in nodes_in(nest.prologue, i.Let)}
         own = {*made, nest.each[0]}
         shapes = {*map(shape_name, self.operator.output_names)}
         read = (names_in(nest.prologue) - own) & self.types.keys() & {*self.fields, *shapes}

@@ -7,7 +7,7 @@ from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_host_part
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.lift import of_nests
 from cvmgen.lower.walks import pack_of_loop
@@ -103,22 +103,22 @@ def guarded_items(statements: i.Block) -> set[i.Expr]:
 
 def stores_free_indices(statements: i.Block) -> bool:
     """Whether statements are of the free indices, not of a reduction."""
-    return any(isinstance(each, i.Store) for each in walk(statements))
+    return has(statements, i.Store)
 
 
 def items_in(statements: i.Block) -> set[i.Expr]:
-    return {each for each in walk(statements) if isinstance(each, i.Item)}
+    return {*nodes_in(statements, i.Item)}
 
 
 def comprehended(statements: i.Block) -> set[str]:
     """The indices of comprehensions."""
-    indices = {each.index for each in walk(statements) if isinstance(each, i.Over)}
-    return indices | {each.pack for each in walk(statements) if isinstance(each, i.OverPack)}
+    indices = {each.index for each in nodes_in(statements, i.Over)}
+    return indices | {each.pack for each in nodes_in(statements, i.OverPack)}
 
 
 def packs(statements: i.Block) -> set[str]:
     """The packs that loops bind in parts."""
-    loops = (each for each in walk(statements) if isinstance(each, i.PackLoop))
+    loops = nodes_in(statements, i.PackLoop)
     return {pack_of_loop(loop) for loop in loops if loop.slots is not None}
 
 

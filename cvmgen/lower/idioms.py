@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjuncts
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.lower.widths import Widths
 from cvmgen.ranges import Range
@@ -37,9 +37,7 @@ class Idioms:
 
     def __init__(self, program: i.Program, nest: i.Nest, widths: Widths) -> None:
         self.widths = widths
-        self.inner = assigned(nest.body) | {
-            each.name for each in walk(nest.body) if isinstance(each, i.Bind)
-        }
+        self.inner = assigned(nest.body) | {each.name for each in nodes_in(nest.body, i.Bind)}
         self.elements: set[str] = set()  # names of values that elements are part of
         for each in walk(nest.body):
             if isinstance(each, (i.Bind, i.Let)) and self.reads(each.value):
@@ -79,8 +77,7 @@ class Idioms:
 
     def reads(self, expr: i.Expr) -> bool:
         """Whether elements are part of a value, which is no place then."""
-        elements = any(isinstance(each, (i.Access, i.Entries)) for each in walk(expr))
-        return elements or bool(names_in(expr) & self.elements)
+        return has(expr, i.Access, i.Entries) or bool(names_in(expr) & self.elements)
 
     def of_host(self, expr: i.Expr) -> bool:
         """Whether a value is the same for all iterations."""
@@ -183,5 +180,4 @@ def bit_length(test: i.Compare, rest: i.Expr, zero: i.Expr) -> i.Expr | None:
 
 def read_once(body: i.Expr, name: str) -> bool:
     """Whether an expression reads a name once, and not in a loop of its own."""
-    loops = any(isinstance(each, (i.Fold, i.Gather)) for each in walk(body))
-    return not loops and sum(each == i.Var(name) for each in walk(body)) == 1
+    return not has(body, i.Fold, i.Gather) and sum(each == i.Var(name) for each in walk(body)) == 1

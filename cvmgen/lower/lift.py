@@ -14,7 +14,7 @@ from cvmgen.analysis.definedness import may_fail
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_host_part
-from cvmgen.ir.uses import assigned, bound_in, names_in
+from cvmgen.ir.uses import assigned, bound_in, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.unfold import ACCUMULATORS
 from cvmgen.lower.widths import Widths, host_ranges
@@ -43,8 +43,8 @@ def with_host_loop(program: i.Program, nest: i.Nest) -> i.Nest:
     counts = {item.name: item.count for item in program.operator.inputs if item.variadic}
     read = {
         (each.tensor, each.which)
-        for each in walk(nest.body)
-        if isinstance(each, i.Access) and each.which is not None
+        for each in nodes_in(nest.body, i.Access)
+        if each.which is not None
     }
     used = read or shapes_walked(program, nest)
     if not used:

@@ -18,7 +18,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import outputs, shape_name, with_host_part
 from cvmgen.ir.logic import opposite
 from cvmgen.ir.rewrite import with_blocks
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, has, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 from cvmgen.source import Span
 
@@ -76,8 +76,7 @@ class LoopSplitter:
 
     def is_host(self, expr: i.Expr) -> bool:
         """Whether an expression has a value before the nest."""
-        reads = any(isinstance(each, (i.Access, i.Load, i.Dot)) for each in walk(expr))
-        return not reads and not names_in(expr) & self.inner
+        return not has(expr, i.Access, i.Load, i.Dot) and not names_in(expr) & self.inner
 
     # -------------------------------------------------------- scalar loops
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 
 
@@ -37,7 +37,7 @@ def order_walks(program: i.Program) -> i.Program:
     """The host sorts dimensions by how far apart they are stored."""
     statements = (program.prepare, tuple((nest.prologue, nest.body) for nest in program.nests))
     taken = set(names_in(statements))
-    taken |= {each.name for each in walk(statements) if isinstance(each, i.Let)}
+    taken |= {each.name for each in nodes_in(statements, i.Let)}
     walks: dict[str, StoreWalk] = {}
 
     def change(node: Any) -> Any:

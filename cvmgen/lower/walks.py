@@ -14,7 +14,7 @@ from dataclasses import replace
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_host_part
 from cvmgen.ir.rewrite import with_blocks
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 
 
@@ -54,9 +54,9 @@ def shared_steps(program: i.Program) -> set[str]:
     shared = {name for (_, name), loops in users.items() if loops > 1}
     names = {name for _, name in users}
     read = names_in((program.prepare, tuple(nest.prologue for nest in program.nests)))
-    changed = {each.name for each in walk(program.prepare) if isinstance(each, i.AddAt)}
+    changed = {each.name for each in nodes_in(program.prepare, i.AddAt)}
     for nest in program.nests:
-        changed |= {each.name for each in walk(nest.prologue) if isinstance(each, i.AddAt)}
+        changed |= {each.name for each in nodes_in(nest.prologue, i.AddAt)}
     return shared | ((names & read) - changed)
 
 
@@ -163,8 +163,8 @@ def pack_of_loop(loop: i.PackLoop) -> str:
 def _steps(loop: i.PackLoop) -> list[str]:
     return [
         each.steps.name
-        for each in walk(loop.body)
-        if isinstance(each, i.Dot) and each.pack == loop.pack and isinstance(each.steps, i.Var)
+        for each in nodes_in(loop.body, i.Dot)
+        if each.pack == loop.pack and isinstance(each.steps, i.Var)
     ]
 
 

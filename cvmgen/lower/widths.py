@@ -15,7 +15,7 @@ from cvmgen import ranges
 from cvmgen.analysis.definedness import direct_operands
 from cvmgen.dtypes import CVM, DTYPES, INT32, MAX_SIZE, MOST_EXACT
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, has, names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.unfold import unfold_all
 from cvmgen.ranges import Range
@@ -218,7 +218,7 @@ class Widths:
 
     def of_call(self, expr: i.Expr) -> bool:
         """Whether a value is the same for all elements."""
-        if any(isinstance(each, (i.Access, i.Load, i.Entries)) for each in walk(expr)):
+        if has(expr, i.Access, i.Load, i.Entries):
             return False
         return not names_in(expr) & self.locals
 

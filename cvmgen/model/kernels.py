@@ -10,6 +10,7 @@ from typing import Any
 
 from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import children, walk
 from cvmgen.ranges import Range
 from cvmgen.spec.formula import Operator
@@ -87,7 +88,7 @@ class ModelKernel:
 
     @cached_property
     def written(self) -> frozenset[str]:
-        stores = (each.target for each in walk(self.body) if isinstance(each, i.Store))
+        stores = (each.target for each in nodes_in(self.body, i.Store))
         names = {each.tensor for each in stores}
         return frozenset(names | {place.tensor for place in sorted_places(self.body)})
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import names_in, nodes_in
 from cvmgen.known.known_types import ElementStorage
 from cvmgen.model.kernels import Model, ModelKernel
 from cvmgen.model.products import (
@@ -121,7 +120,7 @@ def follow(model: Model, made: Product, orders: dict[str, AxisOrder]) -> None:
 
 
 def accesses(statements: Sequence[i.Stmt]) -> list[i.Access]:
-    return [each for each in walk(tuple(statements)) if isinstance(each, i.Access)]
+    return [*nodes_in(tuple(statements), i.Access)]
 
 
 def inherit(model: Model, kernel: ModelKernel, orders: dict[str, AxisOrder]) -> None:

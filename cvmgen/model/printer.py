@@ -11,8 +11,7 @@ from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment, indente
 from cvmgen.emit.c_text import signature, versions, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import read_tensors, stored_tensors
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import nodes_in, read_tensors, stored_tensors
 from cvmgen.known.known_types import ElementStorage
 from cvmgen.model.steps import KernelStep
 from cvmgen.schedule.outline import OutlinedPart
@@ -55,7 +54,7 @@ class StepPrinter(FunctionPrinter):
     def array(self, array: i.Array) -> str:
         """Totals of tiles are vectors."""
         text = f"{MACHINE_TYPES[array.type]} {c_identifier(array.name)}[{array.length}];"
-        totals = {each.totals.tensor for each in walk(self.body) if isinstance(each, i.Tile)}
+        totals = {each.totals.tensor for each in nodes_in(self.body, i.Tile)}
         return f"_Alignas(64) {text}" if array.name in totals else text
 
     def run(self, run: i.Copy | i.Fill) -> list[str]:
@@ -73,8 +72,7 @@ class StepPrinter(FunctionPrinter):
 
     def tables(self, body: i.Block) -> list[str]:
         """Where the runs of tiles begin."""
-        tiles = (each for each in walk(body) if isinstance(each, i.Tile))
-        return [line for each in tiles for line in runs_table(each)]
+        return [line for each in nodes_in(body, i.Tile) for line in runs_table(each)]
 
     def tile(self, tile: i.Tile) -> list[str]:
         members = {

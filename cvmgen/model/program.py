@@ -15,7 +15,8 @@ from cvmgen.graph.limits import INPUT, Array, largest_magnitude
 from cvmgen.graph.operators import Operators, sorted_inputs
 from cvmgen.graph.plan import Plan, PlanStep, library_operator
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import fresh, rebuild, walk
+from cvmgen.ir.uses import nodes_in
+from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.known.constant_loops import plain_loops
 from cvmgen.known.specialize import CallTensor, KnownCall, Specialized, specialize
 from cvmgen.model.kernels import (
@@ -146,7 +147,7 @@ class KernelBuilder:
 
     def apart(self, loops: Sequence[tuple[str, int]], inner: tuple[i.Stmt, ...]) -> bool:
         """Elements of outputs are written once; memory of a list may be used again."""
-        stores = [each.target for each in walk(inner) if isinstance(each, i.Store)]
+        stores = [each.target for each in nodes_in(inner, i.Store)]
         shared = [
             place
             for place in (*stores, *sorted_places(inner))

@@ -9,7 +9,7 @@ from cvmgen.emit.c_outlined import call_name
 from cvmgen.emit.c_spelling import c_identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
-from cvmgen.ir.uses import read_tensors, stored_tensors
+from cvmgen.ir.uses import nodes_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.model.kernels import Model, ModelKernel
 from cvmgen.model.layouts import Layouts, TileLayout
@@ -40,7 +40,7 @@ class KernelStep:
     def tensors(self) -> tuple[str, ...]:
         """What it is given: tensors that are read, then those that are written."""
         written = self.kernel.written
-        own = {each.name for each in walk(self.made.body) if isinstance(each, i.Array)}
+        own = {each.name for each in nodes_in(self.made.body, i.Array)}
         return (*sorted(read_tensors(self.made.body) - own - written), *sorted(written))
 
     @property

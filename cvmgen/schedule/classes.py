@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cvmgen.analysis import dependences, reductions
@@ -13,9 +13,10 @@ from cvmgen.analysis.list_loops import list_counter
 from cvmgen.analysis.paths import path
 from cvmgen.analysis.tiling import find_contraction
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, carried, names_in, read_tensors
+from cvmgen.ir.uses import assigned, carried, has, names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import substitute, walk
 from cvmgen.schedule.moves import move_of
+from cvmgen.schedule.rewriting import innermost_loops
 from cvmgen.schedule.subject import Roles, Subject
 
 
@@ -68,25 +69,24 @@ def greedy_list(subject: Subject) -> Roles | None:
 
 def filtered_list(subject: Subject) -> Roles | None:
     """The one loop that appends what passes a test."""
-    loops = [each for each in walk(subject.body) if isinstance(each, i.Loop)]
+    loops = nodes_in(subject.body, i.Loop)
     found = [each.index for each in loops if list_counter(each.body) is not None]
-    if not subject.own or len(found) != 1:
-        return None
-    around = tuple(name for name in outermost(subject.body) if name not in found)
-    return {"outer": around, "candidates": tuple(found)}
+    return of_candidates(subject, found) if subject.own else None
 
 
 def compacted(subject: Subject) -> Roles | None:
     """The one loop that moves what passes a test, behind which what is left is stored."""
     if subject.memory:
         return None
-    loops = [each for each in walk(subject.body) if isinstance(each, i.Loop)]
+    loops = [*nodes_in(subject.body, i.Loop)]
     begun = {each.low.name for each in loops if isinstance(each.low, i.Var)}
-    found = [each.index for each in loops if counted_local(each) in begun]
-    if len(found) != 1:
-        return None
+    return of_candidates(subject, [each.index for each in loops if counted_local(each) in begun])
+
+
+def of_candidates(subject: Subject, found: Sequence[str]) -> Roles | None:
+    """The roles where there is one loop over candidates, and those around it."""
     around = tuple(name for name in outermost(subject.body) if name not in found)
-    return {"outer": around, "candidates": tuple(found)}
+    return {"outer": around, "candidates": tuple(found)} if len(found) == 1 else None
 
 
 def counted_local(loop: i.Loop) -> str | None:
@@ -126,15 +126,14 @@ def moving(subject: Subject) -> Roles | None:
 
 
 def elementwise(subject: Subject) -> Roles | None:
-    carried = any(isinstance(each, (i.Accumulate, i.Break, i.Sort)) for each in walk(subject.body))
-    if subject.memory or carried:
+    if subject.memory or has(subject.body, i.Accumulate, i.Break, i.Sort):
         return None
     return {"outer": outermost(subject.body), "inner": innermost(subject.body)}
 
 
 def gather(subject: Subject) -> Roles | None:
     roles = elementwise(subject)
-    loops = (each for each in walk(subject.body) if isinstance(each, i.Loop))
+    loops = nodes_in(subject.body, i.Loop)
     inner = () if roles is None else roles["inner"]
     found = any(each.index in inner and named_place(each) is not None for each in loops)
     return roles if found else None
@@ -144,12 +143,6 @@ def innermost(body: i.Block) -> tuple[str, ...]:
     """The loops without loops in them whose iterations share nothing."""
     last = (each for each in innermost_loops(body) if not carried(each))
     return tuple(dict.fromkeys(each.index for each in last))
-
-
-def innermost_loops(body: i.Block) -> list[i.Loop]:
-    """The loops without loops in them."""
-    loops = [each for each in walk(body) if isinstance(each, i.Loop)]
-    return [each for each in loops if not any(isinstance(b, i.Loop) for b in walk(each.body))]
 
 
 def other(subject: Subject) -> Roles:
@@ -228,7 +221,7 @@ def exact_reduction(subject: Subject) -> Roles | None:
     found = combining(subject, (i.Loop, i.If))
     if found is None or not dependences.accumulations(found.sweep):
         return None
-    loops = tuple(each.index for each in walk(found.sweep) if isinstance(each, i.Loop))
+    loops = tuple(each.index for each in nodes_in(found.sweep, i.Loop))
     return {**found.roles, "summed": loops} if loops else None
 
 
@@ -238,7 +231,7 @@ def sweeps(subject: Subject) -> Roles | None:
     if subject.memory:
         return None
     types = dependences.Locals.of(subject.body).types
-    whole = (loop for loop in innermost_loops(subject.body) if not ends_early(loop))
+    whole = (loop for loop in innermost_loops(subject.body) if not has(loop.body, i.Break))
     joined = [(each.index, dependences.reduction_operations(each, types)) for each in whole]
     ordered = {index for index, operations in joined if operations is None}
     found = dict.fromkeys(
@@ -252,10 +245,6 @@ def sweeps(subject: Subject) -> Roles | None:
     return roles if found else None
 
 
-def ends_early(loop: i.Loop) -> bool:
-    return any(isinstance(each, i.Break) for each in walk(loop.body))
-
-
 # What changes a local otherwise than by accumulating.
 LASTING = (i.Assign, i.AddAt, i.SetAt, i.Append)
 
@@ -263,7 +252,7 @@ LASTING = (i.Assign, i.AddAt, i.SetAt, i.Append)
 def ordered_reduction(subject: Subject) -> Roles | None:
     """Each result combines elements by operations whose order counts."""
     found = summed_sweep(subject)
-    if found is None or any(isinstance(each, i.If) for each in walk(found.sweep)):
+    if found is None or has(found.sweep, i.If):
         return None
     changes = carried(found.sweep)
     sets = (each for each in walk(found.sweep) if isinstance(each, LASTING))
@@ -299,7 +288,7 @@ def summed_sweep(subject: Subject) -> Summed | None:
     if found is None:
         return None
     varying = assigned(subject.body)
-    loops = (each for each in walk(found.sweep) if isinstance(each, i.Loop))
+    loops = nodes_in(found.sweep, i.Loop)
     if any(each.low is None or names_in((each.low, each.high)) & varying for each in loops):
         return None
     return found
@@ -310,8 +299,7 @@ def combining(subject: Subject, kinds: tuple[type[i.Loop] | type[i.If], ...]) ->
     nothing stands in front of it but locals."""
     nest = grid(subject.body)
     parts = [each for each in nest.body if isinstance(each, kinds)]
-    ends = any(isinstance(each, i.Break) for each in walk(nest.body))
-    if subject.memory or ends or len(parts) != 1 or not carried(parts[0]):
+    if subject.memory or has(nest.body, i.Break) or len(parts) != 1 or not carried(parts[0]):
         return None
     before = nest.body[: nest.body.index(parts[0])]
     return (

@@ -9,8 +9,8 @@ from cvmgen.analysis.windows import simplified_difference, simplified_product, s
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
 from cvmgen.ir.rewrite import updated
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import substitute, walk
+from cvmgen.ir.uses import names_in, nodes_in
+from cvmgen.ir.visit import substitute
 from cvmgen.schedule.columns import RUN, SIDE, ColumnNames, Columns
 
 TWO = i.Const(2)
@@ -58,7 +58,7 @@ class ColumnPairs:
     def test(self) -> i.Expr:
         """Whether windows are so, and as many as a run."""
         found = self.columns.found
-        taps = [each.high for each in walk(found.sweep) if isinstance(each, i.Loop)]
+        taps = [each.high for each in nodes_in(found.sweep, i.Loop)]
         held = i.Binary("-", i.Var(self.high.name), i.Var(self.low.name))
         tests = [
             i.Compare("==", found.columns.step, TWO),

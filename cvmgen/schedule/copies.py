@@ -18,8 +18,8 @@ from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import inlined, is_name_arithmetic, with_blocks
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import substitute, walk
+from cvmgen.ir.uses import names_in, nodes_in
+from cvmgen.ir.visit import substitute
 from cvmgen.typing.machine_types import BITS_OF, unconverted
 
 Run = i.Copy | i.Fill
@@ -28,7 +28,7 @@ VECTOR = 32  # bytes that a register of many processors holds
 
 def copy_runs(body: i.Block, dtypes: Mapping[str, DType], facts: Facts) -> i.Block:
     """The typed body of a nest with a copy or a fill for each loop that does no more."""
-    narrow = (each.name for each in walk(body) if isinstance(each, i.Let) and each.type == "i32")
+    narrow = (each.name for each in nodes_in(body, i.Let) if each.type == "i32")
     return Copies(dtypes, facts, frozenset(narrow)).block(body)
 
 

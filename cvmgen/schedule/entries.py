@@ -19,7 +19,7 @@ from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.rewrite import without_dead
-from cvmgen.ir.uses import assigned, names_in, read_tensors
+from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
 
 BLOCK = 64
@@ -202,7 +202,7 @@ class EntryStaging:
 
     def unknown(self, nodes: object) -> bool:
         """Whether nodes read of an entry what is neither in an array nor set by them."""
-        lets = {each.name for each in walk(nodes) if isinstance(each, i.Let)}
+        lets = {each.name for each in nodes_in(nodes, i.Let)}
         known = {each.name for each in self.kept} | lets
         return any(name not in known and self.asks(i.Var(name))[0] for name in names_in(nodes))
 

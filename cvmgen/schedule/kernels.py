@@ -10,7 +10,7 @@ from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import INT8
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import has
 from cvmgen.lower.host_part import lower_for_c
 from cvmgen.schedule.entries import KeptValue
 from cvmgen.schedule.gpu.mapped import Mapped
@@ -44,7 +44,7 @@ class Kernel:
     @property
     def overflows(self) -> bool:
         """Whether it can find a value beyond the type of its output."""
-        return any(isinstance(each, i.Overflow) for each in walk(self.typed))
+        return has(self.typed, i.Overflow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from cvmgen.analysis.tiling import tiling_lines
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import nodes_in
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES, Class
@@ -148,7 +148,7 @@ def known_of(before: InModel, after: InModel, use: Use) -> Iterator[str]:
 
 def known_extents(body: tuple[i.Stmt, ...]) -> Mapping[str, int]:
     """How often loops run, by their indices, where that is known."""
-    loops = (each for each in walk(body) if isinstance(each, i.Loop))
+    loops = nodes_in(body, i.Loop)
     return {each.index: each.high.value for each in loops if isinstance(each.high, i.Const)}
 
 

@@ -15,8 +15,8 @@ from cvmgen.analysis.windows import WindowDimension, Windows, simplified_product
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
 from cvmgen.ir.rewrite import rewritten, updated
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import fresh, replaced, substitute, walk
+from cvmgen.ir.uses import names_in, nodes_in
+from cvmgen.ir.visit import fresh, replaced, substitute
 from cvmgen.source import Span
 
 MOST_TAPS = 64  # a table says where they are
@@ -269,7 +269,7 @@ class Staging:
             self.found.value, lambda each: i.ZERO if each == self.found.element else each
         )
         indices = [each.side.tap.index for each in self.axes]
-        loads = {each for each in walk(value) if isinstance(each, i.Load)}
+        loads = {*nodes_in(value, i.Load)}
         if names_in(replaced(value, lambda each: i.ZERO if each in loads else each)) & set(indices):
             return None
         values: dict[i.Expr, i.Expr] = {}

@@ -6,21 +6,20 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import names_in, nodes_in
 from cvmgen.ir.visit import walk
 
 
 def counting_locals(statements: i.Block) -> frozenset[str]:
     """The locals that are only ever counted up by one."""
-    steps = [each for each in walk(statements) if isinstance(each, i.Accumulate)]
+    steps = [*nodes_in(statements, i.Accumulate)]
     others = {each.name for each in steps if (each.op, each.value) != ("+", i.Const(1))}
     return frozenset({each.name for each in steps} - others)
 
 
 def accumulated_locals(statements: i.Block, *ops: str) -> set[str]:
     """The locals that are accumulated by one of the operations."""
-    found = (each for each in walk(statements) if isinstance(each, i.Accumulate))
-    return {each.name for each in found if each.op in ops}
+    return {each.name for each in nodes_in(statements, i.Accumulate) if each.op in ops}
 
 
 def modular_accumulators(statements: i.Block, exact_stores: Collection[str]) -> frozenset[str]:
@@ -28,11 +27,7 @@ def modular_accumulators(statements: i.Block, exact_stores: Collection[str]) -> 
 
     Into the tensors `exact_stores` values are stored exactly.
     """
-    sums = {
-        each.name
-        for each in walk(statements)
-        if isinstance(each, i.Accumulate) and each.op in ("+", "*")
-    }
+    sums = {each.name for each in nodes_in(statements, i.Accumulate) if each.op in ("+", "*")}
     other = {
         each.name
         for each in walk(statements)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import read_tensors
+from cvmgen.ir.uses import nodes_in, read_tensors
 from cvmgen.ir.visit import walk
 
 
@@ -51,7 +51,7 @@ def type_choices(program: i.Program, nest: i.Nest) -> dict[tuple[DType, ...], tu
     operator = program.operator
     table = operator.types
     kinds = {operator.type_of.get(name) for name in (*inputs_read(program, nest), nest.tensor)}
-    kinds |= {each.type_name for each in walk(nest.body) if isinstance(each, i.Limit)}
+    kinds |= {each.type_name for each in nodes_in(nest.body, i.Limit)}
     columns = [at for at, name in enumerate(table.names) if name in kinds]
     found: dict[tuple[DType, ...], list[int]] = {}
     for number, row in enumerate(table.rows):
@@ -83,7 +83,7 @@ def int32_inputs(program: i.Program) -> tuple[str, ...]:
     for nest in program.nests:
         for each in walk(nest.body):
             if isinstance(each, i.Loop) and reduces(each.body):
-                reduced |= {load.tensor for load in walk(each) if isinstance(load, i.Load)}
+                reduced |= {load.tensor for load in nodes_in(each, i.Load)}
     names = [item.name for item in program.operator.inputs if item.dtype == CVM]
     if reduced.isdisjoint(names):
         return ()

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import rebuild, replaced, walk
 
 NEUTRAL = {"max": i.Real("-inf"), "min": i.Real("inf")}
@@ -26,7 +27,7 @@ KEYS: Mapping[str, tuple[str, int, int]] = {
 def integer_extremes(body: i.Block, dtypes: Mapping[str, DType]) -> i.Block:
     """A typed body with integers for accumulators that begin with the neutral real number and
     change only by greater, or only by lesser, ones; the elements of float32 take 32 bits."""
-    lets = [each for each in walk(body) if isinstance(each, i.Let)]
+    lets = [*nodes_in(body, i.Let)]
     for each in lets:
         op = next((op for op, value in NEUTRAL.items() if each.value == value), None)
         if op is not None and sum(other.name == each.name for other in lets) == 1:

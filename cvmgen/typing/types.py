@@ -15,7 +15,7 @@ from dataclasses import replace
 from cvmgen.dtypes import CVM, INT32, MAX_INPUTS, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import without_dead
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import nodes_in
 from cvmgen.ranges import Range
 from cvmgen.source import SpecError
 from cvmgen.typing.accumulators import accumulated_locals, counting_locals, modular_accumulators
@@ -57,7 +57,7 @@ def nest_with_types(
     wide: set[str] = set()
     real: set[str] = set()
     truths: set[str] = set()
-    assigned = {each.name: "i32" for each in walk(nest.body) if isinstance(each, i.Assign)}
+    assigned = {each.name: "i32" for each in nodes_in(nest.body, i.Assign)}
     sums = frozenset(accumulated_locals(nest.body, "+", "*"))
     scratch = kept_ranges(program, nest, dtypes, host)
     while True:

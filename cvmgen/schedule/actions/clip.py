@@ -9,8 +9,8 @@ from cvmgen.analysis.dependences import steady_range
 from cvmgen.analysis.guards import condition_bounds, first_from, maximum_of, slope, smallest
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import index_values, rewritten, with_offsets
-from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned
-from cvmgen.ir.visit import fresh, substitute, walk
+from cvmgen.ir.uses import assigned, has, names_in, read_tensors, reassigned
+from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -64,7 +64,7 @@ def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:
     for end, value in (("low", maximum_of(lows)), ("high", smallest(highs))):
         ends.append(i.Let(fresh(f"{loop.index}_{end}", used), "i64", value, loop.span))
     body = (*locals_, *then)
-    if not any(isinstance(each, i.Loop) for each in walk(then)):
+    if not has(then, i.Loop):
         # Compilers see the steps of places only where these are written out.
         body = with_offsets(substitute(then, values), simplify)
     low, high = (i.Var(each.name) for each in ends)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from cvmgen.analysis.dependences import Locals
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import folded_totals, rewritten, updated
-from cvmgen.ir.uses import assigned, names_in, reassigned
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.uses import assigned, names_in, nodes_in, reassigned
+from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.actions.split import counts_up, most_iterations
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -70,7 +70,7 @@ def stored_place(loop: i.Loop, own: list[i.Let], arrays: Mapping[str, str]) -> i
             return None
     if [each.name for each in own] != [name] or loop.index not in names_in(offset):
         return None
-    uses = [each for each in walk(loop.body) if isinstance(each, i.Load) and each.tensor == tensor]
+    uses = [each for each in nodes_in(loop.body, i.Load) if each.tensor == tensor]
     if len(uses) > 1 or names_in(offset) & assigned(loop.body):
         return None
     return place if arrays.get(tensor) == own[0].type else None

@@ -8,7 +8,7 @@ from cvmgen.analysis.definedness import is_defined
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import invariant, is_name_arithmetic, rewritten
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -84,7 +84,7 @@ def safe(quotient: i.Binary, facts: Facts) -> i.Expr:
 def simple(value: i.Expr) -> bool:
     """Whether an expression is made of names and numbers alone, by operations that are defined
     for all of them."""
-    calls = (each.function for each in walk(value) if isinstance(each, i.Call))
+    calls = (each.function for each in nodes_in(value, i.Call))
     operations = (i.Var, i.Const, i.Binary, i.Call)
     known = all(isinstance(each, operations) for each in walk(value)) and is_defined(value)
     return known and {*calls} <= {"min_i64", "max_i64"}

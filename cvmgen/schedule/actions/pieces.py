@@ -9,8 +9,8 @@ from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import have_room, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten, with_offsets
-from cvmgen.ir.uses import assigned, stored_tensors
-from cvmgen.ir.visit import fresh, substitute, walk
+from cvmgen.ir.uses import assigned, has, stored_tensors
+from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.actions.jam import last_whole_group
 from cvmgen.schedule.actions.specialise import loads_in
 from cvmgen.schedule.forms import Use
@@ -48,7 +48,7 @@ def pieces(subject: Subject, use: Use) -> Subject:
 
 def even(loop: i.Loop) -> bool:
     """Whether neighbouring iterations of an innermost loop read elements a known step apart."""
-    inner = any(isinstance(each, (i.Loop, i.Break)) for each in walk(loop.body))
+    inner = has(loop.body, i.Loop, i.Break)
     places = [*loads_in(loop)]
     if inner or not places or loop.low is None or loop.step != 1 or not steady_range(loop):
         return False

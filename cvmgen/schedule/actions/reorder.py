@@ -9,8 +9,16 @@ from cvmgen.analysis.definedness import is_defined
 from cvmgen.analysis.dependences import own_place
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, reassigned, stored_tensors
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import (
+    assigned,
+    carried,
+    has,
+    names_in,
+    nodes_in,
+    read_tensors,
+    reassigned,
+    stored_tensors,
+)
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -45,7 +53,7 @@ def pushed(loop: i.Loop, outward: Collection[str], use: Use, subject: Subject) -
         return (loop,)
     if not all(isinstance(each, i.Let) for each in locals_):
         return (loop,)
-    if any(isinstance(each, i.Break) for each in walk(last)):
+    if has(last, i.Break):
         use.refuse(f"the loop {last.index} may end early: it cannot go around {loop.index}")
     if last.low is None:
         use.refuse(f"the loop {last.index} goes through a list: it cannot go around {loop.index}")
@@ -91,7 +99,7 @@ def refuse_dependences(loop: i.Loop, last: i.Loop, use: Use, subject: Subject) -
             f"the loop {last.index} stores what the loop {loop.index} reads in front of it: they "
             f"cannot change places ({subject.place})"
         )
-    own = {each.name for each in walk(last) if isinstance(each, i.Array)}
+    own = {each.name for each in nodes_in(last, i.Array)}
     for tensor in sorted(stored - own):
         read = reads_of(last, tensor) or tensor not in subject.outside.tensors
         if read and own_place((last,), tensor, loop.index) is None:
@@ -103,6 +111,6 @@ def refuse_dependences(loop: i.Loop, last: i.Loop, use: Use, subject: Subject) -
 
 def reads_of(loop: i.Loop, tensor: str) -> bool:
     """Whether a loop reads elements of a tensor, or stores them again and again."""
-    places = [each.target for each in walk(loop) if isinstance(each, i.Store)]
-    loads = [each for each in walk(loop) if isinstance(each, i.Load) and each.tensor == tensor]
+    places = [each.target for each in nodes_in(loop, i.Store)]
+    loads = [each for each in nodes_in(loop, i.Load) if each.tensor == tensor]
     return len(loads) > sum(each.tensor == tensor for each in places)

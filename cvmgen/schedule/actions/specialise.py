@@ -12,7 +12,7 @@ from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
 from cvmgen.ir.rewrite import rewritten, with_offsets
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import enough, outcome
@@ -36,7 +36,7 @@ def specialise(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if any(isinstance(each, i.Break) for each in walk(statement.body)):
+        if has(statement.body, i.Break):
             return None
         result: i.Stmt = statement
         found = step_variants(statement, extents, usual)
@@ -197,9 +197,7 @@ def all_steps(loop: i.Loop, extents: Collection[str], *, stores: bool) -> list[i
     found: dict[i.Expr, None] = {}
     inner = assigned(loop.body)
     derived = {
-        each.name
-        for each in walk(loop.body)
-        if isinstance(each, i.Let) and loop.index in names_in(each.value)
+        each.name for each in nodes_in(loop.body, i.Let) if loop.index in names_in(each.value)
     }
     for place in places:
         line = algebra.line(place.offset, loop.index)
@@ -215,7 +213,7 @@ def all_steps(loop: i.Loop, extents: Collection[str], *, stores: bool) -> list[i
 
 def trip_names(body: i.Block) -> frozenset[str]:
     """The names that say how often loops run."""
-    return names_in(tuple(each.high for each in walk(body) if isinstance(each, i.Loop)))
+    return names_in(tuple(each.high for each in nodes_in(body, i.Loop)))
 
 
 def stores_in(node: object) -> Iterator[i.Load]:
@@ -240,9 +238,9 @@ def loads_in(node: object) -> Iterator[i.Load]:
                     if isinstance(load, i.Load)
                 )
             case i.Let(value=value) | i.Assign(value=value) | i.Accumulate(value=value):
-                yield from (load for load in walk(value) if isinstance(load, i.Load))
+                yield from nodes_in(value, i.Load)
             case i.If(condition=value) | i.Loop(high=value):
-                yield from (load for load in walk(value) if isinstance(load, i.Load))
+                yield from nodes_in(value, i.Load)
             case _:
                 pass
 

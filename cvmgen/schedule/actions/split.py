@@ -7,7 +7,8 @@ from dataclasses import replace
 from cvmgen.algebra import simplify
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.visit import fresh, substitute, walk
+from cvmgen.ir.uses import nodes_in
+from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import loops
 from cvmgen.schedule.subject import Subject
@@ -100,4 +101,4 @@ def counts_up(body: i.Block, loop: i.Loop) -> bool:
 
 
 def lets(body: i.Block, name: str) -> list[i.Let]:
-    return [each for each in walk(body) if isinstance(each, i.Let) and each.name == name]
+    return [each for each in nodes_in(body, i.Let) if each.name == name]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cvmgen.analysis.tiling import find_contraction, tiling
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import nodes_in
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import enough, outcome
 from cvmgen.schedule.subject import InModel, Subject, TileBlocks
@@ -56,5 +56,5 @@ def worth(subject: Subject, use: Use) -> i.Compare | None:
     """The test that there is enough to do; None where it is always done."""
     if len(use.given) < 3:
         return None
-    outermost = next(each for each in walk(subject.body) if isinstance(each, i.Loop))
+    outermost = next(nodes_in(subject.body, i.Loop))
     return enough(subject, outermost, use.test(2))

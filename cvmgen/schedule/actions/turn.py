@@ -10,11 +10,12 @@ from cvmgen.analysis.dependences import Locals, steady_range
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import fresh, replaced, substitute, walk
+from cvmgen.ir.uses import has, names_in, nodes_in
+from cvmgen.ir.visit import fresh, replaced, substitute
 from cvmgen.schedule.actions.specialise import StepValues, tests, trip_names, versioned
 from cvmgen.schedule.actions.split import in_blocks, most_iterations
 from cvmgen.schedule.forms import Use
+from cvmgen.schedule.rewriting import innermost_loops
 from cvmgen.schedule.subject import Subject
 
 MOST_LANES = 64
@@ -47,8 +48,7 @@ def abreast(subject: Subject, use: Use) -> Subject:
 
 def only_sweep(loop: i.Loop) -> i.Loop | None:
     """The loop in a loop that has none in it, where there is one and it only accumulates."""
-    inner = [each for each in walk(loop.body) if isinstance(each, i.Loop)]
-    last = [each for each in inner if not any(isinstance(b, i.Loop) for b in walk(each.body))]
+    last = innermost_loops(loop.body)
     if len(last) != 1 or last[0].low is None:
         return None
     plain = all(isinstance(each, (i.Let, i.Accumulate)) for each in last[0].body)
@@ -57,8 +57,7 @@ def only_sweep(loop: i.Loop) -> i.Loop | None:
 
 def own_loads(node: object, index: str) -> list[i.Load]:
     """What is read at places that an index decides."""
-    loads = (each for each in walk(node) if isinstance(each, i.Load))
-    return [each for each in loads if index in names_in(each.offset)]
+    return [each for each in nodes_in(node, i.Load) if index in names_in(each.offset)]
 
 
 def read_steps(place: i.Load, indices: tuple[str, str]) -> tuple[i.Expr, i.Expr] | None:
@@ -128,15 +127,14 @@ def turnable(loop: i.Loop, totals: i.Loop, store: i.Store) -> bool:
     """Whether a sweep does the same for each total, and asks for nothing that there may not be."""
     whole = totals.low == i.ZERO and totals.step == 1 and steady_range(loop)
     own = isinstance(store.target, i.Load) and store.target.offset == i.Var(totals.index)
-    choices = any(isinstance(each, (i.Select, i.Logic)) for each in walk(store.value))
+    choices = has(store.value, i.Select, i.Logic)
     return whole and own and not choices and loop.index not in names_in((totals.high,))
 
 
 def beginnings(body: i.Block) -> set[tuple[str, str]]:
     """The loops that do nothing but to give elements of arrays one value, each with its arrays."""
     arrays = Locals.of(body).arrays.keys()
-    loops = (each for each in walk(body) if isinstance(each, i.Loop))
-    found = ((loop.index, arrays_begun(loop, arrays)) for loop in loops)
+    found = ((loop.index, arrays_begun(loop, arrays)) for loop in nodes_in(body, i.Loop))
     return {(index, array) for index, names in found for array in names}
 
 

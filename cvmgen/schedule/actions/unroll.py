@@ -12,8 +12,8 @@ from cvmgen.analysis.dependences import have_room, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
 from cvmgen.ir.rewrite import blocks, folded_totals, rewritten
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import fresh, rebuild, substitute, walk
+from cvmgen.ir.uses import has, names_in
+from cvmgen.ir.visit import fresh, rebuild, substitute
 from cvmgen.known.constant_loops import Loops, everywhere, loop_range, single_statement_nest
 from cvmgen.schedule.actions.jam import last_whole_group
 from cvmgen.schedule.forms import Use
@@ -40,7 +40,7 @@ def unroll(subject: Subject, use: Use) -> Subject:
             return None
         if whole := whole_sum(statement, names):
             return unrolled_sum(whole, size, around.get(statement.index, ())) or (statement,)
-        ends = any(isinstance(each, i.Break) for each in walk(statement.body))
+        ends = has(statement.body, i.Break)
         if ends or statement.low is None or statement.step != 1 or not steady_range(statement):
             return None
         if any(True for _ in loops(statement.body, names)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import has
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -23,7 +23,7 @@ def fuse(subject: Subject, use: Use) -> Subject:
     another nest stores at one place; others stay. Models alone have nests beside each other, and
     join them before layouts are chosen: what is left here has no such nest.
     """
-    if any(isinstance(each, (i.Accumulate, i.Break, i.Sort)) for each in walk(subject.body)):
+    if has(subject.body, i.Accumulate, i.Break, i.Sort):
         use.refuse(
             f"only what goes element by element can join what makes its elements ({subject.place})",
             "fuse nests of the class elementwise",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten, with_offsets
-from cvmgen.ir.uses import assigned, names_in, read_tensors
+from cvmgen.ir.uses import assigned, has, names_in, read_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -32,7 +32,7 @@ def vectorise(subject: Subject, use: Use) -> Subject:
     def change(statement: i.Stmt) -> i.Block | None:
         if not isinstance(statement, i.Loop) or statement.index not in names:
             return None
-        if any(isinstance(each, SCALAR) for each in walk(statement.body)):
+        if has(statement.body, *SCALAR):
             return None
         if why := conflict(statement, locals_):
             use.refuse(

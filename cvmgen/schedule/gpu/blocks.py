@@ -15,8 +15,8 @@ from cvmgen.analysis.list_loops import decision, list_counter, loads_of, reads_s
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import entry_at, extent
 from cvmgen.ir.threads import BLOCK, BLOCKS, LANE, LANES, OF_BLOCK
-from cvmgen.ir.uses import assigned, carried, names_in
-from cvmgen.ir.visit import rebuild, walk
+from cvmgen.ir.uses import assigned, carried, has, names_in
+from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.gpu.mapped import (
     DeviceFunction,
     Mapped,
@@ -66,7 +66,7 @@ class Together:
                 found.append(i.Barrier(statement.span))
             found += self.joint(statement)
             # A sort ends with a barrier of its own.
-            waiting = not isinstance(statement, i.Sort) and has_store(statement)
+            waiting = not isinstance(statement, i.Sort) and has(statement, i.Store)
         return tuple(found)
 
     def joint(self, statement: i.Stmt) -> i.Block:
@@ -96,13 +96,9 @@ class Together:
         if counter is not None and not reads_so_far(loop, counter, self.own):
             return Ranking(loop, counter, self.taken).block()
         body = self.block(loop.body)
-        if has_store(loop.body) and loads_of((loop,), self.own):
+        if has(loop.body, i.Store) and loads_of((loop,), self.own):
             body += (i.Barrier(loop.span, "the next one reads the list so far"),)
         return (replace(loop, body=body),)
-
-
-def has_store(node: object) -> bool:
-    return any(isinstance(each, i.Store) for each in walk(node))
 
 
 class Ranking(Writer):

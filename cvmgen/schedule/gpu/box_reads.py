@@ -10,7 +10,8 @@ from cvmgen import algebra
 from cvmgen.analysis.boxes import BoxRead, as_i32, plain_locals
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import without_dead
-from cvmgen.ir.visit import fresh, rebuild, walk
+from cvmgen.ir.uses import nodes_in
+from cvmgen.ir.visit import fresh, rebuild
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ def with_tests(body: i.Block, window: BoxRead, box: Box, places: dict[str, str])
 
 def widened(body: i.Block, indices: frozenset[str]) -> i.Block:
     """The body with conversions of 32-bit indices, where nothing else makes 64 bits of them."""
-    lets = (each for each in walk(body) if isinstance(each, i.Let))
-    short = indices | {each.name for each in lets if each.type != "i64"}
+    short = indices | {each.name for each in nodes_in(body, i.Let) if each.type != "i64"}
 
     def is_wide(expr: i.Expr) -> bool:
         match expr:
@@ -133,7 +133,7 @@ def with_places(body: i.Block, window: BoxRead, box: Box, places: dict[str, str]
 
 def with_box_places(body: i.Block, window: BoxRead, places: dict[str, str], old: Set[str]) -> Near:
     """Places in the box under the names that places in the input had, where these are free."""
-    free = old - {each.name for each in walk(body) if isinstance(each, i.Let)}
+    free = old - {each.name for each in nodes_in(body, i.Let)}
     names: dict[str, str] = {}
     for condition, side, end in window.tests:
         match condition:

@@ -9,8 +9,8 @@ from cvmgen.dtypes import INT64, DType
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import block_lines
-from cvmgen.ir.uses import assigned, names_in
-from cvmgen.ir.visit import fresh, rebuild, walk
+from cvmgen.ir.uses import assigned, names_in, nodes_in
+from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.schedule.forms import Settings
 from cvmgen.source import Span
 
@@ -33,7 +33,7 @@ class MappingTask:
     @property
     def taken(self) -> set[str]:
         """The names that are not free for what a mapping makes."""
-        tensors = {each.tensor for each in walk(self.body) if isinstance(each, i.Load)}
+        tensors = {each.tensor for each in nodes_in(self.body, i.Load)}
         return set(names_in(self.body)) | assigned(self.body) | tensors
 
     @property
@@ -149,8 +149,7 @@ class Writer:
 
 def plan_members_read(statements: object) -> set[str]:
     """The values of a call that the host's statements read."""
-    members = (each for each in walk(statements) if isinstance(each, i.Member))
-    return {each.name for each in members if each.structure == HOST}
+    return {each.name for each in nodes_in(statements, i.Member) if each.structure == HOST}
 
 
 def domain(extents: Sequence[i.Expr]) -> i.Expr:

@@ -12,8 +12,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, iterations, unravelled
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.threads import BLOCKS
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import walk
+from cvmgen.ir.uses import has, names_in
 from cvmgen.schedule.gpu.mapped import (
     DeviceFunction,
     Mapped,
@@ -123,8 +122,8 @@ class Teams(Writer):
     def rows(self, sweep: Sweep, share: i.Var) -> i.Block:
         columns = shared(sweep.columns, share, "column", sweep.columns.body)
         # Loads wait for each other where a loop may end between them, or has loops of its own.
-        simple = not any(isinstance(each, (i.Break, i.Loop)) for each in walk(columns.body))
-        inner = (replace(columns, unroll="some") if simple else columns,)
+        waits = has(columns.body, i.Break, i.Loop)
+        inner = (columns if waits else replace(columns, unroll="some"),)
         match sweep.rows:
             case ():
                 return inner

@@ -16,8 +16,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, index_local, iterations
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.threads import GRID
-from cvmgen.ir.uses import names_in
-from cvmgen.ir.visit import rebuild, substitute, walk
+from cvmgen.ir.uses import has, names_in
+from cvmgen.ir.visit import rebuild, substitute
 from cvmgen.schedule.gpu.mapped import (
     DeviceFunction,
     Mapped,
@@ -105,7 +105,7 @@ class Vectors(Writer):
                     return node
 
         body: i.Block = without_dead(rebuild(self.stream.body, change))
-        if any(isinstance(each, i.Overflow) for each in walk(body)):
+        if has(body, i.Overflow):
             # What does not fit is noted, and something has to be stored all the same.
             body = (i.SetAt(self.stored.name, self.lane, i.ZERO, self.span), *body)
         first = self.stream.run.index
