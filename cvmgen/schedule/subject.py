@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen.analysis.contraction import factor_sizes
@@ -12,6 +12,7 @@ from cvmgen.analysis.tiling import Tiling
 from cvmgen.analysis.windows import Windows, find_windows
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors
 from cvmgen.schedule.entries import KeptValue
 from cvmgen.typing.real_extremes import integer_extremes
@@ -129,6 +130,27 @@ class Subject:
 
     def with_body(self, body: i.Block) -> Subject:
         return replace(self, body=body)
+
+    def with_loops(
+        self,
+        names: Collection[str],
+        change: Callable[[i.Loop], i.Block | None],
+        *,
+        inner_first: bool = False,
+    ) -> Subject:
+        """The nest with what `change` makes of the loops of these indices; where that is None, of
+        those inside. Or of those inside first, and then of the loop around what came of them."""
+
+        def changed(statement: i.Stmt) -> i.Block | None:
+            if not isinstance(statement, i.Loop) or statement.index not in names:
+                return None
+            if not inner_first:
+                return change(statement)
+            loop = replace(statement, body=rewritten(statement.body, changed))
+            done = change(loop)
+            return (loop,) if done is None else done
+
+        return self.with_body(rewritten(self.body, changed))
 
 
 def loop_ends(body: i.Block) -> Iterator[i.Expr]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from cvmgen.algebra import signed, total
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.actions.hoist import simple
@@ -21,12 +20,10 @@ def base(subject: Subject, use: Use) -> Subject:
     Compilers find most of these too: it is for those who read the loop. Legal for every loop:
     places are sums.
     """
-    names, used = set(use.loops(subject, 0)), subject.taken
+    used = subject.taken
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        varying, found = assigned((statement,)), {}
+    def change(loop: i.Loop) -> i.Block | None:
+        varying, found = assigned((loop,)), {}
 
         def moved(node: object) -> object:
             if not isinstance(node, i.Load):
@@ -45,11 +42,11 @@ def base(subject: Subject, use: Use) -> Subject:
             rest = [each for each in terms if each not in fixed]
             return replace(node, offset=total((i.Var(found[common]), *rest)))
 
-        loop = replaced(statement, moved)
-        lets = (i.Let(name, "i64", value, statement.span) for value, name in found.items())
-        return (*lets, loop)
+        done = replaced(loop, moved)
+        lets = (i.Let(name, "i64", value, loop.span) for value, name in found.items())
+        return (*lets, done)
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(use.loops(subject, 0), change)
 
 
 def is_product(node: object) -> bool:

@@ -22,18 +22,15 @@ def clip(subject: Subject, use: Use) -> Subject:
     range, one by one, whose guard is linear in its index, stays as it is in the loop and reads no
     element: one that is read in front of the loop need not be there.
     """
-    names, used = set(use.loops(subject, 0)), subject.taken
+    used = subject.taken
     ends: set[str] = set()
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        inner = replace(statement, body=rewritten(statement.body, change))
-        found = clipped(inner, subject, used) or (inner,)
+    def change(loop: i.Loop) -> i.Block | None:
+        found = clipped(loop, subject, used) or (loop,)
         ends.update(each.name for each in found if isinstance(each, i.Let))
         return hoisted_ends(found, ends)
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(use.loops(subject, 0), change, inner_first=True)
 
 
 def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:

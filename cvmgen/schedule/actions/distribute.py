@@ -9,7 +9,7 @@ from itertools import combinations
 from cvmgen.analysis.dependences import own_place, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import leaves_loop
-from cvmgen.ir.rewrite import locals_reached, rewritten, without_dead
+from cvmgen.ir.rewrite import locals_reached, without_dead
 from cvmgen.ir.uses import assigned, carried, read_tensors, reassigned, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -22,24 +22,19 @@ def distribute(subject: Subject, use: Use) -> Subject:
     lies in memory, an element for each iteration, or can be computed again: locals that change, and
     arrays that are made anew, belong to one step.
     """
-    names = set(use.loops(subject, 0))
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        if leaves_loop(statement.body) or not steady_range(statement):
-            use.refuse(f"the loop {statement.index} decides when it ends ({subject.place})")
-        if lost := carried(statement):
+    def change(loop: i.Loop) -> i.Block | None:
+        if leaves_loop(loop.body) or not steady_range(loop):
+            use.refuse(f"the loop {loop.index} decides when it ends ({subject.place})")
+        if lost := carried(loop):
             use.refuse(
-                f"the loop {statement.index} carries {' and '.join(sorted(lost))} from one "
+                f"the loop {loop.index} carries {' and '.join(sorted(lost))} from one "
                 f"iteration to the next: its steps cannot run apart ({subject.place})",
                 "expand what it carries",
             )
-        return tuple(
-            replace(statement, body=step) for step in statement_groups(statement, use, subject)
-        )
+        return tuple(replace(loop, body=step) for step in statement_groups(loop, use, subject))
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(use.loops(subject, 0), change)
 
 
 def statement_groups(loop: i.Loop, use: Use, subject: Subject) -> list[i.Block]:

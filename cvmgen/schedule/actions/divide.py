@@ -8,7 +8,6 @@ from dataclasses import replace
 from cvmgen.analysis.dependences import Locals
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -37,12 +36,10 @@ def divide(subject: Subject, use: Use) -> Subject:
     def narrow(value: i.Expr) -> bool:
         return has_32_bits(without_widening(value), types, subject.dtypes)
 
-    def inside(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        return (replace(statement, body=rebuild(statement.body, change)),)
+    def inside(loop: i.Loop) -> i.Block | None:
+        return (replace(loop, body=rebuild(loop.body, change)),)
 
-    return subject.with_body(rewritten(subject.body, inside))
+    return subject.with_loops(names, inside)
 
 
 def without_widening(value: i.Expr) -> i.Expr:

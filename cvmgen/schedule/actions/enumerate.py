@@ -38,28 +38,26 @@ def enumerated(subject: Subject, use: Use) -> Subject:
         made[role][index] = None
         return index
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in over:
-            return None
-        found = enumerated_range(statement, names)
+    def change(loop: i.Loop) -> i.Block | None:
+        found = enumerated_range(loop, names)
         if found is None:
             return None
-        if not all(have_room(subject.body, each, most) for each in loops(statement.body, names)):
+        if not all(have_room(subject.body, each, most) for each in loops(loop.body, names)):
             return None
         low, high = found
-        use.copied(statement, most * (most + 1) // 2)
-        new = {statement.index: new_name(statement, roles[0])}
-        for each in between(statement, names) if len(roles) > 1 else ():
+        use.copied(loop, most * (most + 1) // 2)
+        new = {loop.index: new_name(loop, roles[0])}
+        for each in between(loop, names) if len(roles) > 1 else ():
             new[each.index] = new_name(each, roles[1])
         count = distance(low, high)
-        result: i.Stmt = statement
+        result: i.Stmt = loop
         for number in range(2, most + 1):
-            copies = with_iterations(statement, names, low, number, used)
+            copies = with_iterations(loop, names, low, number, used)
             test = i.Compare("==", count, i.Const(number))
-            result = i.If(test, with_index_names(copies, new), (result,), statement.span)
+            result = i.If(test, with_index_names(copies, new), (result,), loop.span)
         return (result,)
 
-    return subject.with_body(rewritten(subject.body, change)).with_roles(
+    return subject.with_loops(over, change).with_roles(
         {role: tuple(found) for role, found in made.items()}
     )
 

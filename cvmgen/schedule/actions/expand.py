@@ -10,7 +10,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import folded_totals, rewritten, updated
 from cvmgen.ir.uses import assigned, names_in, nodes_in, reassigned
 from cvmgen.ir.visit import rebuild
-from cvmgen.schedule.actions.split import counts_up, most_iterations
+from cvmgen.schedule.actions.split import array_length
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
 
@@ -40,18 +40,7 @@ def expand(subject: Subject, use: Use) -> Subject:
         if place is not None:
             body = at_places(statement.body[:-1], {own[0].name: (place, own[0].type)})
             return (replace(statement, body=body),)
-        most = most_iterations(subject.body, statement)
-        if most is None:
-            use.refuse(
-                f"nothing limits how often the loop {statement.index} runs: an array has a size",
-                "split it, and expand over the inner loop",
-            )
-        if not counts_up(subject.body, statement):
-            use.refuse(
-                f"the loop {statement.index} does not begin at 0, as an array does",
-                "split it, and expand over the inner loop",
-            )
-        use.room(most)
+        most = array_length(subject, use, statement)
         new = tuple(i.Array(each.name, each.type, most, each.span) for each in own)
         at = i.Var(statement.index)
         places = {each.name: (i.Load(each.name, None, at), each.type) for each in own}

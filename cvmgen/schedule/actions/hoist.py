@@ -7,7 +7,7 @@ from dataclasses import replace
 from cvmgen.analysis.definedness import is_defined
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import invariant, is_name_arithmetic, rewritten
+from cvmgen.ir.rewrite import invariant, is_name_arithmetic
 from cvmgen.ir.uses import assigned, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.schedule.forms import Use
@@ -21,16 +21,12 @@ def hoist(subject: Subject, use: Use) -> Subject:
     Legal for these: they have a value even where the loop has no iteration, for no divisor in them
     is 0 and no shift negative.
     """
-    names = set(use.loops(subject, 0))
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        inner = replace(statement, body=rewritten(statement.body, change))
-        before, kept = invariant(inner, simple)
-        return (*before, replace(inner, body=kept))
+    def change(loop: i.Loop) -> i.Block | None:
+        before, kept = invariant(loop, simple)
+        return (*before, replace(loop, body=kept))
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(use.loops(subject, 0), change, inner_first=True)
 
 
 def quotients(subject: Subject, use: Use) -> Subject:
@@ -38,40 +34,36 @@ def quotients(subject: Subject, use: Use) -> Subject:
 
     Legal for all: what is now divided for places that are not read gives 0 for a divisor of 0.
     """
-    names, used = set(use.loops(subject, 0)), subject.taken
+    used = subject.taken
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        body = rewritten(statement.body, change)
-        inner = assigned(body)
+    def change(loop: i.Loop) -> i.Block | None:
+        inner = assigned(loop.body)
         found: dict[i.Binary, str] = {}
-        for each in walk(body):
+        for each in walk(loop.body):
             match each:
                 case i.Binary(op="truncdiv", left=left, right=right) if (
                     is_name_arithmetic(left)
                     and is_name_arithmetic(right)
-                    and statement.index in names_in(each)
+                    and loop.index in names_in(each)
                     and not names_in(each) & inner
                 ):
                     found.setdefault(each, "")
                 case _:
                     pass
         if not found:
-            return (replace(statement, body=body),)
-        found = {each: fresh(f"{statement.index}_quotient", used) for each in found}
+            return None
+        found = {each: fresh(f"{loop.index}_quotient", used) for each in found}
         lets = (
-            i.Let(name, "i64", safe(each, subject.facts), statement.span)
-            for each, name in found.items()
+            i.Let(name, "i64", safe(each, subject.facts), loop.span) for each, name in found.items()
         )
 
         def named(node: object) -> object:
             name = found.get(node) if isinstance(node, i.Binary) else None
             return node if name is None else i.Var(name)
 
-        return (replace(statement, body=(*lets, *rebuild(body, named))),)
+        return (replace(loop, body=(*lets, *rebuild(loop.body, named))),)
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(use.loops(subject, 0), change, inner_first=True)
 
 
 def safe(quotient: i.Binary, facts: Facts) -> i.Expr:

@@ -9,7 +9,6 @@ from cvmgen.analysis.dependences import steady_range
 from cvmgen.analysis.streams import merged_pair
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import leaves_loop
-from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import names_in
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -23,22 +22,19 @@ def merge(subject: Subject, use: Use) -> Subject:
     """
     names = set(use.loops(subject, 0))
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        outer = replace(statement, body=rewritten(statement.body, change))
-        match outer.body:
+    def change(loop: i.Loop) -> i.Block | None:
+        match loop.body:
             case (i.Loop(index=index, low=low) as inner,) if index in names and low is not None:
-                body = merged_pair(outer, inner, inner.body) if mergeable(outer, inner) else None
+                body = merged_pair(loop, inner, inner.body) if mergeable(loop, inner) else None
                 if body is not None:
                     return (
-                        replace(inner, high=simplify(product([outer.high, inner.high])), body=body),
+                        replace(inner, high=simplify(product([loop.high, inner.high])), body=body),
                     )
             case _:
                 pass
-        return (outer,)
+        return (loop,)
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(names, change, inner_first=True)
 
 
 def mergeable(outer: i.Loop, inner: i.Loop) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ir.visit import fresh, replaced, substitute
 from cvmgen.schedule.actions.split import lets
@@ -35,17 +34,15 @@ def overlap(subject: Subject, use: Use) -> Subject:
     if bytes_ != VECTOR:
         use.refuse(f"vectors for rows have {VECTOR} bytes")
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        rows = appended_rows(statement, bytes_, use.number(2))
+    def change(loop: i.Loop) -> i.Block | None:
+        rows = appended_rows(loop, bytes_, use.number(2))
         if rows is None or any(each.value != i.ZERO for each in lets(subject.body, rows.step.name)):
             return None
-        index = fresh(f"{statement.index}_{role}", used)
+        index = fresh(f"{loop.index}_{role}", used)
         made[index] = None
         return rows.in_vectors(index, subject, used)
 
-    return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+    return subject.with_loops(names, change).with_roles({role: tuple(made)})
 
 
 @dataclass(frozen=True, slots=True)

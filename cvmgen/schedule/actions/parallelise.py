@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from cvmgen.analysis.dependences import Locals, conflict
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned, stored_tensors
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import enough, outcome
@@ -29,23 +28,21 @@ def parallelise(subject: Subject, use: Use) -> Subject:
     names = set(use.loops(subject, 0))
     locals_ = Locals.of(subject.body)
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        if why := conflict(statement, locals_):
+    def change(loop: i.Loop) -> i.Block | None:
+        if why := conflict(loop, locals_):
             use.refuse(
-                f"the loop {statement.index} {why}: its iterations cannot run in parallel "
+                f"the loop {loop.index} {why}: its iterations cannot run in parallel "
                 f"({subject.place})",
                 "expand what it carries, or parallelise loops around it",
             )
-        loop, count = collapsed(statement, names, locals_)
-        marked = replace(loop, parallel=count)
+        whole, count = collapsed(loop, names, locals_)
+        marked = replace(whole, parallel=count)
         if len(use.given) == 1:
             return (marked,)
         worth = enough(subject, marked, use.test(1))
-        return (statement if outcome(worth) is False else replace(marked, worth=worth),)
+        return (loop if outcome(worth) is False else replace(marked, worth=worth),)
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(names, change)
 
 
 def collapsed(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cvmgen.analysis.guards import Bound, condition_bounds, first_from, maximum_of, slope, smallest
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import is_name_arithmetic, rewritten
+from cvmgen.ir.rewrite import is_name_arithmetic
 from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
@@ -26,34 +26,32 @@ def peel(subject: Subject, use: Use) -> Subject:
     made: dict[str, dict[str, None]] = {role: {} for role in roles}
     ahead: list[i.Stmt] = []
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
+    def change(loop: i.Loop) -> i.Block | None:
+        use.one_by_one(loop, subject)
+        found = Middle(loop, subject)
+        body = found.cleared(loop.body, {}, {})
+        if loop.low is None or body is None or not (found.lows or found.highs):
             return None
-        use.one_by_one(statement, subject)
-        found = Middle(statement, subject)
-        body = found.cleared(statement.body, {}, {})
-        if statement.low is None or body is None or not (found.lows or found.highs):
-            return None
-        indices = [fresh(f"{statement.index}_{role}", used) for role in roles]
-        ends, low, high = middle_ends(statement, found, indices[1], used)
-        ranges = ((statement.low, low), (low, high), (high, statement.high))
+        indices = [fresh(f"{loop.index}_{role}", used) for role in roles]
+        ends, low, high = middle_ends(loop, found, indices[1], used)
+        ranges = ((loop.low, low), (low, high), (high, loop.high))
         wanted = (bool(found.lows), True, bool(found.highs))
         parts: list[i.Stmt] = []
         for at, (first, last) in enumerate(ranges):
             if wanted[at]:
-                whole = body if at == 1 else statement.body
-                inner = with_index_name(whole, statement.index, indices[at])
-                loop = replace(statement, index=indices[at], low=first, high=last, body=inner)
-                parts.append(loop)
+                whole = body if at == 1 else loop.body
+                inner = with_index_name(whole, loop.index, indices[at])
+                part = replace(loop, index=indices[at], low=first, high=last, body=inner)
+                parts.append(part)
                 made[roles[at]][indices[at]] = None
         if any(names_in(each.value) & varying for each in ends):
             return (*ends, *parts)
         ahead.extend(ends)
         return tuple(parts)
 
-    body = rewritten(subject.body, change)
+    done = subject.with_loops(names, change)
     found = {role: tuple(indices) for role, indices in made.items()}
-    return subject.with_body((*ahead, *body)).with_roles(found)
+    return done.with_body((*ahead, *done.body)).with_roles(found)
 
 
 def middle_ends(

@@ -8,7 +8,7 @@ from cvmgen import algebra
 from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import have_room, steady_range
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten, with_offsets
+from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.uses import assigned, has, stored_tensors
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.actions.jam import last_whole_group
@@ -33,17 +33,15 @@ def pieces(subject: Subject, use: Use) -> Subject:
     if size < 2:
         use.refuse(f"a piece has 2 iterations at least, not {size}", "leave the action out")
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
+    def change(loop: i.Loop) -> i.Block | None:
+        if not even(loop) or not have_room(subject.body, loop, size):
             return None
-        if not even(statement) or not have_room(subject.body, statement, size):
-            return None
-        index = fresh(f"{statement.index}_{role}", used)
+        index = fresh(f"{loop.index}_{role}", used)
         made[index] = None
-        form = overlapping if may_run_twice(statement) else whole_pieces
-        return form(statement, size, index, used)
+        form = overlapping if may_run_twice(loop) else whole_pieces
+        return form(loop, size, index, used)
 
-    return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+    return subject.with_loops(names, change).with_roles({role: tuple(made)})
 
 
 def even(loop: i.Loop) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from cvmgen.analysis.definedness import is_defined
 from cvmgen.analysis.dependences import own_place
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import (
     assigned,
     carried,
@@ -36,14 +35,9 @@ def reorder(subject: Subject, use: Use) -> Subject:
     outward, inward = set(use.loops(subject, 0)), set(use.loops(subject, 1))
     if same := outward & inward:
         use.refuse(f"the loop {min(same)} cannot go inside itself ({subject.place})")
-
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in inward:
-            return None
-        inner = replace(statement, body=rewritten(statement.body, change))
-        return pushed(inner, outward, use, subject)
-
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(
+        inward, lambda loop: pushed(loop, outward, use, subject), inner_first=True
+    )
 
 
 def pushed(loop: i.Loop, outward: Collection[str], use: Use, subject: Subject) -> i.Block:

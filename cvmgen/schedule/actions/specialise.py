@@ -11,7 +11,7 @@ from cvmgen.analysis.dependences import Locals
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import rewritten, with_offsets
+from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.uses import assigned, has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
@@ -33,23 +33,19 @@ def specialise(subject: Subject, use: Use) -> Subject:
     names, extents = set(use.loops(subject, 0)), trip_names(subject.body)
     usual = i.ONE if len(use.given) == 1 else i.Const(use.number(1))
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
+    def change(loop: i.Loop) -> i.Block | None:
+        if has(loop.body, i.Break):
             return None
-        if has(statement.body, i.Break):
-            return None
-        result: i.Stmt = statement
-        found = step_variants(statement, extents, usual)
+        result: i.Stmt = loop
+        found = step_variants(loop, extents, usual)
         possible = [each for each in found if not impossible(each, subject.facts)]
         if not possible:
             return None
         for values in reversed(possible):
-            result = i.If(
-                equals(values), (with_steps(statement, values),), (result,), statement.span
-            )
+            result = i.If(equals(values), (with_steps(loop, values),), (result,), loop.span)
         return (result,)
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(names, change)
 
 
 def beside(subject: Subject, use: Use) -> Subject:
@@ -88,32 +84,30 @@ def versioned(
     used, arrays = subject.taken, Locals.of(subject.body).arrays
     made: dict[str, None] = {}
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        if any(makes_neighbours(each, arrays) for each in walk(statement.body)):
-            return (statement,)  # it has the form that it should have
-        found = condition(statement)
+    def change(loop: i.Loop) -> i.Block | None:
+        if any(makes_neighbours(each, arrays) for each in walk(loop.body)):
+            return (loop,)  # it has the form that it should have
+        found = condition(loop)
         if found is None:
             return None
         needed, steps = found
-        copy = with_steps(statement, steps)
-        found_in = dict.fromkeys(each.index for each in loops((statement,), names))
-        worth = enough(subject, statement, use.test(2))
+        copy = with_steps(loop, steps)
+        found_in = dict.fromkeys(each.index for each in loops((loop,), names))
+        worth = enough(subject, loop, use.test(2))
         match outcome(worth), needed:
             case False, _:
                 return None
             case True, []:
                 made.update(found_in)
-                return (statement,)
+                return (loop,)
             case _:
                 pass
         new = {each: fresh(f"{each}_{role}", used) for each in found_in}
         made.update(dict.fromkeys(new.values()))
         test = conjunction([*needed, worth])
-        return (i.If(test, with_index_names((copy,), new), (statement,), statement.span),)
+        return (i.If(test, with_index_names((copy,), new), (loop,), loop.span),)
 
-    return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+    return subject.with_loops(names, change).with_roles({role: tuple(made)})
 
 
 def makes_neighbours(node: object, arrays: Collection[str]) -> bool:
@@ -133,12 +127,8 @@ def unswitch(subject: Subject, use: Use) -> Subject:
     Legal where the choice does not vary in the loop, reads no element, and has an answer even where
     the loop has no iteration; others stay.
     """
-    names = set(use.loops(subject, 0))
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        loop = replace(statement, body=rewritten(statement.body, change))
+    def change(loop: i.Loop) -> i.Block | None:
         choices = [each for each in loop.body if isinstance(each, i.If)]
         if len(choices) != 1 or not keeps_condition(loop, choices[0].condition):
             return (loop,)
@@ -152,7 +142,7 @@ def unswitch(subject: Subject, use: Use) -> Subject:
         rest = () if idle else (replace(loop, body=otherwise),)
         return (replace(choice, then=(replace(loop, body=then),), otherwise=rest),)
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(use.loops(subject, 0), change, inner_first=True)
 
 
 def keeps_condition(loop: i.Loop, condition: i.Expr) -> bool:

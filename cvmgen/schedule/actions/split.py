@@ -68,6 +68,19 @@ def in_blocks(loop: i.Loop, size: int, outer: str, lane: str, count: str) -> i.L
     return replace(loop, index=outer, body=inner, step=size)
 
 
+def array_length(subject: Subject, use: Use, loop: i.Loop) -> int:
+    """The length of an array with an element for each iteration of a loop, if it can have one."""
+    most = most_iterations(subject.body, loop)
+    hint = f"split it, and {use.action.name} over the inner loop"
+    if most is None:
+        use.refuse(
+            f"nothing limits how often the loop {loop.index} runs: an array has a size", hint
+        )
+    if not counts_up(subject.body, loop):
+        use.refuse(f"the loop {loop.index} does not begin at 0, as an array does", hint)
+    return use.room(most)
+
+
 def most_iterations(body: i.Block, loop: i.Loop) -> int | None:
     """How many iterations a loop has at most, where that is known when kernels are made."""
     match loop.high:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from cvmgen.analysis.dependences import Locals, conflict
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.subject import Subject
@@ -23,33 +22,31 @@ def streams(subject: Subject, use: Use) -> Subject:
     locals_, used = Locals.of(subject.body), subject.taken
     made: dict[str, None] = {}
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
-            return None
-        if why := conflict(statement, locals_):
+    def change(loop: i.Loop) -> i.Block | None:
+        if why := conflict(loop, locals_):
             use.refuse(
-                f"the loop {statement.index} {why}: its iterations cannot change their order "
+                f"the loop {loop.index} {why}: its iterations cannot change their order "
                 f"({subject.place})"
             )
-        match statement:
+        match loop:
             case i.Loop(
                 low=i.Const(value=0),
                 step=1,
                 parallel=0,
                 body=(i.Accumulate(name=name, op="+" | "*" | "max" | "min", value=value),),
             ):
-                base = statement.index.removesuffix(old)
+                base = loop.index.removesuffix(old)
                 index = fresh(f"{base}_{role}", used)
                 share = i.Var(fresh(f"{base}_share", used))
                 made[index] = None
                 together = fresh("together", used)
-                first = i.Let(together, locals_.types[name], value, statement.span)
-                return shares(statement, count, index, share, first)
+                first = i.Let(together, locals_.types[name], value, loop.span)
+                return shares(loop, count, index, share, first)
             case _:
-                made[statement.index] = None
+                made[loop.index] = None
                 return None
 
-    return subject.with_body(rewritten(subject.body, change)).with_roles({role: tuple(made)})
+    return subject.with_loops(names, change).with_roles({role: tuple(made)})
 
 
 def shares(loop: i.Loop, count: int, index: str, share: i.Var, together: i.Let) -> i.Block:

@@ -11,7 +11,7 @@ from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import have_room, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import blocks, folded_totals, rewritten
+from cvmgen.ir.rewrite import blocks, folded_totals
 from cvmgen.ir.uses import has, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute
 from cvmgen.known.constant_loops import Loops, everywhere, loop_range, single_statement_nest
@@ -35,22 +35,21 @@ def unroll(subject: Subject, use: Use) -> Subject:
     used = subject.taken
     around = enclosing(subject.body)
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
+    def change(loop: i.Loop) -> i.Block | None:
+        if whole := whole_sum(loop, names):
+            return unrolled_sum(whole, size, around.get(loop.index, ())) or (loop,)
+        ends = has(loop.body, i.Break)
+        if ends or loop.low is None or loop.step != 1 or not steady_range(loop):
             return None
-        if whole := whole_sum(statement, names):
-            return unrolled_sum(whole, size, around.get(statement.index, ())) or (statement,)
-        ends = has(statement.body, i.Break)
-        if ends or statement.low is None or statement.step != 1 or not steady_range(statement):
+        if any(True for _ in loops(loop.body, names)):
             return None
-        if any(True for _ in loops(statement.body, names)):
+        if not isinstance(loop.high, i.Const) and not have_room(subject.body, loop, size):
             return None
-        if not isinstance(statement.high, i.Const) and not have_room(subject.body, statement, size):
-            return None
-        use.copied(statement, size)
-        return written_out(statement, size, used)
+        use.copied(loop, size)
+        return written_out(loop, size, used)
 
-    return subject.with_body(folded_totals(rewritten(subject.body, change)))
+    done = subject.with_loops(names, change)
+    return done.with_body(folded_totals(done.body))
 
 
 def enclosing(body: i.Block, around: tuple[i.Loop, ...] = ()) -> dict[str, tuple[i.Loop, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import rewritten, with_offsets
+from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.uses import assigned, has, names_in, read_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Use
@@ -25,25 +25,22 @@ def vectorise(subject: Subject, use: Use) -> Subject:
 
     Legal where iterations share nothing but accumulators that come out the same in every order.
     """
-    names = set(use.loops(subject, 0))
     given = use.vector_bytes(1)
     locals_ = Locals.of(subject.body, exact=subject.model is not None)
 
-    def change(statement: i.Stmt) -> i.Block | None:
-        if not isinstance(statement, i.Loop) or statement.index not in names:
+    def change(loop: i.Loop) -> i.Block | None:
+        if has(loop.body, *SCALAR):
             return None
-        if has(statement.body, *SCALAR):
-            return None
-        if why := conflict(statement, locals_):
+        if why := conflict(loop, locals_):
             use.refuse(
-                f"the loop {statement.index} {why}: its iterations cannot run side by side "
+                f"the loop {loop.index} {why}: its iterations cannot run side by side "
                 f"({subject.place})",
                 "expand what it carries, and vectorise another loop",
             )
-        size = given or (64 if needs_wide_vectors(statement) else 32)
-        return (replace(statement, vector=SETS[size]),)
+        size = given or (64 if needs_wide_vectors(loop) else 32)
+        return (replace(loop, vector=SETS[size]),)
 
-    return subject.with_body(rewritten(subject.body, change))
+    return subject.with_loops(use.loops(subject, 0), change)
 
 
 def needs_wide_vectors(loop: i.Loop) -> bool:
