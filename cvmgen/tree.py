@@ -1,10 +1,105 @@
-"""Trees of dataclasses as indented text: what `cvmgen show --after parse` prints."""
+"""Trees of frozen dataclasses, of formulas and of IR: walked, rebuilt, and as indented text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from operator import attrgetter, is_
+from typing import Any, TypeVar, cast
+
+from cvmgen.source import Span
+
+Tree = TypeVar("Tree")  # a node, or a tuple of them; what it becomes is of a kind with it
+# Fields of these types hold no nodes of the tree that they are in.
+PLAIN = (
+    *("Span", "Span | None", "bool", "int", "int | bool", "int | None", "str"),
+    *("tuple[int | str, ...]", "Input", "Attribute", "Operator"),
+)
+
+
+@cache
+def _parts(kind: type) -> tuple[str, ...] | None:
+    """The fields of a class of nodes that may hold nodes; None for what is no node."""
+    if not is_dataclass(kind) or kind is Span:
+        return None
+    return tuple(each.name for each in fields(kind) if each.type not in PLAIN)
+
+
+@cache
+def _below(kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
+    """What gives the parts of a node, the last one first; None for what is no node."""
+    match _parts(kind):
+        case None:
+            return None
+        case ():
+            return lambda node: ()
+        case (one,):
+            return lambda node: (getattr(node, one),)
+        case parts:
+            return attrgetter(*reversed(parts))
+
+
+def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
+    """The tree with `change` applied to every node, children before parents."""
+
+    def rebuilt(node: Any) -> Any:
+        made = with_children(node, rebuilt)
+        return made if _parts(node.__class__) is None else change(made)
+
+    return cast(Tree, rebuilt(tree))
+
+
+def replaced(tree: Tree, change: Callable[[Any], Any]) -> Tree:
+    """The tree with others for the topmost nodes that `change` gives others for."""
+
+    def below(node: Any) -> Any:
+        other = node if _parts(node.__class__) is None else change(node)
+        return with_children(node, below) if other is node else other
+
+    return cast(Tree, below(tree))
+
+
+def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
+    """The node with `change` applied to each node right below it; itself where all stay."""
+    node: Any = tree
+    if isinstance(node, tuple):
+        after = [change(part) for part in node]
+        return cast(Tree, node if all(map(is_, node, after)) else tuple(after))
+    names = _parts(node.__class__)
+    if not names:
+        return tree
+    before = [getattr(node, name) for name in names]
+    after = [change(part) for part in before]
+    if all(map(is_, before, after)):
+        return tree
+    return cast(Tree, replace(node, **dict(zip(names, after, strict=True))))
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Every node of a tree, parents first."""
+    # With a stack of its own: generators inside generators would pass each node up through all.
+    left = [node]
+    while left:
+        node = left.pop()
+        if node.__class__ is tuple:
+            left += node[::-1]
+            continue
+        below = _below(node.__class__)
+        if below is not None:
+            yield node
+            left += below(node)
+
+
+def children(node: Any) -> Iterator[Any]:
+    """The nodes right below one, in order."""
+    if isinstance(node, tuple):
+        yield from node
+    else:
+        yield from (getattr(node, name) for name in _parts(node.__class__) or ())
+
+
+# ---------------------------------------------------------------- as text
 
 WIDTH = 100
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from cvmgen.source import Span
@@ -36,10 +37,11 @@ class ValueNumbers:
     def key(self, node: Any) -> Hashable:
         if isinstance(node, tuple):
             return tuple(self.of(each) for each in node)
-        if n.node_fields(node.__class__) is None:
+        if not is_dataclass(node):
             leaf: Hashable = node
             return leaf
-        return (type(node).__name__, *map(self.of, n.children(node)))
+        parts = (getattr(node, each.name) for each in fields(node) if each.compare)
+        return (type(node).__name__, *map(self.of, parts))
 
 
 class CallValues(IntervalArithmetic):

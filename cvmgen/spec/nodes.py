@@ -7,12 +7,14 @@ layer, so a checked formula holds none of `Raw`. All other nodes belong to both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from cvmgen.source import Span
+from cvmgen.tree import children as children
+from cvmgen.tree import rebuild as rebuild
+from cvmgen.tree import walk as walk
+from cvmgen.tree import with_children as with_children
 
 # ---------------------------------------------------------------- expressions, both layers
 
@@ -438,52 +440,6 @@ class ArrayValue:
 
 
 ExampleValue = ArrayValue | Expr
-
-
-# ---------------------------------------------------------------- walking
-
-Tree = TypeVar("Tree")  # a node, or a tuple of them; what it becomes is of a kind with it
-
-
-@cache
-def node_fields(kind: type) -> tuple[str, ...] | None:
-    """The fields of a class of nodes that may hold nodes; None for what is no node."""
-    if not is_dataclass(kind) or kind is Span:
-        return None
-    return tuple(each.name for each in fields(kind) if not each.name.endswith("span"))
-
-
-def children(node: Any) -> Iterator[Any]:
-    """What stands right below a node, in order."""
-    if isinstance(node, tuple):
-        yield from node
-    else:
-        yield from (getattr(node, name) for name in node_fields(node.__class__) or ())
-
-
-def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
-    """The node with what `change` makes of each one right below it."""
-    node: Any = tree
-    if isinstance(node, tuple):
-        return cast(Tree, tuple(map(change, node)))
-    before = {name: getattr(node, name) for name in node_fields(node.__class__) or ()}
-    after = {name: change(part) for name, part in before.items()}
-    changed = {name: part for name, part in after.items() if part is not before[name]}
-    return cast(Tree, replace(node, **changed) if changed else node)
-
-
-def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
-    """The tree with `change` applied to every node, children before parents."""
-    done: Any = with_children(tree, lambda child: rebuild(child, change))
-    return cast(Tree, done if node_fields(done.__class__) is None else change(done))
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """Every node of a tree, parents first."""
-    if node_fields(node.__class__) is not None:
-        yield node
-    for child in children(node):
-        yield from walk(child)
 
 
 def conjuncts(condition: Expr | None) -> Iterator[Expr]:
