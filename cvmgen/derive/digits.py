@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cvmgen.derive.facts import DeclaredFacts, normal_comparison
-from cvmgen.derive.polynomials import expression, over_product, polynomial, sum_of_polynomials
+from cvmgen.derive.polynomials import expression, over_product, polynomial
 from cvmgen.derive.substitution import equals_number
 from cvmgen.functions import MIRRORED
+from cvmgen.polynomials import plus
 from cvmgen.spec import nodes as n
 
 
@@ -69,7 +70,7 @@ class Digits:
             return
         most = self.facts.upper(polynomial(low))
         if most is not None:
-            yield expression(sum_of_polynomials(most, {(): 1}), low)
+            yield expression(plus(most, {(): 1}), low)
         for each in self.conditions:
             match each:
                 case n.Compare(relations=("<",), operands=(left, right)) if left == low:

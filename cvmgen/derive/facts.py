@@ -18,11 +18,10 @@ from cvmgen.derive.polynomials import (
     polynomial,
     put,
     scaled,
-    sum_of_polynomials,
 )
 from cvmgen.derive.substitution import entry_of, equals_number, free_names, substitute
 from cvmgen.functions import FUNCTIONS, OPPOSITE
-from cvmgen.polynomials import without
+from cvmgen.polynomials import plus, without
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.printing import macros_of
@@ -94,7 +93,7 @@ class DeclaredFacts:
     # -------------------------------------------------------- equality
 
     def same(self, left: n.Expr, right: n.Expr) -> bool:
-        gap = sum_of_polynomials(polynomial(left), scaled(polynomial(right), -1))
+        gap = plus(polynomial(left), polynomial(right), -1)
         return any(not terms for terms in self.forms(gap))
 
     def forms(self, terms: Polynomial) -> Iterator[Polynomial]:
@@ -111,7 +110,7 @@ class DeclaredFacts:
         """`(a div b) * b` is `a` where b divides a."""
         total: Polynomial = {}
         for factors, coefficient in terms.items():
-            total = sum_of_polynomials(total, scaled(self.cancelled_in(factors), coefficient))
+            total = plus(total, self.cancelled_in(factors), coefficient)
         return total
 
     def cancelled_in(self, factors: Monomial) -> Polynomial:
@@ -280,7 +279,7 @@ class DeclaredFacts:
         if most is None:
             return False
         one: Polynomial = {(): -1}
-        room = sum_of_polynomials(sum_of_polynomials(polynomial(high), scaled(most, -1)), one)
+        room = plus(plus(polynomial(high), most, -1), one)
         return any(self.all_nonnegative(terms) for terms in self.forms(room))
 
     def all_nonnegative(self, terms: Polynomial) -> bool:
@@ -296,7 +295,7 @@ class DeclaredFacts:
             most = self.upper_of(factors, coefficient)
             if most is None:
                 return None
-            total = sum_of_polynomials(total, most)
+            total = plus(total, most)
         return total
 
     def upper_of(self, factors: Monomial, coefficient: int) -> Polynomial | None:
@@ -315,17 +314,17 @@ class DeclaredFacts:
         minus_one: Polynomial = {(): -1}
         match factor:
             case n.Ref(name=name) if name in self.below:
-                return sum_of_polynomials(polynomial(self.below[name]), minus_one)
+                return plus(polynomial(self.below[name]), minus_one)
             case n.Item(sequence=n.Ref(name=name), index=index) if name in self.below:
                 extent = entry_of(self.below[name], index, factor.span)
-                return sum_of_polynomials(polynomial(extent), minus_one)
+                return plus(polynomial(extent), minus_one)
             case n.Arithmetic(sign="div", left=n.Ref(name=name), right=right) if (
                 name in self.below and self.at_least(right, 1)
             ):
                 parts = self.split_evenly(self.below[name], right)
-                return None if parts is None else sum_of_polynomials(parts, minus_one)
+                return None if parts is None else plus(parts, minus_one)
             case n.Arithmetic(sign="mod", right=right) if self.at_least(right, 1):
-                return sum_of_polynomials(polynomial(right), minus_one)
+                return plus(polynomial(right), minus_one)
             case _:
                 return None
 
@@ -420,9 +419,9 @@ def normal_comparison(condition: n.Expr) -> object:
             return condition
     if relation in ("<", "<="):
         left, right = right, left
-    terms = sum_of_polynomials(polynomial(left), scaled(polynomial(right), -1))
+    terms = plus(polynomial(left), polynomial(right), -1)
     if relation in ("<", ">"):
-        terms = sum_of_polynomials(terms, {(): -1})
+        terms = plus(terms, {(): -1})
     if relation in ("==", "!="):
         return relation, frozenset({frozenset(terms.items()), frozenset(scaled(terms, -1).items())})
     return ">=", frozenset(terms.items())

@@ -11,7 +11,6 @@ from cvmgen.derive.facts import DeclaredFacts, speaks_of_elements
 from cvmgen.derive.ranges import NarrowedLoops
 from cvmgen.derive.solving import Solver
 from cvmgen.derive.substitution import (
-    bound_by,
     distinct,
     equals_number,
     formula_names,
@@ -25,7 +24,6 @@ from cvmgen.functions import MIRRORED
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.selections import bound_inside
 
 # Conditions, factors, and the slots of the gradient.
 Inner: TypeAlias = tuple[tuple[n.Expr, ...], tuple[Factor, ...], tuple[n.Slot, ...]]
@@ -81,7 +79,7 @@ class Gradient:
         """The formula with other names for definitions that are called like what a range binds:
         terms have indices of their own, and a definition has one name for all of them."""
         parts = (whole, tuple(value for _, value in self.where.values()))
-        bound = targets | set(bound_inside(parts))
+        bound = targets | set(n.bound_inside(parts))
         taken = {*self.declared, *targets, *formula_names(parts), *self.where}
         for name in [each for each in self.where if each in bound]:
             new = fresh(name, taken)
@@ -100,7 +98,7 @@ class Gradient:
         solver = Solver(self.facts(), {*self.declared})
         solver.bind((*map(self.shaped, equation.domain.items), *term.binders))
         digits = Digits(solver.facts, conditions_of(equation, term))
-        bound = {bound_by(each) for each in (*equation.domain.items, *term.binders)}
+        bound = {n.bound_by(each) for each in (*equation.domain.items, *term.binders)}
         names: list[str] = []
         found: list[LeftSlot] = []
         for slot, extent in zip(term.slots, self.extents(equation, term), strict=True):
@@ -206,7 +204,7 @@ class Gradient:
         self, equation: f.Equation, term: AdjointTerm, targets: Sequence[LeftIndex]
     ) -> set[str]:
         own = {*self.declared, *(each.name for each in targets)}
-        return own | {bound_by(each) for each in (*equation.domain.items, *term.binders)}
+        return own | {n.bound_by(each) for each in (*equation.domain.items, *term.binders)}
 
     def shaped(self, binder: n.Binder) -> n.Binder:
         """A range over the whole output, with its shape as a list that has a name."""
@@ -345,7 +343,7 @@ def renamings(
     clashing = {each.name for each in targets}
     found: dict[str, n.Expr] = {}
     for binder in (*equation.domain.items, *term.binders):
-        name = bound_by(binder)
+        name = n.bound_by(binder)
         if name in clashing and name not in found:
             pack = isinstance(binder, n.PackRange)
             new = fresh("e" if pack else name, solver.taken)
@@ -360,7 +358,7 @@ def node_count(expr: n.Expr) -> int:
 
 def renamed_binder(binder: n.Binder, renaming: dict[str, n.Expr]) -> n.Binder:
     binder = substitute(binder, renaming)
-    new = renaming.get(bound_by(binder))
+    new = renaming.get(n.bound_by(binder))
     return with_binder_name(binder, new.name) if isinstance(new, n.Ref) else binder
 
 

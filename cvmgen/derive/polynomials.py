@@ -25,9 +25,9 @@ def polynomial(expr: n.Expr) -> Polynomial:
         case n.Negate(operand=operand):
             return scaled(polynomial(operand), -1)
         case n.Arithmetic(sign="+", left=left, right=right):
-            return sum_of_polynomials(polynomial(left), polynomial(right))
+            return plus(polynomial(left), polynomial(right))
         case n.Arithmetic(sign="-", left=left, right=right):
-            return sum_of_polynomials(polynomial(left), scaled(polynomial(right), -1))
+            return plus(polynomial(left), polynomial(right), -1)
         case n.Arithmetic(sign="*", left=left, right=right):
             return multiplied(polynomial(left), polynomial(right))
         case _:
@@ -61,10 +61,6 @@ def expression(terms: Polynomial, like: n.Expr) -> n.Expr:
     return n.Number(0, like.span) if whole is None else whole
 
 
-def sum_of_polynomials(left: Polynomial, right: Polynomial) -> Polynomial:
-    return plus(left, right)
-
-
 def scaled(terms: Polynomial, by: int) -> Polynomial:
     return plus({}, terms, by)
 
@@ -80,7 +76,7 @@ def put(terms: Polynomial, values: Mapping[n.Expr, n.Expr]) -> Polynomial:
         product: Polynomial = {(): coefficient}
         for factor in factors:
             product = multiplied(product, polynomial(values.get(factor, factor)))
-        total = sum_of_polynomials(total, product)
+        total = plus(total, product)
     return total
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from cvmgen.derive.facts import DeclaredFacts
 from cvmgen.derive.polynomials import addends_of, solved_for
-from cvmgen.derive.substitution import bound_by, equals_number, formula_names
+from cvmgen.derive.substitution import equals_number, formula_names
 from cvmgen.functions import MIRRORED
 from cvmgen.spec import nodes as n
 
@@ -74,11 +74,11 @@ class NarrowedLoops:
     def not_negative(self, room: Addends) -> bool:
         """Narrow the innermost loop of a sum that has to be 0 or more."""
         names = formula_names(tuple(each for _, each in room))
-        at = next((at for at in self.inwards() if bound_by(self.loops[at]) in names), None)
+        at = next((at for at in self.inwards() if n.bound_by(self.loops[at]) in names), None)
         if at is None:
             return False
         loop = self.loops[at]
-        own = [each for each in room if bound_by(loop) in formula_names(each[1])]
+        own = [each for each in room if n.bound_by(loop) in formula_names(each[1])]
         others = [each for each in room if each not in own]
         if not isinstance(loop, n.IndexRange) or len(own) != 1 or self.is_bound_twice(loop):
             return False
@@ -95,7 +95,7 @@ class NarrowedLoops:
         return iter(range(len(self.loops) - 1, -1, -1))
 
     def is_bound_twice(self, loop: n.IndexRange) -> bool:
-        return sum(bound_by(each) == loop.index for each in self.loops) > 1
+        return sum(n.bound_by(each) == loop.index for each in self.loops) > 1
 
     def factor(self, part: n.Expr, index: str) -> n.Expr | None:
         """What the index is multiplied by, if that is known to be 1 or more."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 from cvmgen.source import Span
 from cvmgen.spec import nodes as n
 
 INDICES = "ijklpqrst"
-
-
-def number_node(value: int, span: Span) -> n.Number:
-    return n.Number(value, span)
+Scoped: TypeAlias = n.Listing | n.SetOf | n.Reduction | n.Sorted
 
 
 def equals_number(expr: n.Expr | None, value: int) -> bool:
@@ -28,28 +25,10 @@ def fresh(wanted: str, taken: Collection[str]) -> str:
     return next(free, "") or next(name for at in count(2) if (name := f"{wanted}{at}") not in taken)
 
 
-def bound_by(binder: n.Binder) -> str:
-    match binder:
-        case n.IndexRange(index=name) | n.IndexMember(index=name) | n.PackRange(pack=name):
-            return name
-        case _:
-            raise AssertionError(f"{type(binder).__name__} is not checked")
-
-
 def formula_names(node: Any) -> set[str]:
     """Every name that a formula speaks of, bound in it or not."""
-    found = set()
-    for each in n.walk(node):
-        match each:
-            case n.Ref(name=name) | n.IndexRange(index=name) | n.IndexMember(index=name):
-                found.add(name)
-            case n.IsWord(name=name):
-                found.add(name)
-            case n.PackRange(pack=name):
-                found.add(name)
-            case _:
-                pass
-    return found
+    named = (each.name for each in n.walk(node) if isinstance(each, (n.Ref, n.IsWord)))
+    return {*named, *n.bound_inside(node)}
 
 
 def free_names(node: Any) -> set[str]:
@@ -62,14 +41,14 @@ def free_names(node: Any) -> set[str]:
             found: set[str] = set()
             for binder in node.binders.items:
                 found |= free_names(tuple(n.children(binder))) - bound
-                bound.add(bound_by(binder))
+                bound.add(n.bound_by(binder))
             inner = [node.binders.condition, *scope_of(node)]
             return found | (free_names(tuple(inner)) - bound)
         case _:
             return set().union(*map(free_names, n.children(node)))
 
 
-def scope_of(node: n.Listing | n.SetOf | n.Reduction | n.Sorted) -> Sequence[n.Expr]:
+def scope_of(node: Scoped) -> tuple[n.Expr, ...]:
     """What stands inside the binders of a node."""
     match node:
         case n.Listing(element=element) | n.SetOf(element=element):
@@ -95,14 +74,12 @@ def substitute(node: Any, values: Mapping[str, n.Expr]) -> Any:
             return n.with_children(node, lambda each: substitute(each, values))
 
 
-def substitute_below(
-    node: n.Listing | n.SetOf | n.Reduction | n.Sorted, values: Mapping[str, n.Expr]
-) -> n.Expr:
+def substitute_below(node: Scoped, values: Mapping[str, n.Expr]) -> n.Expr:
     """In a node with binders, which hide the names that they bind."""
     inner = dict(values)
     items = []
     for binder in node.binders.items:
-        name = bound_by(binder)
+        name = n.bound_by(binder)
         changed = substitute(binder, inner)
         inner.pop(name, None)
         foreign = free_names(tuple(inner.values()))
@@ -114,13 +91,18 @@ def substitute_below(
         items.append(changed)
     condition = substitute(node.binders.condition, inner)
     binders = replace(node.binders, items=tuple(items), condition=condition)
+    return with_scope(node, binders, substitute(scope_of(node), inner))
+
+
+def with_scope(node: Scoped, binders: n.Binders, scope: tuple[n.Expr, ...]) -> n.Expr:
+    """The node with other binders, and other expressions inside them."""
     match node:
-        case n.Sorted(keys=keys):
-            return replace(node, binders=binders, keys=substitute(keys, inner))
-        case n.Reduction(body=body):
-            return replace(node, binders=binders, body=substitute(body, inner))
+        case n.Sorted():
+            return replace(node, binders=binders, keys=scope)
+        case n.Reduction():
+            return replace(node, binders=binders, body=scope[0])
         case _:
-            return replace(node, binders=binders, element=substitute(node.element, inner))
+            return replace(node, binders=binders, element=scope[0])
 
 
 def with_binder_name(binder: n.Binder, name: str) -> n.Binder:
@@ -162,28 +144,19 @@ def distinct(node: Any, taken: frozenset[str]) -> Any:
             return n.with_children(node, lambda each: distinct(each, taken))
 
 
-def distinct_below(
-    node: n.Listing | n.SetOf | n.Reduction | n.Sorted, taken: frozenset[str]
-) -> n.Expr:
+def distinct_below(node: Scoped, taken: frozenset[str]) -> n.Expr:
     items, names = [], dict[str, n.Expr]()
     inside = taken
     for binder in node.binders.items:
         changed = distinct(substitute(binder, names), inside)
-        name = bound_by(binder)
+        name = n.bound_by(binder)
         if name in taken and name not in names:
             other = fresh(name, inside | formula_names(node))
             role = "pack" if isinstance(binder, n.PackRange) else "index"
             names[name] = n.Ref(other, role, binder.span)
         new = names.get(name)
         items.append(with_binder_name(changed, new.name) if isinstance(new, n.Ref) else changed)
-        inside |= {bound_by(items[-1])}
+        inside |= {n.bound_by(items[-1])}
     condition = distinct(substitute(node.binders.condition, names), inside)
     binders = replace(node.binders, items=tuple(items), condition=condition)
-    inner = distinct(substitute(tuple(scope_of(node)), names), inside)
-    match node:
-        case n.Sorted():
-            return replace(node, binders=binders, keys=inner)
-        case n.Reduction():
-            return replace(node, binders=binders, body=inner[0])
-        case _:
-            return replace(node, binders=binders, element=inner[0])
+    return with_scope(node, binders, distinct(substitute(scope_of(node), names), inside))

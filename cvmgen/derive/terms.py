@@ -11,7 +11,6 @@ from typing import NoReturn, TypeAlias
 
 from cvmgen.derive.facts import opposite
 from cvmgen.derive.substitution import (
-    bound_by,
     equals_number,
     formula_names,
     fresh,
@@ -75,7 +74,7 @@ class Linearisation:
         """The terms of an equation that read the input; what else it adds does not count."""
         where = {each.name: each for each in equation.where}
         value = self.written_out(equation.value, where)
-        taken = {bound_by(binder) for binder in equation.domain.items}
+        taken = {n.bound_by(binder) for binder in equation.domain.items}
         return list(self.split(value, taken))
 
     # -------------------------------------------------------- definitions
@@ -200,16 +199,16 @@ class Linearisation:
         names: dict[str, n.Expr] = {}
         for binder in binders.items:
             changed = substitute(binder, names)
-            name = bound_by(binder)
+            name = n.bound_by(binder)
             part = isinstance(binder, n.PackRange) and binder.slots is not None
-            if name in taken and not part and name not in {bound_by(each) for each in items}:
+            if name in taken and not part and name not in {n.bound_by(each) for each in items}:
                 other = fresh(name, taken | formula_names((binders, body)))
                 role = "pack" if isinstance(binder, n.PackRange) else "index"
                 names[name] = n.Ref(other, role, binder.span)
                 changed = with_binder_name(changed, other)
             items.append(changed)
         condition = substitute(binders.condition, names)
-        inner = taken | {bound_by(each) for each in items}
+        inner = taken | {n.bound_by(each) for each in items}
         for term in self.split(substitute(body, names), inner):
             tests = term.conditions if condition is None else (condition, *term.conditions)
             yield replace(term, binders=(*items, *term.binders), conditions=tests)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cvmgen.derive.facts import DeclaredFacts
-from cvmgen.derive.substitution import bound_by, free_names, substitute
+from cvmgen.derive.substitution import free_names, substitute
 from cvmgen.spec import nodes as n
 
 
@@ -27,7 +27,7 @@ class Unknowns:
 
     def bind(self, binders: Iterable[n.Binder]) -> None:
         for binder in binders:
-            name = bound_by(binder)
+            name = n.bound_by(binder)
             self.unknown.setdefault(name, []).append(binder)
             self.taken.add(name)
             match binder:

@@ -11,7 +11,6 @@ from cvmgen.lower.selections import ListPlace, length_name
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.host_bounds import HostBounds
-from cvmgen.spec.selections import index_of
 
 
 def sort_keys(value: n.Expr) -> int:
@@ -102,7 +101,7 @@ class Filling:
                 return self.filled(element, binders, ())
             case n.Sorted(binders=binders):
                 keys = needed_keys(value)
-                element = n.Ref(index_of(binders), "index", value.span)
+                element = n.Ref(n.bound_by(binders.items[0]), "index", value.span)
                 filled = self.filled(element, binders, keys)
                 if not keys:
                     return filled

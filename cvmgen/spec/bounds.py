@@ -19,7 +19,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.call_values import CallValues, ValueNumbers
 from cvmgen.spec.intervals import Interval
-from cvmgen.spec.selections import index_of, is_extent
+from cvmgen.spec.selections import is_extent
 
 UNKNOWN = "the bounds of this value are not known"
 DECLARE = "declare it: precision ..."
@@ -219,7 +219,7 @@ class Derive(CallValues):
                 with self.inside():
                     for binder in binders.items:
                         self.bind(binder)
-                    found = self.known.get(index_of(binders))
+                    found = self.known.get(n.bound_by(binders.items[0]))
                 if found is None:
                     raise SpecError(binders.span, UNKNOWN, DECLARE)
                 return found

@@ -10,7 +10,6 @@ from cvmgen.source import Span
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.intervals import IntervalArithmetic
-from cvmgen.spec.selections import bound_inside
 
 
 class ValueNumbers:
@@ -68,7 +67,7 @@ class CallValues(IntervalArithmetic):
 
     def of_every_call(self, expr: n.Expr, known: Collection[str] = ()) -> bool:
         """Whether an expression reads no element, and no index but its own and those `known`."""
-        return self.fixed(expr, {*known, *bound_inside(expr)})
+        return self.fixed(expr, {*known, *n.bound_inside(expr)})
 
     def fixed(self, expr: n.Expr, inner: Collection[str]) -> bool:
         """Whether an expression reads no element and only such indices as are in `inner`."""

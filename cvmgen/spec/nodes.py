@@ -442,6 +442,21 @@ class ArrayValue:
 ExampleValue = ArrayValue | Expr
 
 
+def bound_by(binder: Binder) -> str:
+    """The index or the multi-index of a checked binder."""
+    match binder:
+        case IndexRange(index=name) | IndexMember(index=name) | PackRange(pack=name):
+            return name
+        case _:
+            raise AssertionError(f"{type(binder).__name__} is not checked")
+
+
+def bound_inside(node: object) -> Iterator[str]:
+    """The names that a part of a checked formula binds itself."""
+    checked = (IndexRange, IndexMember, PackRange)
+    return (bound_by(each) for each in walk(node) if isinstance(each, checked))
+
+
 def conjuncts(condition: Expr | None) -> Iterator[Expr]:
     """The conditions that `and` joins."""
     match condition:

@@ -117,15 +117,6 @@ def single_index(binders: n.Binders) -> str:
     raise SpecError(binders.span, "a list is selected or sorted over one index", "write i < N")
 
 
-def index_of(binders: n.Binders) -> str:
-    """The index that a selected list runs over."""
-    match binders.items[0]:
-        case n.IndexRange(index=index) | n.IndexMember(index=index):
-            return index
-        case _:
-            raise AssertionError("a selected list has one index")
-
-
 def conjunction(first: n.Expr | None, second: n.Expr) -> n.Expr:
     return second if first is None else n.Logic("and", (first, second), second.span)
 
@@ -187,7 +178,7 @@ def check_order(value: n.Expr, name: str, definitions: Mapping[str, Definition])
             own = any(isinstance(node, n.Apply) and node.name == name for node in n.walk(value))
             if own and not is_ascending(value, definitions):
                 message = f"'{name}' speaks of its smaller elements, so these must come first"
-                hint = f"let it run over a range: {index_of(binders)} < ..."
+                hint = f"let it run over a range: {n.bound_by(binders.items[0])} < ..."
                 raise SpecError(binders.items[0].span, message, hint)
         case _:
             pass
@@ -290,7 +281,7 @@ class Sizes:
 
     def of_the_call(self, expr: n.Expr) -> bool:
         """Whether a value depends on shapes and attributes alone."""
-        inner = set(bound_inside(expr))
+        inner = set(n.bound_inside(expr))
         for node in n.walk(expr):
             match node:
                 case n.Ref(name=name, role="index" | "pack") if name in inner:
@@ -346,16 +337,6 @@ class Sizes:
         except SpecError:
             return False
         return True
-
-
-def bound_inside(expr: n.Expr | tuple[object, ...]) -> Iterator[str]:
-    """The indices that an expression binds itself; none of them is bound around it too."""
-    for node in n.walk(expr):
-        match node:
-            case n.IndexRange(index=name) | n.IndexMember(index=name) | n.PackRange(pack=name):
-                yield name
-            case _:
-                pass
 
 
 def is_extent(expr: n.Expr) -> bool:
