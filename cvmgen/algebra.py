@@ -7,7 +7,7 @@ entries, loads) goes in as an opaque symbol and comes out as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy
@@ -148,8 +148,32 @@ class Line:
 def line(expr: i.Expr, index: str, varying: Iterable[str] = ()) -> Line | None:
     """An expression as a line over an index; None if it is none, or if its step or its rest speaks
     of the index or of what else is `varying`."""
-    found = linear(expr, [i.Var(index)], frozenset({index, *varying}))
-    return None if found is None else Line(found[0].get(i.Var(index), i.ZERO), found[1])
+    found = plane(expr, [index], (index, *varying))
+    return None if found is None else Line(found.step(index), found.rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """The sum of step * index over several indices, + rest; steps of 0 are left out."""
+
+    steps: Mapping[str, i.Expr]
+    rest: i.Expr
+
+    def step(self, index: str) -> i.Expr:
+        return self.steps.get(index, i.ZERO)
+
+
+def plane(
+    expr: i.Expr, indices: Sequence[str], varying: Iterable[str] | None = None
+) -> Plane | None:
+    """An expression as a plane over indices; None if it is none, or if a step or the rest speaks
+    of what is `varying`: the indices, if nothing else is said."""
+    hidden = frozenset(indices if varying is None else varying)
+    found = linear(expr, map(i.Var, indices), hidden)
+    if found is None:
+        return None
+    steps = {each.name: step for each, step in found[0].items() if isinstance(each, i.Var)}
+    return Plane(steps, found[1])
 
 
 def product(parts: Iterable[i.Expr]) -> i.Expr:

@@ -348,12 +348,11 @@ class DigitReader:
     def steps(self, expr: i.Expr) -> dict[str, i.Expr] | None:
         """The host's coefficients of indices; None where a tap has another one, or none."""
         names = [*self.taps, *self.search.grid]
-        found = algebra.linear(expr, map(i.Var, names), frozenset(self.taps))
+        found = algebra.plane(expr, names, self.taps)
         if found is None:
             return None
-        steps = {each.name: step for each, step in found[0].items() if isinstance(each, i.Var)}
-        known = {name: step for name, step in steps.items() if self.search.on_host(step)}
-        return None if (steps.keys() - known.keys()) & self.taps.keys() else known
+        known = {name: step for name, step in found.steps.items() if self.search.on_host(step)}
+        return None if (found.steps.keys() - known.keys()) & self.taps.keys() else known
 
     def result(self, steps: dict[str, i.Expr]) -> str | None:
         """The innermost index of results that steps as windows do, not by a whole dimension."""

@@ -6,7 +6,7 @@ and so can elements be stored; the rest of the formula is computed for each elem
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,14 +120,7 @@ class Finder:
 
     def step(self, place: i.Load) -> i.Expr | None:
         """How far apart the elements of two neighboring indices lie."""
-        found = algebra.line(self.resolved(place).offset, self.index, self.varies)
-        if (
-            found is None
-            or not is_name_arithmetic(found.step)
-            or names_in(found.step) & self.narrow
-        ):
-            return None
-        return found.step
+        return named_step(self.resolved(place).offset, self.index, self.narrow, self.varies)
 
     def near(self, step: i.Expr) -> bool:
         """Whether a step can be 1."""
@@ -180,6 +173,17 @@ class Finder:
             case _:
                 for child in children(node):
                     yield from self.loads(child, conditions)
+
+
+def named_step(
+    offset: i.Expr, index: str, narrow: Set[str], varying: Iterable[str] = ()
+) -> i.Expr | None:
+    """How far apart neighbouring iterations have an element, by names none of which is `narrow`:
+    products of those might need more bits."""
+    found = algebra.line(offset, index, varying)
+    if found is None or not is_name_arithmetic(found.step) or names_in(found.step) & narrow:
+        return None
+    return found.step
 
 
 def unless(test: i.Expr) -> i.Expr:
@@ -302,12 +306,11 @@ def joint(
 
 def gapless(outer: i.Loop, inner: i.Loop, offset: i.Expr) -> bool:
     """Whether the inner loop ends one step before the next iteration of the outer one begins."""
-    indices = [i.Var(outer.index), i.Var(inner.index)]
-    found = algebra.linear(offset, indices, frozenset({outer.index, inner.index}))
+    found = algebra.plane(offset, [outer.index, inner.index])
     if found is None:
         return False
-    far, near = (found[0].get(index, i.ZERO) for index in indices)
-    return algebra.equal(far, i.Binary("*", near, inner.high))
+    wanted = i.Binary("*", found.step(inner.index), inner.high)
+    return algebra.equal(found.step(outer.index), wanted)
 
 
 def with_moved_offsets(body: i.Block, offsets: Mapping[i.Expr, i.Expr]) -> i.Block:

@@ -125,18 +125,16 @@ def affine(found: Contraction, side: Factor, expr: i.Expr) -> tuple[AffineSteps,
     for step in side.steps:
         if isinstance(step, i.Let):
             values[step.name] = index_without_conversions(substitute(step.value, values))
-    places = [i.Var(name) for name in names]
-    made = algebra.linear(
-        index_without_conversions(substitute(expr, values)), places, frozenset(names)
-    )
+    return readable_plane(substitute(expr, values), names)
+
+
+def readable_plane(expr: i.Expr, names: Sequence[str]) -> tuple[AffineSteps, i.Expr] | None:
+    """The steps of indices in an expression, and its value where they are 0."""
+    made = algebra.plane(index_without_conversions(expr), names)
     if made is None:
         return None
-    steps = {
-        each.name: with_readable_signs(step)
-        for each, step in made[0].items()
-        if isinstance(each, i.Var)
-    }
-    return steps, with_readable_signs(made[1])
+    steps = {name: with_readable_signs(step) for name, step in made.steps.items()}
+    return steps, with_readable_signs(made.rest)
 
 
 def with_readable_signs(expr: i.Expr) -> i.Expr:
@@ -289,21 +287,13 @@ def totals_store(found: Contraction, inner: Factor) -> Stored | None:
     divided = found.divided
     values = {} if divided is None else {divided.index: divided.whole}
     names = [loop.index for loop in (*found.batches, *found.rows.lines, *found.columns.lines)]
-    made = algebra.linear(
-        index_without_conversions(substitute(target.offset, values)),
-        [*map(i.Var, names)],
-        frozenset(names),
-    )
+    made = readable_plane(substitute(target.offset, values), names)
     if made is None:
         return None
-    steps = {
-        each.name: with_readable_signs(step)
-        for each, step in made[0].items()
-        if isinstance(each, i.Var)
-    }
+    steps, start = made
     if not inner.lines or not algebra.equal(steps.get(inner.lines[-1].index, i.ZERO), i.ONE):
         return None
-    return Stored(target.tensor, without, with_readable_signs(made[1]), steps)
+    return Stored(target.tensor, without, start, steps)
 
 
 def only_total(value: i.Expr, total: str) -> tuple[str, ...] | None:
@@ -380,15 +370,12 @@ def are_flat(statements: i.Block, lines: Sequence[i.Loop], facts: Facts) -> bool
         return False
     factors = [algebra.product(loop.high for loop in lines[at + 1 :]) for at in range(len(lines))]
     for load in nodes_in(statements, i.Load):
-        made = algebra.linear(
-            index_without_conversions(load.offset), [*map(i.Var, names)], frozenset(names)
-        )
+        made = algebra.plane(index_without_conversions(load.offset), names)
         if made is None:
             return False
-        last = made[0].get(i.Var(names[-1]), i.ZERO)
         for name, factor in zip(names, factors, strict=True):
-            step, wanted = made[0].get(i.Var(name), i.ZERO), i.Binary("*", last, factor)
-            if not algebra.equal(facts.expanded(step), facts.expanded(wanted)):
+            wanted = i.Binary("*", made.step(names[-1]), factor)
+            if not algebra.equal(facts.expanded(made.step(name)), facts.expanded(wanted)):
                 return False
     return True
 

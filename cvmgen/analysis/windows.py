@@ -178,16 +178,15 @@ def window_dimension(
     if tested is None or tested[0] not in values:
         return None
     place, extent = tested
-    unknowns = i.Var(index), i.Var(tap.index)
-    line = algebra.linear(values[place], unknowns, frozenset((index, tap.index)))
-    if line is None or len(line[0]) < len(unknowns):
+    found = algebra.plane(values[place], [index, tap.index])
+    if found is None or len(found.steps) < 2:
         return None
-    step, apart = (line[0][each] for each in unknowns)
+    step, apart = found.step(index), found.step(tap.index)
     if names_in((step, apart, tap.high, extent)) & varying:
         return None
     if not all(map(facts.positive, (step, apart, tap.high))):
         return None
-    return WindowDimension(index, tap, place, step, apart, line[1], extent, values[place])
+    return WindowDimension(index, tap, place, step, apart, found.rest, extent, values[place])
 
 
 def range_of(condition: i.Expr) -> tuple[str, i.Expr] | None:

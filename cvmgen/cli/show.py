@@ -23,6 +23,7 @@ from cvmgen.schedule.schedules import Schedules, read_schedules
 from cvmgen.source import SpecErrors
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.formula import Operator
+from cvmgen.spec.words import plural
 
 
 def list_operators(spec: Path, faults: Faults, *, as_json: bool) -> Exit:
@@ -116,11 +117,11 @@ def check_specs(
         "warnings": [fault_json(each) for each in warnings],
         "faults": [str(each) for each in faults.errors],
     }
-    found = counted_noun(len(operators), "operator")
-    text = f"{found} in {counted_noun(len(asked), 'file')}: no errors\n"
+    found = plural(len(operators), "operator")
+    text = f"{found} in {plural(len(asked), 'file')}: no errors\n"
     if model is not None and steps is not None:
         report["steps"] = steps
-        text += f"{counted_noun(steps, 'step')} of {model[0]}: no errors\n"
+        text += f"{plural(steps, 'step')} of {model[0]}: no errors\n"
     elif speak_of_models(spec, names, schedules):
         text += "schedules for models are applied with --model SYMBOL PARAMS only\n"
     return give(report, text, as_json=as_json)
@@ -182,7 +183,3 @@ def operators_of_files(
         return check_files([each for each in files if each.source.name not in faulty])
     except SpecErrors:
         raise wrong from None
-
-
-def counted_noun(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

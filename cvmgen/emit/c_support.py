@@ -16,6 +16,7 @@ from cvmgen.emit.render import render_template, support_file
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.types import MOST_ROWS
+from cvmgen.spec.words import alternatives
 
 HEADERS = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_power.h", "cvmgen_runtime.h")  # of CUDA too
 TILE_SOURCES = (
@@ -79,7 +80,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "precision_range": rules.PRECISION_RANGE,
         "dtype_names": dtype_names((name, dtype.code) for name, dtype in DTYPES.items()),
         "dtype_bytes": dtype_bytes(),
-        "dtypes_text": interface.alternatives(DTYPES),
+        "dtypes_text": alternatives(DTYPES),
         "last_dtype": max(dtype.code for dtype in DTYPES.values()),
         "most_rows": MOST_ROWS,
         **variant_values(chosen.intrinsics["dot4"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from cvmgen.analysis.moved import moved_inputs
@@ -21,7 +21,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import Attribute, Operator
-from cvmgen.spec.words import word_constant
+from cvmgen.spec.words import alternatives, word_constant
 from cvmgen.typing.choices import int32_inputs
 
 
@@ -47,12 +47,6 @@ def types_text(operator: Operator, name: str) -> str:
     if kind != CVM:
         dtypes = tuple(dict.fromkeys(choice[name] for choice in operator.choices))
     return alternatives(dtype.name for dtype in dtypes)
-
-
-def alternatives(names: Iterable[str]) -> str:
-    """`int8, int16 or int32`."""
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 def scratch_text(program: i.Program) -> str:

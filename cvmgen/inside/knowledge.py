@@ -176,9 +176,7 @@ class Forms:
         return sequence
 
     def made(self, sequence: i.Expr, index: i.Expr, at: Knowledge) -> i.Expr | None:
-        """What an entry of a named list is made of."""
-        if not isinstance(sequence, i.Var) or sequence.name not in at.lets:
-            return None
+        """What an entry of a list is made of, where all are made alike."""
         match self.listed(sequence, at):
             case i.Gather("list", element, (i.Over(name, None, members),), None):
                 return with_free_values(element, {name: i.Item(members, index)})
@@ -202,16 +200,10 @@ class Forms:
         made = self.made(sequence, index, at)
         if made is not None:
             poly = self.poly(made, at)
-            if not self.is_made(poly):
+            if not isinstance(sequence, i.Var) or not self.is_made(poly):
                 return poly
             return self.atom(i.Item(sequence, self.expr(self.poly(index, at))))
         match self.listed(sequence, at):
-            case i.Gather("list", element, (i.Over(name, None, members),), None):
-                return self.poly(with_free_values(element, {name: i.Item(members, index)}), at)
-            case i.Gather("list", element, (i.Over(name, low, _),), None):
-                assert low is not None
-                place = index if low == i.ZERO else i.Binary("+", low, index)
-                return self.poly(with_free_values(element, {name: place}), at)
             case i.ListOf(entries=entries):
                 return self.written(entries, index, at)
             case i.Part(sequence=whole, low=low):

@@ -129,9 +129,8 @@ class Statements:
         boxed = [loop for loop in loops if loop not in single]
         names = frozenset(map(bound_name, boxed))
         for loop in single:
-            for end in range_ends(over_of(loop)):
-                if names_in(end) & names:
-                    raise OneByOne(names_in(end) & names)
+            if read := names_in(tuple(range_ends(over_of(loop)))) & names:
+                raise OneByOne(read)
         for loop in single:
             self.python_loop(loop)
         self.check_box(boxed)
@@ -168,8 +167,8 @@ class Statements:
         names = frozenset(map(bound_name, loops))
         for loop in loops:
             for end in range_ends(over_of(loop)):
-                if names_in(end) & names:
-                    raise OneByOne(names_in(end) & names)
+                if read := names_in(end) & names:
+                    raise OneByOne(read)
                 if self.scope.kind(end) != HOST and self.scope.depends(end):
                     raise NotAnArray("a range that depends on elements")
 

@@ -127,8 +127,8 @@ class LoopSplitter:
         told = (factor.index, factor.divisor, factor.count, *factor.path)
         if not all(map(self.is_host, told)):
             return False
-        linear = algebra.linear(factor.index, [SLOT], frozenset({SLOT.name}))
-        if linear is None or linear[0].get(SLOT) not in (i.Const(1), i.Const(-1)):
+        line = algebra.line(factor.index, SLOT.name)
+        if line is None or line.step not in (i.ONE, i.Const(-1)):
             return False
         self.facts.indices.add(SLOT.name)
         known = equalities(factor.path)

@@ -60,14 +60,7 @@ class BinderCompiler(ABC):
             case n.IndexMember(index=index, collection=collection):
                 members = self.sequence(collection)
 
-                def choose(env: Env) -> Iterator[None]:
-                    outer = env.get(index)
-                    for value in members(env):
-                        env[index] = value
-                        yield
-                    restore(env, index, outer)
-
-                return choose
+                return one_after_another(index, members)
             case n.PackRange():
                 return self.pack(binder)
             case _:
@@ -84,13 +77,6 @@ class BinderCompiler(ABC):
                 budget.spend(prod(sides))
             return product(*map(range, sides))
 
-        def whole(env: Env) -> Iterator[None]:
-            outer = env.get(name)
-            for index in box(env):
-                env[name] = index
-                yield
-            restore(env, name, outer)
-
         def partly(env: Env) -> Iterator[None]:
             assert slots is not None
             assert binder.slots is not None
@@ -106,7 +92,20 @@ class BinderCompiler(ABC):
                 yield
             restore(env, name, outer)
 
-        return whole if slots is None else partly
+        return one_after_another(name, box) if slots is None else partly
+
+
+def one_after_another(name: str, values: Callable[[Env], Iterable[Any]]) -> BinderWalk:
+    """Binds a name to each of some values."""
+
+    def choose(env: Env) -> Iterator[None]:
+        outer = env.get(name)
+        for value in values(env):
+            env[name] = value
+            yield
+        restore(env, name, outer)
+
+    return choose
 
 
 def restore(env: Env, name: str, outer: Any) -> None:

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from cvmgen import algebra
 from cvmgen.analysis.definedness import is_defined
 from cvmgen.analysis.facts import Facts
+from cvmgen.analysis.streams import named_step
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent
-from cvmgen.ir.rewrite import inlined, is_name_arithmetic, with_blocks
+from cvmgen.ir.rewrite import inlined, with_blocks
 from cvmgen.ir.uses import names_in, nodes_in
 from cvmgen.ir.visit import substitute
 from cvmgen.typing.machine_types import BITS_OF, unconverted
@@ -131,17 +132,13 @@ class Copies:
     def place(self, loop: i.Loop, place: i.Access | i.Load) -> tuple[i.Load, i.Expr] | None:
         """The place of a loop's first element, and the step to the next."""
         assert isinstance(place, i.Load)
-        found = algebra.line(place.offset, loop.index)
-        if (
-            found is None
-            or not is_name_arithmetic(found.step)
-            or names_in(found.step) & self.narrow
-        ):
+        step = named_step(place.offset, loop.index, self.narrow)
+        if step is None:
             return None
         assert loop.low is not None
         first = algebra.simplify(substitute(place.offset, {loop.index: loop.low}))
         begin = replace(place, offset=first)
-        return (begin, found.step) if self.sure(loop, begin.offset) else None
+        return (begin, step) if self.sure(loop, begin.offset) else None
 
     def sure(self, loop: i.Loop, expr: i.Expr) -> bool:
         """Whether an expression has a value in front of the loop, as inside it."""

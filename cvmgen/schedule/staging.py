@@ -274,11 +274,10 @@ class Staging:
             return None
         values: dict[i.Expr, i.Expr] = {}
         for load in loads:
-            line = algebra.linear(load.offset, map(i.Var, indices), frozenset(indices))
-            if line is None:
+            found = algebra.plane(load.offset, indices)
+            if found is None:
                 return None
-            step = line[0].get(i.Var(indices[-1]), i.ZERO)
-            rows = line[0].get(i.Var(indices[0]), i.ZERO)
+            step, rows = found.step(indices[-1]), found.step(indices[0])
             if (
                 not algebra.equal(rows, simplified_product(self.x.side.tap.high, step))
                 and self.y is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -12,6 +11,7 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
 
 from cvmgen.source import Source, Span, SpecError, SpecErrors, read_source
+from cvmgen.spec.words import alternatives
 
 SIGNS = {
     "PREPOSITION": ("'by'", "'into'", "'over'", "'when'", "'with'"),
@@ -172,7 +172,7 @@ def syntax_fault(error: UnexpectedInput, source: Source) -> SpecError:
     expected = sorted(
         each for name in known for each in SIGNS.get(name, (SPELLED.get(name),)) if each
     )
-    hint = f"expected {alternatives_text(expected)}" if expected else ""
+    hint = f"expected {alternatives(expected)}" if expected else ""
     if source.text[at : at + 1] in tuple("<=>!"):
         hint = "a measure is compared by '>='"
     elif token == "if":
@@ -189,11 +189,6 @@ def open_text(text: str, at: int) -> int | None:
     if len(quotes) >= 2 and len(quotes) % 2 == 0 and "\n}" in text[quotes[-2] : quotes[-1]]:
         return quotes[-2]
     return None
-
-
-def alternatives_text(words: Iterable[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} or {last}" if first else last
 
 
 @v_args(inline=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from collections.abc import Iterable
 
 DECLARATIONS = ("const", "def", "family", "operator")
 ITEMS = (
@@ -64,6 +65,12 @@ MODULE_NAMES = ("infer", "support")
 def plural(count: int, word: str) -> str:
     """`1 argument`, `2 arguments`."""
     return f"{count} {word}{'s' * (count != 1)}"
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """`int8, int16 or int32`."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def word_constant(attribute: str, word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import NoReturn
 
 from cvmgen.analysis.dependences import own_place, steady_range
 from cvmgen.ir import nodes as i
@@ -72,17 +73,21 @@ def recomputable(
     written, changes = stored_tensors(loop.body), reassigned(loop.body)
     for name in sorted(needed - own):
         if name in changes:
-            use.refuse(
-                f"the local {name} changes in one step of the loop {loop.index} and is read in "
-                f"another: its steps cannot run apart ({subject.place})",
-                f"expand it over the loop {loop.index}",
-            )
+            refuse_change(name, loop, use, subject)
         if read_tensors(locals_[name]) & written:
             use.refuse(
                 f"the local {name} is read after more of the loop {loop.index} has run, when what "
                 "it was computed from may have changed"
             )
     return needed
+
+
+def refuse_change(name: str, loop: i.Loop, use: Use, subject: Subject) -> NoReturn:
+    use.refuse(
+        f"the local {name} changes in one step of the loop {loop.index} and is read in "
+        f"another: its steps cannot run apart ({subject.place})",
+        f"expand it over the loop {loop.index}",
+    )
 
 
 def apart(loop: i.Loop, groups: Sequence[Sequence[i.Stmt]], use: Use, subject: Subject) -> None:
@@ -103,9 +108,4 @@ def apart(loop: i.Loop, groups: Sequence[Sequence[i.Stmt]], use: Use, subject: S
                     f"each iteration: they cannot run apart ({subject.place})"
                 )
         if both := assigned(one) & reassigned(other) | assigned(other) & reassigned(one):
-            name = min(both)
-            use.refuse(
-                f"the local {name} changes in one step of the loop {loop.index} and is read in "
-                f"another: its steps cannot run apart ({subject.place})",
-                f"expand it over the loop {loop.index}",
-            )
+            refuse_change(min(both), loop, use, subject)

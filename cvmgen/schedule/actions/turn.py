@@ -62,9 +62,8 @@ def own_loads(node: object, index: str) -> list[i.Load]:
 
 def read_steps(place: i.Load, indices: tuple[str, str]) -> tuple[i.Expr, i.Expr] | None:
     """How far apart neighbouring iterations of two loops read; None where that varies."""
-    one, other = map(i.Var, indices)
-    line = algebra.linear(place.offset, [one, other], frozenset(indices))
-    return None if line is None else (line[0].get(one, i.ZERO), line[0].get(other, i.ZERO))
+    found = algebra.plane(place.offset, indices)
+    return None if found is None else (found.step(indices[0]), found.step(indices[1]))
 
 
 def turn(subject: Subject, use: Use) -> Subject:
