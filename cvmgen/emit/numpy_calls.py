@@ -26,9 +26,8 @@ class ArrayCalls(Calls):
         types = {each.name for body in bodies for each in body if isinstance(each, a.Integers)}
         return "np.int64" if types <= {"int32", "int64"} else "object"
 
-    def memory(self) -> list[str]:
-        pairs = ((python_identifier(each.name), self.size(each)) for each in self.program.scratch)
-        return [f"{name} = np.zeros({size}, np.int64)" for name, size in pairs]
+    def zeros(self, count: str) -> str:
+        return f"np.zeros({count}, np.int64)"
 
     def values(self, output: str) -> list[str]:
         return []

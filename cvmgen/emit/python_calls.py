@@ -131,12 +131,11 @@ class Calls:
 
     def memory(self) -> list[str]:
         """The memory of selected lists."""
-        pairs = ((python_identifier(each.name), self.size(each)) for each in self.program.scratch)
-        return [f"{name} = [0] * {size}" for name, size in pairs]
+        pairs = (map(python_identifier, (each.name, each.size)) for each in self.program.scratch)
+        return [f"{name} = {self.zeros(f'plan.{size}')}" for name, size in pairs]
 
-    @staticmethod
-    def size(scratch: i.Scratch) -> str:
-        return f"plan.{python_identifier(scratch.size)}"
+    def zeros(self, count: str) -> str:
+        return f"[0] * {count}"
 
     def nest_calls(self) -> list[str]:
         lines = []

@@ -25,6 +25,11 @@ def range_test(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
     return i.Logic("and", (i.Compare("<=", low, value), i.Compare("<", value, high)))
 
 
+def in_range(value: i.Expr, low: i.Expr | None, high: i.Expr) -> i.Expr:
+    """That a value is one of what a loop or a range goes through: of a list, without `low`."""
+    return i.Contains(value, high) if low is None else range_test(value, low, high)
+
+
 def order_test(low: i.Expr, high: i.Expr, length: i.Expr) -> i.Expr:
     """0 <= low <= high <= length, as far as it is not to be seen."""
     pairs = ((i.ZERO, low), (low, high), (high, length))
@@ -220,7 +225,7 @@ class Assumptions(Forms):
                 value: i.Expr = element
                 if made != index:
                     value = self.named(over.index, (element, self.listed(collection, at)))
-                tests = [self.in_range(value, over, at)]
+                tests = [in_range(value, over.low, over.high)]
                 if condition is not None:
                     tests.append(with_free_values(condition, {over.index: value}))
                 if made != index:
@@ -242,20 +247,15 @@ class Assumptions(Forms):
             case i.Var(name=name) if given:
                 return self.of_attribute(element, name)
             case i.Entries() as entries if given:
-                return self.listed_entry(element, entries, at)
+                return self.listed_entry(element, entries)
             case _:
                 return None
-
-    def in_range(self, value: i.Expr, over: i.Over, at: Knowledge) -> i.Expr:
-        if over.low is None:
-            return i.Contains(value, over.high)
-        return range_test(value, over.low, over.high)
 
     def of_attribute(self, value: i.Expr, name: str) -> i.Expr | None:
         """The declared range of the entries of an attribute."""
         return None
 
-    def listed_entry(self, value: i.Expr, entries: i.Entries, at: Knowledge) -> i.Expr | None:
+    def listed_entry(self, value: i.Expr, entries: i.Entries) -> i.Expr | None:
         """What is known of the entries of a selected list."""
         first = entries.first
         assert isinstance(first, i.Access)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cvmgen.inside.assumptions import range_test
+from cvmgen.inside.assumptions import in_range
 from cvmgen.inside.binding import with_free_values
 from cvmgen.inside.knowledge import Knowledge
 from cvmgen.inside.prover import Prover
@@ -190,10 +190,7 @@ class Summary:
                     local |= {name}
                     conditions = (*conditions, with_free_values(counted, lets))
                 case i.Loop(index=index, low=low, high=high, body=inner):
-                    value = i.Var(index)
-                    inside = (
-                        i.Contains(value, high) if low is None else range_test(value, low, high)
-                    )
+                    inside = in_range(i.Var(index), low, high)
                     more = (*conditions, with_free_values(inside, lets))
                     self.block(inner, more, local | {index}, lets)
                 case i.If(condition=condition, then=then, otherwise=otherwise):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cvmgen import polynomials as p
-from cvmgen.inside.assumptions import range_test
+from cvmgen.inside.assumptions import in_range, range_test
 from cvmgen.inside.binding import canonical, with_free_values
 from cvmgen.inside.knowledge import (
     Every,
@@ -323,7 +323,7 @@ class Prover(Quotients):
         key = ("every", canonical(every.condition), every.over, value)
         if key in at.known:
             return at
-        inside = self.in_range(value, every.over, at)
+        inside = in_range(value, every.over.low, every.over.high)
         if every.test is not None:
             inside = i.Logic(
                 "and", (inside, with_free_values(every.test, {every.over.index: value}))

@@ -78,6 +78,12 @@ def stored_tensors(node: Any) -> Names:
     return uses(node).stored
 
 
+def all_names(node: Any) -> Names:
+    """Every name that stands below: of locals and indices, of tensors and arrays."""
+    found = uses(node)
+    return found.read | found.assigned | found.loaded
+
+
 def has(node: Any, *kinds: type) -> bool:
     """Whether a node of these classes stands anywhere below."""
     return not uses(node).kinds.isdisjoint(kinds)

@@ -19,7 +19,7 @@ from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, conjuncts
 from cvmgen.ir.rewrite import without_dead
-from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors
+from cvmgen.ir.uses import all_names, assigned, names_in, nodes_in
 from cvmgen.ir.visit import fresh, replaced, substitute, walk
 
 BLOCK = 64
@@ -63,7 +63,7 @@ def list_entries(
     """
     found = find_greedy(body, frozenset(own))
     if found is not None:
-        made = EntryStaging(found, own[0], dtypes, inside, {*taken, *names_of_block(body)}, block)
+        made = EntryStaging(found, own[0], dtypes, inside, {*taken, *all_names(body)}, block)
         return made.entries()
     match body:
         case (i.Loop(low=i.Const(value=0), index=index, high=high) as loop,):
@@ -71,10 +71,6 @@ def list_entries(
             return None if inner is None else replace(inner, body=(replace(loop, body=inner.body),))
         case _:
             return None
-
-
-def names_of_block(body: i.Block) -> set[str]:
-    return {*names_in(body), *assigned(body), *read_tensors(body)}
 
 
 class EntryStaging:

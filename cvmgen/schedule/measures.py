@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from cvmgen.algebra import normal, simplify, total
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import factors_in
-from cvmgen.ir.loops import length
+from cvmgen.ir.loops import length, product
 from cvmgen.ir.rewrite import blocks
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.copies import Run
@@ -72,7 +72,9 @@ MEASURES: Mapping[str, Measure] = {
 def enough(subject: Subject, loop: i.Loop, test: tuple[str, int]) -> i.Compare:
     """The test that a loop does enough to be worth it; between numbers where that is known."""
     measure, least = test
-    much = written_product(MEASURES[measure](subject, loop))
+    much = product(
+        [factor for each in MEASURES[measure](subject, loop) for factor in factors_in(each)]
+    )
     if subject.model is not None:
         known = subject.model.measures.get(measure)
         much = simplify(much) if known is None else i.Const(known)
@@ -105,15 +107,6 @@ def deepest(body: i.Block) -> list[i.Loop | Run]:
         own = [each] if isinstance(each, (i.Loop, i.Copy, i.Fill)) else []
         best = max(best, [*own, *max(map(deepest, blocks(each)), key=len, default=[])], key=len)
     return best
-
-
-def written_product(extents: list[i.Expr]) -> i.Expr:
-    """The product from the left, as a person would write it."""
-    result: i.Expr | None = None
-    for extent in extents:
-        for factor in factors_in(extent):
-            result = factor if result is None else i.Binary("*", result, factor)
-    return i.ONE if result is None else result
 
 
 def trip_count(statement: i.Loop | Run) -> i.Expr:

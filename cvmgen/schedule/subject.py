@@ -13,7 +13,7 @@ from cvmgen.analysis.windows import Windows, find_windows
 from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
-from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors
+from cvmgen.ir.uses import all_names, assigned, names_in, nodes_in
 from cvmgen.schedule.entries import KeptValue
 from cvmgen.typing.real_extremes import integer_extremes
 
@@ -109,8 +109,7 @@ class Subject:
     def taken(self) -> set[str]:
         """The names that are not free for what an action makes."""
         arrays = {each.name for each in nodes_in(self.body, i.Array)}
-        names = names_in(self.body) | assigned(self.body) | read_tensors(self.body)
-        return arrays | names | self.reserved
+        return arrays | all_names(self.body) | self.reserved
 
     @property
     def elements(self) -> Mapping[str, str]:
