@@ -73,6 +73,25 @@ def with_offsets(tree: Tree, change: Callable[[i.Expr], i.Expr]) -> Tree:
     return rebuild(tree, placed)
 
 
+def renamed(tree: Tree, names: Mapping[str, str]) -> Tree:
+    """The tree with other names for locals, indices and arrays, where they are made too."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case i.Var(name=name) | i.Let(name=name) | i.Array(name=name) if name in names:
+                return replace(node, name=names[name])
+            case i.Assign(name=name) | i.Accumulate(name=name) if name in names:
+                return replace(node, name=names[name])
+            case i.Loop(index=index) if index in names:
+                return replace(node, index=names[index])
+            case i.Load(tensor=tensor) if tensor in names:
+                return replace(node, tensor=names[tensor])
+            case _:
+                return node
+
+    return rebuild(tree, change)
+
+
 def expanded(locals_: Iterable[i.Let]) -> dict[str, i.Expr]:
     """The values of locals, in which none of those before stands by its name."""
     values: dict[str, i.Expr] = {}

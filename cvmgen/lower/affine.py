@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, outputs, shape_name
 from cvmgen.ir.logic import opposite
+from cvmgen.ir.rewrite import renamed
 from cvmgen.ir.uses import has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.source import Span, SpecError
@@ -228,7 +229,7 @@ class AffineLists:
         uses_base = has(tuple(filled), i.Accumulate)
         if uses_base:
             local = self.fresh(base)
-            filled = list(_rename(tuple(filled), base, local))
+            filled = list(renamed(tuple(filled), {base: local}))
             self.host.append(i.Let(local, "int", i.Const(0), self.span))
             base = local
         if pack is not None and self.is_strides(filled, steps, over, pack):
@@ -352,12 +353,3 @@ def names_given_values(node: object) -> set[str]:
             case _:
                 pass
     return found
-
-
-def _rename(statements: i.Block, old: str, new: str) -> i.Block:
-    def change(node: i.Stmt) -> i.Stmt:
-        if isinstance(node, i.Accumulate) and node.name == old:
-            return replace(node, name=new)
-        return node
-
-    return rebuild(statements, change)

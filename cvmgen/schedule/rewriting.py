@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import has, nodes_in
-from cvmgen.ir.visit import rebuild, substitute
+from cvmgen.ir.visit import substitute
 
 
 def loops(body: i.Block, names: Collection[str]) -> Iterator[i.Loop]:
@@ -23,15 +22,3 @@ def innermost_loops(body: i.Block) -> list[i.Loop]:
 def with_index_name(body: i.Block, old: str, new: str) -> i.Block:
     """The block with another name for an index."""
     return substitute(body, {old: i.Var(new)})
-
-
-def with_index_names(body: i.Block, new: Mapping[str, str]) -> i.Block:
-    """The block with other names for the indices of loops."""
-
-    def change(node: object) -> object:
-        if isinstance(node, i.Loop) and node.index in new:
-            return replace(node, index=new[node.index])
-        return node
-
-    loops_named: i.Block = rebuild(body, change)
-    return substitute(loops_named, {old: i.Var(name) for old, name in new.items()})

@@ -8,12 +8,12 @@ from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import have_room
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance, leaves_loop
-from cvmgen.ir.rewrite import rewritten, with_offsets
+from cvmgen.ir.rewrite import renamed, rewritten, with_offsets
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.schedule.actions.unroll import passes
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.rewriting import loops, with_index_names
+from cvmgen.schedule.rewriting import loops
 from cvmgen.schedule.subject import Subject
 
 
@@ -54,7 +54,7 @@ def enumerated(subject: Subject, use: Use) -> Subject:
         for number in range(2, most + 1):
             copies = with_iterations(loop, names, low, number, used)
             test = i.Compare("==", count, i.Const(number))
-            result = i.If(test, with_index_names(copies, new), (result,), loop.span)
+            result = i.If(test, renamed(copies, new), (result,), loop.span)
         return (result,)
 
     return subject.with_loops(over, change).with_roles(

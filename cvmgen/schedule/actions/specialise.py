@@ -11,12 +11,12 @@ from cvmgen.analysis.dependences import Locals
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import with_offsets
+from cvmgen.ir.rewrite import renamed, with_offsets
 from cvmgen.ir.uses import assigned, has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.measures import enough, outcome
-from cvmgen.schedule.rewriting import loops, with_index_names
+from cvmgen.schedule.rewriting import loops
 from cvmgen.schedule.subject import Subject
 
 StepValues = Mapping[str, i.Expr]
@@ -105,7 +105,7 @@ def versioned(
         new = {each: fresh(f"{each}_{role}", used) for each in found_in}
         made.update(dict.fromkeys(new.values()))
         test = conjunction([*needed, worth])
-        return (i.If(test, with_index_names((copy,), new), (loop,), loop.span),)
+        return (i.If(test, renamed((copy,), new), (loop,), loop.span),)
 
     return subject.with_loops(names, change).with_roles({role: tuple(made)})
 

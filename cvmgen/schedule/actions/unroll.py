@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import product as combinations
 from math import prod
@@ -11,7 +11,7 @@ from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import have_room, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import blocks, folded_totals
+from cvmgen.ir.rewrite import blocks, folded_totals, renamed
 from cvmgen.ir.uses import has, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute
 from cvmgen.known.constant_loops import Loops, everywhere, loop_range, single_statement_nest
@@ -131,7 +131,7 @@ def passes(loop: i.Loop, places: Sequence[i.Expr], used: set[str]) -> i.Block:
     done: list[i.Stmt] = []
     for number, place in enumerate(places):
         body = with_plain_places(substitute(loop.body, {loop.index: place}))
-        done += with_local_names(body, {name: fresh(name, used) for name in own} if number else {})
+        done += renamed(body, {name: fresh(name, used) for name in own} if number else {})
     return tuple(done)
 
 
@@ -144,25 +144,6 @@ def with_plain_places(body: i.Block) -> i.Block:
                 return replace(node, offset=simplify(offset))
             case i.Let(value=value):
                 return replace(node, value=simplify(value))
-            case _:
-                return node
-
-    return rebuild(body, change)
-
-
-def with_local_names(body: i.Block, names: Mapping[str, str]) -> i.Block:
-    """The block with other names for some of its locals."""
-
-    def change(node: object) -> object:
-        match node:
-            case i.Var(name=name) if name in names:
-                return i.Var(names[name])
-            case i.Load(tensor=tensor) if tensor in names:
-                return replace(node, tensor=names[tensor])
-            case i.Let(name=name) | i.Array(name=name) if name in names:
-                return replace(node, name=names[name])
-            case i.Assign(name=name) | i.Accumulate(name=name) if name in names:
-                return replace(node, name=names[name])
             case _:
                 return node
 

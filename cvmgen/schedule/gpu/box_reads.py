@@ -9,7 +9,7 @@ from typing import Any
 from cvmgen import algebra
 from cvmgen.analysis.boxes import BoxRead, as_i32, plain_locals
 from cvmgen.ir import nodes as i
-from cvmgen.ir.rewrite import without_dead
+from cvmgen.ir.rewrite import renamed, without_dead
 from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import fresh, rebuild
 
@@ -144,10 +144,5 @@ def with_box_places(body: i.Block, window: BoxRead, places: dict[str, str], old:
             case _:
                 pass
 
-    def change(node: Any) -> Any:
-        if isinstance(node, (i.Var, i.Let)) and node.name in names:
-            return replace(node, name=names[node.name])
-        return node
-
     final = {side: names.get(place, place) for side, place in places.items()}
-    return Near(rebuild(body, change), final)
+    return Near(renamed(body, names), final)

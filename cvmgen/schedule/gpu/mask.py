@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cvmgen.analysis.greedy import Greedy, relevant
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import entry_at, extent
+from cvmgen.ir.rewrite import renamed
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.gpu.mapped import Writer
@@ -114,7 +114,7 @@ class MaskNests(Writer):
         names = {self.loop.index: self.found.test.index}
         for name in sorted(assigned(self.found.own) & taken):
             names[name] = self.fresh(name).name
-        own, condition = with_other_names((self.found.own, self.found.condition), names)
+        own, condition = renamed((self.found.own, self.found.condition), names)
         return own, condition
 
     # -------------------------------------------------------- those kept
@@ -180,18 +180,3 @@ def eighth(place: i.Expr) -> i.Expr:
 def mask_bit(place: i.Expr) -> i.Expr:
     """That of a candidate in its byte."""
     return i.Binary("shl", i.ONE, i.Binary("rem", place, BYTE))
-
-
-def with_other_names(node: Any, names: Mapping[str, str]) -> Any:
-    """Locals and indices under other names."""
-
-    def change(each: Any) -> Any:
-        match each:
-            case i.Var() | i.Let() | i.Assign() | i.Accumulate() if each.name in names:
-                return replace(each, name=names[each.name])
-            case i.Loop(index=index) if index in names:
-                return replace(each, index=names[index])
-            case _:
-                return each
-
-    return rebuild(node, change)
