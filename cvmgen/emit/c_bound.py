@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cvmgen.emit import interface
 from cvmgen.emit.c_spelling import indented
-from cvmgen.emit.c_text import signature, wrapped_list
+from cvmgen.emit.c_text import wrapped_list
 from cvmgen.spec.formula import Attribute, Operator
 
 
@@ -19,8 +19,7 @@ def bind_head(operator: Operator, end: str) -> list[str]:
         "cvmgen_bound **bound",
         "cvmgen_error *error",
     ]
-    *lines, last = signature(f"int {function}_bind(", parameters)
-    return [*lines, last.removesuffix(" {") + end]
+    return wrapped_list(f"int {function}_bind(", parameters, f"){end}")
 
 
 def bound_text(operator: Operator, packed: Sequence[int]) -> str:

@@ -179,9 +179,8 @@ class CPrinter:
                 whole, *others = (self.expr(argument) for argument in arguments)
                 return f"{whole}{function}({', '.join(others)})", PRIMARY
             case _:
-                made_for = ", ".join(map(helper_parameter, expr.constants))
-                made_for = f"<{made_for}>" if made_for else ""
-                return f"cvmgen_{function}{made_for}({', '.join(self.arguments_of(expr))})", PRIMARY
+                given = ", ".join(self.arguments_of(expr))
+                return f"cvmgen_{function}{made_for(expr)}({given})", PRIMARY
 
     def arguments_of(self, call: i.Call) -> list[str]:
         """What a helper is given: values, of lists the addresses."""
@@ -439,6 +438,12 @@ class CPrinter:
         if rest:
             lines += ["} else {", *indented(self.nested(rest))]
         return [*lines, "}"]
+
+
+def made_for(call: i.Call) -> str:
+    """What a helper is made for while compiling, behind its name."""
+    constants = ", ".join(map(helper_parameter, call.constants))
+    return f"<{constants}>" if constants else ""
 
 
 def helper_parameter(value: int | str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain
 
 from cvmgen.emit import interface
-from cvmgen.emit.c_like import helper_parameter
+from cvmgen.emit.c_like import made_for
 from cvmgen.emit.c_spelling import (
     PRIMARY,
     comment,
@@ -145,8 +145,7 @@ class CallPrinter(HostPrinter):
 
     def launch(self, launch: i.Launch) -> list[str]:
         """The start of a kernel by one of the functions for it."""
-        constants = ", ".join(map(helper_parameter, launch.function.constants))
-        function = f"cvmgen_{launch.function.function}{f'<{constants}>' if constants else ''}"
+        function = f"cvmgen_{launch.function.function}{made_for(launch.function)}"
         given = ["error", "stream", self.expr(launch.count), self.kernels[launch.kernel]]
         given += map(self.expr, launch.arguments)
         return self.below(f"status = {function}(", given)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from cvmgen.emit.c_kernels import KernelPrinter
+from cvmgen.emit.c_like import made_for
 from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, c_identifier, indented
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.ir import nodes as i
@@ -114,8 +115,9 @@ class CudaKernelPrinter(KernelPrinter):
         """The call of a helper whose last argument is a function."""
         *others, function = call.arguments
         assert isinstance(function, i.Lambda)
-        start, _, _ = self.expr(replace(call, arguments=tuple(others))).rpartition(")")
-        return self.function(f"{head}{start}, ", function, ");")
+        given = self.arguments_of(replace(call, arguments=tuple(others)))
+        start = f"{head}cvmgen_{call.function}{made_for(call)}("
+        return self.function(start + "".join(f"{each}, " for each in given), function, ");")
 
     def function(self, head: str, function: i.Lambda, end: str) -> list[str]:
         given = ", ".join(map(self.parameter, function.parameters))
