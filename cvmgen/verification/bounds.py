@@ -9,16 +9,17 @@ so neighbouring ones may be taken together, down to the tensor as one run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.terms import Formula, Monomial, Term
 
+Shape = tuple[Term, ...]
 Digit = tuple[Term, Term]  # an index, and the extent that it is below
 
 
-def ways(offset: Term, shape: tuple[Term, ...]) -> Iterator[tuple[Digit, ...]]:
+def ways(offset: Term, shape: Shape) -> Iterator[tuple[Digit, ...]]:
     """The ways to take an offset apart, the one by single dimensions first."""
     for count in range(1, len(shape)):
         extent = t.product(shape[-count:])
@@ -28,13 +29,21 @@ def ways(offset: Term, shape: tuple[Term, ...]) -> Iterator[tuple[Digit, ...]]:
     yield ((offset, t.product(shape)),)
 
 
+Split = tuple[tuple[Term, ...], Formula]  # factors of a size, and where that is so
+
+
 def all_ways(
-    offset: Term, shape: tuple[Term, ...], path: tuple[Formula, ...]
-) -> Iterator[tuple[Digit, ...]]:
-    """The finest way, then those with the factors of extents that were required to be products,
-    in either order, then those by several dimensions at once."""
+    offset: Term, shape: Shape, path: tuple[Formula, ...], splits: Mapping[Term, Split]
+) -> Iterator[tuple[Formula, ...]]:
+    """What would show that an element lies in its tensor, of several ways: by each dimension; by
+    parts of a pack; by the factors of extents that were required to be products, in either order;
+    by several dimensions at once."""
     first, *others = ways(offset, shape)
-    yield first
+    yield claims(first)
+    if any(each in splits for each in shape):
+        pieces = [splits.get(each, ((each,), t.TRUE)) for each in shape]
+        parts = tuple(part for several, _ in pieces for part in several)
+        yield (*claims(next(ways(offset, parts))), *(where for _, where in pieces))
     known = (found for each in path if (found := product_of(each)) is not None)
     products = {name: factors for name, factors in known if name in shape}
     for name, (one, other) in products.items():
@@ -42,9 +51,9 @@ def all_ways(
     orders = [(pair, pair[::-1]) for pair in products.values()]
     for chosen in product(*orders) if products else ():
         factors = dict(zip(products, chosen, strict=True))
-        parts = (factors.get(each, (each,)) for each in shape)
-        yield next(ways(offset, tuple(part for several in parts for part in several)))
-    yield from others
+        several = (factors.get(each, (each,)) for each in shape)
+        yield claims(next(ways(offset, tuple(part for parts in several for part in parts))))
+    yield from map(claims, others)
 
 
 def with_value(operand: Term, name: Term, value: Term) -> Term:

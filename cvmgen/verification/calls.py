@@ -32,6 +32,7 @@ class Call:
     reader: Reader
     scope: Scope = field(default_factory=Scope)
     shapes: dict[str, Shape] = field(default_factory=dict)
+    sizes: list[Formula] = field(default_factory=list)  # no tensor has more than so many elements
 
     @classmethod
     def of(cls, program: i.Program, nest: i.Nest, reader: Reader) -> Call:
@@ -144,11 +145,13 @@ class Call:
                 shape.append(self.reader.integer(value, self.scope))
         if not item.variadic:
             self.shapes[item.name] = tuple(shape)
+        if shape and not item.optional:
+            self.sizes.append(t.below(t.product(shape), MAX_SIZE))
 
     def pack(self, name: str | None, value: i.Expr | None, least: int | None) -> Term:
         lists = self.reader.lists
         if name:
-            self.scope.names[name] = List(name, None, least)
+            self.scope.names[name] = List(name, None, least, given=True)
         found = self.reader.sequence(i.Var(name) if name else value or i.ZERO, self.scope)
         length = lists.length(found)
         self.reader.symbols.know(length, t.at_most(length, MAX_RANK))
@@ -203,4 +206,5 @@ class Call:
             shape = tuple(lists.size(e) if isinstance(e, List) else e for e in parts)
             self.know(*(t.at_most(least, each) for each in shape))
             self.shapes[tensor] = shape
+        self.sizes.append(t.below(t.product(self.shapes[tensor]), MAX_SIZE))
         self.scope.names[shape_name(tensor)] = found

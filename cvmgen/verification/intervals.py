@@ -26,15 +26,19 @@ def shown(known: list[Formula], claim: Formula) -> bool:
             return False
 
 
+ROUNDS = 3  # in which a bound of one symbol becomes that of another
+
+
 class Ranges:
     """The least and the greatest value of each symbol, as far as numbers bound it."""
 
-    def __init__(self, known: Iterable[Formula]) -> None:
+    def __init__(self, known: list[Formula]) -> None:
         self.low: dict[str, int] = {}
         self.high: dict[str, int] = {}
-        for each in known:
-            if isinstance(each, Holds):
-                self.learn(each)
+        for _ in range(ROUNDS):
+            for each in known:
+                if isinstance(each, Holds):
+                    self.learn(each)
 
     def learn(self, fact: Holds) -> None:
         match [part for part in fact.term.parts if part[0]]:
@@ -44,8 +48,17 @@ class Ranges:
             case [((name,), -1)]:
                 most = fact.term.poly.get((), 0)
                 self.high[name] = min(most, self.high.get(name, most))
+            case [((one,), 1), ((other,), -1)] | [((other,), -1), ((one,), 1)]:
+                self.ordered(other, one, -fact.term.poly.get((), 0))
             case _:
                 pass
+
+    def ordered(self, small: str, large: str, gap: int) -> None:
+        """small + gap <= large."""
+        if (low := self.low.get(small)) is not None:
+            self.low[large] = max(low + gap, self.low.get(large, low + gap))
+        if (high := self.high.get(large)) is not None:
+            self.high[small] = min(high - gap, self.high.get(small, high - gap))
 
     def not_negative(self, operand: Term) -> bool:
         least = self.least(operand)

@@ -39,6 +39,7 @@ class KernelWalk:
         self.symbols = reader.symbols
         self.lengths: dict[str, Term] = {}
         self.stores: dict[str, list[Stored]] = {}
+        self.older: dict[str, frozenset[str]] = {}  # symbols, of arrays of integers
         self.loops = 0  # around the place
         self.unread: list[tuple[str, Span | None]] = []
 
@@ -58,6 +59,8 @@ class KernelWalk:
             case i.Array(name=name, type=kind, length=length):
                 reader.elements[name] = reader.agreement.elements[name] = kind
                 self.lengths[name] = t.term(length)
+                if kind in ("i32", "i64"):
+                    self.older[name] = frozenset(self.symbols.axioms)
             case i.Assign(name=name, value=value):
                 self.bind(name, reader.agreement.types.get(name, "i64"), value, scope)
             case i.Accumulate(name=name, op=op, value=value):
@@ -229,7 +232,11 @@ class KernelWalk:
                 at, inner = self.within_count(extent, inner)
                 offset = offset + at * step
         else:
-            offset = offset + reader.lists.walk_offset(self.symbols.fresh("row"), box, by)
+            last, rows = (reader.lists.measure(word, box) for word in ("last", "rows"))
+            at, inner = self.within_count(last, inner)
+            row, inner = self.within_count(rows, inner)
+            offset = offset + reader.lists.walk_offset(row, box, by)
+            offset = offset + at * reader.lists.measure("last", by)
         shown = f"{place.tensor} from {text(place.offset)} on"
         reader.touch(place.tensor, offset, inner, shown, stored=stored)
 

@@ -12,18 +12,30 @@ from dataclasses import dataclass
 
 from cvmgen.dtypes import LIST_CAPACITY
 from cvmgen.verification import terms as t
-from cvmgen.verification.symbols import Symbols
-from cvmgen.verification.terms import Term, term_text
+from cvmgen.verification.symbols import LISTED, Symbols
+from cvmgen.verification.terms import Formula, Term, term_text
 
 
 @dataclass(frozen=True)
 class List:
     """A list by what it is called; `parts` are its entries and lists that are spread in it, where
-    it is written out, `least` is a bound of all entries, of extents."""
+    it is written out, `least` is a bound of all entries, of extents. It may be the strides of a
+    box, or a shape that is `given`, of which any entries can be."""
 
     name: str
     parts: tuple[Term | List, ...] | None = None
     least: int | None = None
+    strides_of: List | None = None
+    given: bool = False
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The offset of a row of a box that is walked by steps."""
+
+    row: Term
+    box: List
+    steps: List
 
 
 class Lists:
@@ -31,6 +43,9 @@ class Lists:
 
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
+        self.walks: dict[str, Walk] = {}
+        self.bases: set[str] = set()  # values of the host that walks may begin at
+        self.splits: dict[tuple[Term, Term], tuple[tuple[Term, ...], Formula]] = {}
 
     def unknown(self, name: str, least: int | None = None) -> List:
         return List(self.symbols.named(name), None, least)
@@ -40,8 +55,16 @@ class Lists:
         return List(f"({', '.join(shown)})", parts)
 
     def part(self, whole: List, low: Term | None, high: Term | None) -> List:
+        if low is None and high is not None:
+            self.split(whole, high)
+        if high is None and low is not None:
+            self.split(whole, low - 1)
+        return self.plain_part(whole, low, high)
+
+    def plain_part(self, whole: List, low: Term | None, high: Term | None) -> List:
         ends = ("" if each is None else term_text(each) for each in (low, high))
-        return List(f"{whole.name}[{':'.join(ends)}]", None, whole.least)
+        name = f"{whole.name}[{':'.join(ends)}]"
+        return List(name, None, whole.least, given=whole.given)
 
     def list_at(self, whole: List, at: Term) -> List:
         """An entry of a list of lists."""
@@ -54,11 +77,17 @@ class Lists:
                 found = before[-1]
                 assert isinstance(found, Term)
                 return found
-        return self.symbol(f"{whole.name}[{term_text(at)}]", whole.least)
+        if whole.strides_of is not None:
+            return self.size(self.part(whole.strides_of, at + 1, None))
+        return self.symbol(f"{whole.name}[{term_text(at)}]", whole)
 
-    def symbol(self, name: str, least: int | None, why: str = "") -> Term:
+    def strides(self, box: List) -> List:
+        """How far apart neighbours of each dimension lie: the size of all dimensions behind."""
+        return List(f"strides({box.name})", strides_of=box)
+
+    def symbol(self, name: str, of: List) -> Term:
         def made() -> Term:
-            return self.symbols.within(name, least, None, why)
+            return self.symbols.within(name, of.least, None, "" if of.given else LISTED)
 
         return self.symbols.once(("list", name), made)
 
@@ -77,7 +106,7 @@ class Lists:
                 self.length(each) if isinstance(each, List) else t.ONE for each in whole.parts
             )
             return sum(counts, t.ZERO)
-        made = self.symbol(f"len({whole.name})", 0)
+        made = self.symbol(f"len({whole.name})", List(whole.name, None, 0, given=whole.given))
         self.symbols.know(made, t.at_most(made, LIST_CAPACITY))
         return made
 
@@ -85,30 +114,39 @@ class Lists:
         if whole.parts is not None:
             sizes = (self.size(each) if isinstance(each, List) else each for each in whole.parts)
             return t.product(sizes)
-        return self.symbol(f"size({whole.name})", whole.least)
+        if whole.name.endswith("[:0]"):
+            return t.ONE
+        return self.symbol(f"size({whole.name})", whole)
 
     def row_or_last(self, function: str, whole: List) -> Term:
         """The last entry of a list, and the product of the others."""
-        last = self.symbol(f"last({whole.name})", whole.least)
-        rows = self.symbol(f"rows({whole.name})", whole.least)
+        last = self.symbol(f"last({whole.name})", whole)
+        rows = self.symbol(f"rows({whole.name})", whole)
         if whole.least is not None:
             self.symbols.know(rows * last, t.equal(rows * last, self.size(whole)))
         return rows if function == "rows" else last
 
     def split(self, whole: List, at: Term) -> None:
         """The size of a box by the entry at a place of it, those in front and those behind."""
-        front, back = self.part(whole, None, at), self.part(whole, at + 1, None)
+        front, back = (self.plain_part(whole, *ends) for ends in ((None, at), (at + 1, None)))
         parts = (self.size(front), self.entry(whole, at), self.size(back))
-        found = t.equal(t.product(parts), self.size(whole))
         inside = t.every(t.at_most(0, at), t.below(at, self.length(whole)))
+        self.splits[self.size(whole), at] = (parts, inside)
+        found = t.equal(t.product(parts), self.size(whole))
         for each in parts:
             self.symbols.know(each, t.implies(inside, found))
 
     def walk_offset(self, row: Term, box: List, steps: List) -> Term:
         """Where a row of a box begins that is walked by steps."""
         key: Hashable = ("walk", row, box.name, steps.name)
-        shown = f"walk_offset({term_text(row)}, {box.name}, {steps.name})"
-        return self.symbols.once(key, lambda: self.symbols.fresh("walk", shown, vague=WALKS))
+        return self.symbols.once(key, lambda: self.new_walk(Walk(row, box, steps)))
+
+    def new_walk(self, walk: Walk) -> Term:
+        shown = f"walk_offset({term_text(walk.row)}, {walk.box.name}, {walk.steps.name})"
+        made = self.symbols.fresh("walk", shown, vague=WALKS)
+        (name,) = made.names
+        self.walks[name] = walk
+        return made
 
 
 WALKS = "a box of any rank is walked by steps"

@@ -14,10 +14,16 @@ from cvmgen.verification.solvers import question
 from cvmgen.verification.terms import Formula
 
 BOUNDS = "bounds"
+WALKS = "walks"
 DIVISORS = "divisors"
+WIDTHS = "widths"
+VACUITY = "vacuity"
 PROPERTIES: Mapping[str, str] = {
     BOUNDS: "each element that is read or written lies in its tensor",
+    WALKS: "a box of any rank that the host has walked by steps lies in its tensor",
     DIVISORS: "no divisor is 0",
+    WIDTHS: "no integer of an index or a loop leaves its machine type",
+    VACUITY: "there is a call of which all is so that proofs begin with",
 }
 
 

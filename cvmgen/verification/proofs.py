@@ -9,7 +9,7 @@ from cvmgen.verification import terms as t
 from cvmgen.verification.intervals import plain
 from cvmgen.verification.slices import Slice, slices
 from cvmgen.verification.solvers import Answer, Question, ask, installed, question
-from cvmgen.verification.symbols import Symbols
+from cvmgen.verification.symbols import LISTED, Symbols
 from cvmgen.verification.terms import Formula, names_of
 
 LIMITS = {"z3": 120_000, "cvc5": 30_000}  # units of the solvers' own for one question
@@ -47,7 +47,7 @@ class Prover:
         for each in tried[:2]:
             if plain(each.facts, claim):
                 return Proof("proved", ("intervals",), each.facts)
-        vague = not names_of(claim).isdisjoint(symbols.vague)
+        vague = any(symbols.vague.get(name, LISTED) != LISTED for name in names_of(claim))
         tried = tried[: (2 if vague else len(tried)) if self.solvers else 0]
         last = Proof("open", (), tried[-1].facts if tried else ())
         for each in tried:
@@ -55,6 +55,17 @@ class Prover:
             if last.status != "open":
                 break
         return last
+
+    def possible(self, symbols: Symbols, path: tuple[Formula, ...]) -> Proof:
+        """Whether facts can hold at once, with all that is known of their symbols."""
+        whole = list(slices(symbols, path, t.every(*path)))[-1]
+        asked = question(whole.facts)
+        for solver in self.solvers:
+            answer = self.ask(solver, asked, 1)
+            if answer.result != "unknown":
+                status = "proved" if answer.result == "sat" else "refuted"
+                return Proof(status, (solver,), whole.facts, asked.text, answer.cost, answer.model)
+        return Proof("open", (), whole.facts, asked.text)
 
     def refute(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof | None:
         """A call in which a claim does not hold, where it is found quickly."""

@@ -283,6 +283,8 @@ class Reader:
             case i.Item(sequence=whole, index=index):
                 at = self.integer(index, scope)
                 return self.lists.list_at(self.sequence(whole, scope), at)
+            case i.Call(function="strides", arguments=(box,)):
+                return self.lists.strides(self.sequence(box, scope))
             case _:
                 self.below(expr, scope)
                 return self.lists.unknown(text(expr))

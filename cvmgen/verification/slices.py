@@ -13,6 +13,7 @@ from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, names_of
 
 STEPS = (1, 2, 4)
+MOST_STEPS = 12  # of facts next to facts
 
 
 @dataclass(frozen=True)
@@ -24,22 +25,53 @@ class Slice:
 
 
 def slices(symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Iterator[Slice]:
-    """Facts in growing numbers: those of symbols of the claim, then of symbols of these, ..."""
-    left = [(each, names_of(each)) for each in path]
-    near, known = set(names_of(claim)), set[str]()
-    found: list[Formula] = []
-    step = 0
-    while True:
-        step += 1
-        new = [each for name in sorted(near - known) for each in symbols.axioms.get(name, ())]
-        known |= near
-        new += [each for each, names in left if not names.isdisjoint(known) or not names]
-        left = [(each, names) for each, names in left if names and names.isdisjoint(known)]
-        found = list(dict.fromkeys((*found, *new)))
-        for each in new:
-            near |= names_of(each)
-        whole = near <= known
-        if whole or step in STEPS:
-            yield Slice(tuple(found), whole)
-        if whole:
-            return
+    """Facts in growing numbers: those of symbols of the claim, then of symbols of these, and at
+    last those whose symbols are made of any of them."""
+    growing = Growing(symbols, path, set(names_of(claim)))
+    for step in range(1, MOST_STEPS):
+        if not growing.grow():
+            break
+        if step in STEPS:
+            yield Slice(growing.facts, whole=False)
+    else:
+        yield Slice(growing.facts, whole=False)
+    while growing.grow(deep=True):
+        pass
+    yield Slice(growing.facts, whole=True)
+
+
+class Growing:
+    """The facts chosen so far, and the symbols that they speak of."""
+
+    def __init__(self, symbols: Symbols, path: tuple[Formula, ...], near: set[str]) -> None:
+        self.symbols, self.left, self.near = symbols, list(path), near
+        self.known: set[str] = set()
+        self.found: dict[Formula, None] = {}
+
+    @property
+    def facts(self) -> tuple[Formula, ...]:
+        return tuple(self.found)
+
+    def grow(self, *, deep: bool = False) -> bool:
+        """Take the facts that are next; gives whether there were any."""
+        before = len(self.found), len(self.known)
+        for name in sorted(self.near - self.known):
+            self.found.update(dict.fromkeys(self.symbols.axioms.get(name, ())))
+        self.known |= self.near
+        next_to = self.made_of if deep else names_of
+        chosen = [each for each in self.left if not next_to(each).isdisjoint(self.known)]
+        chosen += [each for each in self.left if not names_of(each)]
+        self.left = [each for each in self.left if each not in chosen]
+        self.found.update(dict.fromkeys(chosen))
+        for each in self.found:
+            self.near |= names_of(each)
+        return before != (len(self.found), len(self.known))
+
+    def made_of(self, fact: Formula) -> set[str]:
+        """The symbols of a fact, those that their axioms speak of, and so on."""
+        found, left = set[str](), set(names_of(fact))
+        while left:
+            found.add(name := left.pop())
+            for each in self.symbols.axioms.get(name, ()):
+                left |= names_of(each) - found
+        return found

@@ -28,6 +28,8 @@ from cvmgen.verification.terms import (
     text,
 )
 
+LISTED = "the host makes it of lists"
+
 
 @dataclass
 class Symbols:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cvmgen.driver import C, kernels_or_program, lower
 from cvmgen.schedule.kernels import Kernel, Kernels
@@ -11,15 +11,18 @@ from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.bounds import all_ways, claims
 from cvmgen.verification.calls import Call, Shape
+from cvmgen.verification.contents import know_contents
 from cvmgen.verification.kernels import KernelWalk
-from cvmgen.verification.obligations import BOUNDS, DIVISORS, Obligation
+from cvmgen.verification.obligations import BOUNDS, DIVISORS, VACUITY, WALKS, WIDTHS, Obligation
 from cvmgen.verification.proofs import Proof, Prover
 from cvmgen.verification.reading import Demand, Reader
 from cvmgen.verification.symbols import Symbols
-from cvmgen.verification.terms import ZERO, Formula, conjuncts, names_of, product
+from cvmgen.verification.terms import ZERO, Formula, Term, conjuncts, every, names_of, product
+from cvmgen.verification.walks import walked
 
 PRODUCTS = "products of extents that the solvers give up on"
 MOST_WAYS = 4
+ANY_RANK = "lists of the host are not looked at; calls of all ranks are tried in tests"
 UNKNOWN_SHAPE = "memory whose shape is not looked at"
 
 Way = tuple[Formula, ...]
@@ -53,9 +56,15 @@ class KernelProofs:
         self.call = Call.of(self.kernels.program, self.kernel.nest, reader)
         self.walk = KernelWalk(reader)
         self.walk.block(self.kernel.subject.body, self.call.scope)
+        know_contents(self.symbols, reader.loads, self.walk.stores, self.walk.older)
+        self.lists, self.walks = reader.lists, dict[str, Demand]()
+        self.lists.bases.update(
+            *(each.names for each in self.call.scope.names.values() if isinstance(each, Term))
+        )
         self.demands = tuple(reader.demands)
 
     def obligations(self) -> Iterator[Obligation]:
+        yield self.vacuity()
         for name, span in self.walk.unread:
             demand = Demand("access", (), name.lower(), span, ZERO)
             yield self.open(demand, f"what {name} moves is not looked at")
@@ -65,15 +74,37 @@ class KernelProofs:
                     yield self.bounds(each)
                 case "divisor":
                     yield self.proved(DIVISORS, each, conjuncts(each.claim))
+                case "width":
+                    yield self.width(each)
                 case _:
-                    pass
+                    raise AssertionError(each.kind)
+        for box, demand in self.walks.items():
+            yield self.obligation(WALKS, replace(demand, shown=box), (), (), ANY_RANK)
+
+    def vacuity(self) -> Obligation:
+        """A proof of what no call can be is no proof."""
+        facts = (*self.call.scope.path, *self.call.sizes)
+        proof = self.prover.possible(self.symbols, facts)
+        demand = Demand("call", (), "requirements", self.kernel.nest.span, ZERO)
+        return self.obligation(VACUITY, demand, (every(*facts),), (proof,))
+
+    def width(self, demand: Demand) -> Obligation:
+        """The result of an operation lies in its type; tensors are no larger than they can be."""
+        path = (*demand.path, *self.call.sizes)
+        return self.proved(WIDTHS, replace(demand, path=path), conjuncts(demand.claim))
 
     def bounds(self, demand: Demand) -> Obligation:
         """The element lies in its tensor, by the first way to take its offset apart that a proof
         is found for."""
         if not (shape := self.shape(demand)):
             return self.open(demand, UNKNOWN_SHAPE)
-        found = [claims(way) for way in all_ways(demand.operand, shape, demand.path)]
+        if walk := walked(
+            *(demand.operand, demand.tensor, self.lists.walks, demand.path, self.lists)
+        ):
+            self.walks[walk.box] = demand
+            return self.proved(BOUNDS, demand, walk.claims)
+        splits = {size: split for (size, _), split in self.lists.splits.items()}
+        found = list(all_ways(demand.operand, shape, demand.path, splits))
         for way in self.promising(demand, found):
             if (proofs := self.all_proved(demand, way)) is not None:
                 return self.obligation(BOUNDS, demand, way, proofs)

@@ -42,7 +42,7 @@ def test_mathematics(cvmgen, spec: Path) -> None:
 def test_data(cvmgen, spec: Path) -> None:
     told = json.loads(cvmgen("verify", "--spec", spec, "--json").out)
     assert {each["status"] for each in told} == {"proved"}
-    assert {each["property"] for each in told} == {"bounds"}
+    assert {each["property"] for each in told} == {"bounds", "vacuity", "widths"}
 
 
 def test_all_cannot_be_explained_at_once(cvmgen, spec: Path) -> None:
