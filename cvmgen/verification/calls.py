@@ -58,6 +58,10 @@ class Call:
         self.scope.names[name] = made
         return made
 
+    def list(self, name: str, least: int | None, *, given: bool = False) -> List:
+        """A list that a call gives."""
+        return List(self.reader.symbols.named(name), None, least, given=given)
+
     # ------------------------------------------------------------ statements
 
     def block(self, statements: Iterable[i.Stmt], case: int | None) -> None:
@@ -151,7 +155,7 @@ class Call:
     def pack(self, name: str | None, value: i.Expr | None, least: int | None) -> Term:
         lists = self.reader.lists
         if name:
-            self.scope.names[name] = List(name, None, least, given=True)
+            self.scope.names[name] = self.list(name, least, given=True)
         found = self.reader.sequence(i.Var(name) if name else value or i.ZERO, self.scope)
         length = lists.length(found)
         self.reader.symbols.know(length, t.at_most(length, MAX_RANK))
@@ -164,7 +168,7 @@ class Call:
         if item.count and item.count not in self.scope.names:
             self.integer(item.count, 1, 64)
         if name:
-            self.scope.names[name] = List(name, None, 0 if item.empty else 1)
+            self.scope.names[name] = self.list(name, 0 if item.empty else 1)
 
     def attribute(self, statement: i.TakeAttribute) -> None:
         """Its numbers are from `low` on and below `high`, unless it is a word or left out."""
@@ -177,7 +181,7 @@ class Call:
             else:
                 self.integer(name, ATTRIBUTE_LOW, ATTRIBUTE_HIGH)
         if whole:
-            self.scope.names[own] = List(own)
+            self.scope.names[own] = self.list(own, None)
         if attribute.words or attribute.kind == "bool":
             return
         there: Formula = t.Truth(f"present({own})") if attribute.optional else t.TRUE

@@ -40,12 +40,17 @@ class Symbols:
     meanings: dict[str, str] = field(default_factory=dict)
     vague: dict[str, str] = field(default_factory=dict)
     made: dict[Hashable, Term] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
 
     def named(self, name: str) -> str:
-        """A name like this that no symbol has."""
-        number = self.numbers[name] = self.numbers.get(name, 0) + 1
-        return name if number == 1 else f"{name}'{number}"
+        """A name like this that nothing has."""
+        made = base = name.partition("'")[0]
+        while made in self.taken:
+            number = self.numbers[base] = self.numbers.get(base, 1) + 1
+            made = f"{base}'{number}"
+        self.taken.add(made)
+        return made
 
     def fresh(self, name: str, meaning: str = "", vague: str = "") -> Term:
         made = self.named(name)

@@ -49,7 +49,14 @@ GROUPED = """
   output Y : cvm[groups, G, N]
   Y[g, c, i] = X[g * G + c, i] + 1
 """
+LOOKED_UP = """
+  input X : cvm[N]
+  input places : int32[M]
+  output Y : cvm[M]
+  Y[i] = X[max(0, min(places[i], N - 1))]
+"""
 RIGHT = {
+    "looked up": LOOKED_UP,
     "matmul": MATMUL,
     "padded": PADDED,
     "strided": STRIDED,
@@ -145,6 +152,7 @@ MUTANTS = [
     ("padded", wider_guard, "the element behind the last one"),
     ("strided", plus_one, "the last element that is read may be the last one"),
     ("transposed", one_more, "an index reaches the extent, or is -1"),
+    ("looked up", plus_one, "the last place is that of the last element"),
     ("grouped", plus_one, "the last group ends with the last row"),
 ]
 
