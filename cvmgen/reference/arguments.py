@@ -33,11 +33,13 @@ from cvmgen.spec.terms import TermFinder
 class Arguments:
     """Binds what is given to the names of the formula; OperatorError for what it does not admit."""
 
+    compiles: type[ExpressionCompiler] = ExpressionCompiler  # another one for other numbers
+
     def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
         self.operator = operator
         found = (item for item in f.all_items(operator.items) if isinstance(item, f.Definition))
         self.shown = TermFinder(operator)
-        self.compiler = ExpressionCompiler({item.name: item for item in found}, budget)
+        self.compiler = self.compiles({item.name: item for item in found}, budget)
 
     def refuse(self, argument: str, value: str, rule: str) -> OperatorError:
         return OperatorError(self.operator.full_name, argument, value, rule)

@@ -21,7 +21,6 @@ from cvmgen.functions import unflatten
 from cvmgen.reals import to_float32
 from cvmgen.reference.arguments import Arguments
 from cvmgen.reference.binders import BinderWalk, Closure
-from cvmgen.reference.expressions import ExpressionCompiler
 from cvmgen.reference.failures import (
     Budget,
     Env,
@@ -356,7 +355,7 @@ class Reference(Arguments):
         """What an equation runs over, the element that it writes, and the value."""
         if id(item) not in self.equations:
             where = {each.name: each for each in item.where}
-            compiler = ExpressionCompiler(self.compiler.definitions | where, self.compiler.budget)
+            compiler = self.compiles(self.compiler.definitions | where, self.compiler.budget)
             self.equations[id(item)] = (
                 compiler.walk(item.domain),
                 compiler.slots(item.slots),

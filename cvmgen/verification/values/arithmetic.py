@@ -1,0 +1,477 @@
+"""The instructions of a machine on numbers that are known and on terms.
+
+An integer of b bits is an int from -2^(b-1) on, or a term that is congruent to it modulo 2^b; one
+of a single bit is 0, 1 or a condition.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from cvmgen import reals
+from cvmgen.verification.values import choices, modular, operations
+from cvmgen.verification.values import real_terms as rt
+from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.memory import Fault, as_bits, of_bits
+
+Operation = Callable[..., Any]
+
+
+def binary(opcode: str, bits: int, flags: frozenset[str]) -> Operation:
+    """An operation on two integers."""
+    if bits == 1:
+        return _TRUTHS[opcode]
+    known = _KNOWN[opcode](bits)
+    on_terms = _TERMS[opcode]
+    exact = "nsw" in flags and opcode in ("add", "sub", "mul")
+
+    def operate(a: Any, b: Any) -> Any:
+        if type(a) is int and type(b) is int:
+            return known(a, b)
+        result = on_terms(a, b, bits)
+        if exact and isinstance(result, t.Term):
+            return _within(opcode, a, b, bits)
+        return result
+
+    return operate
+
+
+def _within(opcode: str, a: Any, b: Any, bits: int) -> Any:
+    """The exact result of an operation that must not overflow."""
+    result = _TERMS[opcode](modular.signed(a, bits), modular.signed(b, bits), bits)
+    if isinstance(result, t.Term) and not modular.in_signed(result, bits):
+        OVERFLOWS.append((opcode, bits, result))
+    return result
+
+
+OVERFLOWS: list[tuple[str, int, t.Term]] = []
+"""Results of signed operations whose bounds do not show that they fit."""
+
+
+def _folded(exact: Callable[[int, int], int]) -> Callable[[int], Callable[[int, int], int]]:
+    def of_bits_(bits: int) -> Callable[[int, int], int]:
+        half, mask = 1 << (bits - 1), (1 << bits) - 1
+        return lambda a, b: ((exact(a, b) + half) & mask) - half
+
+    return of_bits_
+
+
+def _unsigned_folded(
+    exact: Callable[[int, int], int],
+) -> Callable[[int], Callable[[int, int], int]]:
+    def of_bits_(bits: int) -> Callable[[int, int], int]:
+        half, mask = 1 << (bits - 1), (1 << bits) - 1
+        return lambda a, b: ((exact(a & mask, b & mask) + half) & mask) - half
+
+    return of_bits_
+
+
+def _toward_zero(a: int, b: int) -> int:
+    if b == 0:
+        raise Fault("a division by 0")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _rest(a: int, b: int) -> int:
+    return a - b * _toward_zero(a, b)
+
+
+_KNOWN: dict[str, Callable[[int], Callable[[int, int], int]]] = {
+    "add": _folded(lambda a, b: a + b),
+    "sub": _folded(lambda a, b: a - b),
+    "mul": _folded(lambda a, b: a * b),
+    "sdiv": _folded(_toward_zero),
+    "srem": _folded(_rest),
+    "udiv": _unsigned_folded(_toward_zero),
+    "urem": _unsigned_folded(_rest),
+    "shl": _unsigned_folded(lambda a, b: a << b),
+    "lshr": _unsigned_folded(lambda a, b: a >> b),
+    "ashr": _folded(lambda a, b: a >> b),
+    "and": _folded(lambda a, b: a & b),
+    "or": _folded(lambda a, b: a | b),
+    "xor": _folded(lambda a, b: a ^ b),
+}
+
+
+def _divide(a: Any, b: Any, bits: int) -> Any:
+    return operations.quotient_toward_zero(modular.signed(a, bits), modular.signed(b, bits))
+
+
+def _rest_of_terms(a: Any, b: Any, bits: int) -> Any:
+    return t.add(a, t.negated(t.multiply(b, _divide(a, b, bits))))
+
+
+def _divide_unsigned(a: Any, b: Any, bits: int) -> Any:
+    return operations.floor_quotient(modular.unsigned(a, bits), modular.unsigned(b, bits))
+
+
+def _rest_unsigned(a: Any, b: Any, bits: int) -> Any:
+    a, b = modular.unsigned(a, bits), modular.unsigned(b, bits)
+    return t.add(a, t.negated(t.multiply(b, operations.floor_quotient(a, b))))
+
+
+def _shift_left(a: Any, b: Any, bits: int) -> Any:
+    if isinstance(b, t.Term):
+        powers = [1 << k for k in range(bits)]
+        return t.multiply(
+            a,
+            choices.lookup(
+                modular.unsigned(b, bits), lambda at: powers[at] if 0 <= at < bits else 0
+            ),
+        )
+    return t.multiply(a, 1 << b)
+
+
+def _shift_right(a: Any, b: Any, bits: int, whole: Any) -> Any:
+    if isinstance(b, t.Term):
+        if isinstance(a, int) and isinstance(whole, int):
+            return choices.lookup(
+                modular.unsigned(b, bits), lambda at: whole >> at if 0 <= at < bits else 0
+            )
+        raise Fault("a shift of elements by elements")
+    return operations.floor_quotient(whole, 1 << b)
+
+
+def _and(a: Any, b: Any, bits: int) -> Any:
+    if isinstance(a, int):
+        a, b = b, a
+    if isinstance(b, int):
+        if b == -1:
+            return a
+        if b == 0:
+            return 0
+        if b > 0 and (b & (b + 1)) == 0:
+            return modular.unsigned(a, b.bit_length())
+        low = (b & -b).bit_length() - 1
+        if b < 0 and b == -(1 << low):  # the lowest bits are cleared
+            return t.add(a, t.negated(modular.unsigned(a, low)))
+        if b == -(1 << (bits - 1)):
+            return choices.choose(t.at_least(t.negated(modular.signed(a, bits)), 1), b, 0)
+    for one, other in ((a, b), (b, a)):
+        mask = t.single(one)
+        if mask is not None and mask.key[0] == "if" and set(mask.key[2:]) <= {0, -1}:
+            return choices.choose(
+                mask.key[1], other if mask.key[2] else 0, other if mask.key[3] else 0
+            )
+        mask = t.single(t.negated(one))
+        if mask is not None and mask.key[0] == "if" and set(mask.key[2:]) <= {0, 1}:
+            return choices.choose(
+                mask.key[1], other if mask.key[2] else 0, other if mask.key[3] else 0
+            )
+    return _bitwise("and", a, b, bits)
+
+
+def _or(a: Any, b: Any, bits: int) -> Any:
+    if isinstance(a, int):
+        a, b = b, a
+    if b == 0 and isinstance(b, int):
+        return a
+    if isinstance(a, t.Term) and isinstance(b, t.Term) and a.same(b):
+        return a
+    return _bitwise("or", a, b, bits)
+
+
+def _xor(a: Any, b: Any, bits: int) -> Any:
+    if isinstance(a, int):
+        a, b = b, a
+    if isinstance(b, int):
+        if b == 0:
+            return a
+        if b == -1:
+            return t.add(t.negated(a), -1)
+        if b == -(1 << (bits - 1)):
+            return t.add(a, b)  # the highest bit: a carry out of it is lost
+    return _bitwise("xor", a, b, bits)
+
+
+def _bitwise(opcode: str, a: Any, b: Any, bits: int) -> Any:
+    """What is no arithmetic; a choice of constants on one side is one of results."""
+    for one, other, turned in ((a, b, False), (b, a, True)):
+        if isinstance(one, t.Term):
+            inner = t.single(one)
+            if inner is not None and inner.key[0] == "if":
+                ways = [t.of_key(key) for key in inner.key[2:]]
+                if all(isinstance(way, int) for way in ways):
+                    operate = binary(opcode, bits, frozenset())
+                    made = [operate(other, way) if turned else operate(way, other) for way in ways]
+                    return choices.choose(
+                        inner.key[1], *(modular.signed(each, bits) for each in made)
+                    )
+    keys = sorted((t.key_of(modular.signed(each, bits)) for each in (a, b)), key=hash)
+    half = 1 << (bits - 1)
+    return t.atom((opcode, bits, *keys), -half, half - 1)
+
+
+_TERMS: dict[str, Callable[[Any, Any, int], Any]] = {
+    "add": lambda a, b, bits: t.add(a, b),
+    "sub": lambda a, b, bits: t.add(a, t.negated(b)),
+    "mul": lambda a, b, bits: t.multiply(a, b),
+    "sdiv": _divide,
+    "srem": _rest_of_terms,
+    "udiv": _divide_unsigned,
+    "urem": _rest_unsigned,
+    "shl": _shift_left,
+    "lshr": lambda a, b, bits: _shift_right(a, b, bits, modular.unsigned(a, bits)),
+    "ashr": lambda a, b, bits: _shift_right(a, b, bits, modular.signed(a, bits)),
+    "and": _and,
+    "or": _or,
+    "xor": _xor,
+}
+
+
+def truth(value: Any) -> t.Truth:
+    return value if isinstance(value, t.Condition) else bool(value)
+
+
+def bit(value: t.Truth) -> Any:
+    return value if isinstance(value, t.Condition) else int(value)
+
+
+def _exclusive(a: Any, b: Any) -> Any:
+    first, second = truth(a), truth(b)
+    return bit(choices.choose(first, t.opposite(second), second))
+
+
+_TRUTHS: dict[str, Operation] = {
+    "and": lambda a, b: bit(t.both(truth(a), truth(b))),
+    "or": lambda a, b: bit(t.either(truth(a), truth(b))),
+    "mul": lambda a, b: bit(t.both(truth(a), truth(b))),
+    "xor": _exclusive,
+    "add": _exclusive,
+    "sub": _exclusive,
+}
+
+# ---------------------------------------------------------------- comparisons
+
+
+def comparison(predicate: str, bits: int) -> Operation:
+    if bits == 1:
+        return _BIT_TESTS[predicate]
+    if predicate in ("eq", "ne"):
+        wanted = predicate == "eq"
+
+        def same(a: Any, b: Any) -> Any:
+            if type(a) is int and type(b) is int:
+                return int((a == b) == wanted)
+            found = t.equal(modular.signed(a, bits), modular.signed(b, bits))
+            return bit(found if wanted else t.opposite(found))
+
+        return same
+    read = modular.signed if predicate[0] == "s" else modular.unsigned
+    swap = predicate[1:] in ("lt", "le")
+    least = 1 if predicate[1:] in ("lt", "gt") else 0
+
+    def ordered(a: Any, b: Any) -> Any:
+        if type(a) is int and type(b) is int and read is modular.signed:
+            return int((b - a if swap else a - b) >= least)
+        a, b = read(a, bits), read(b, bits)
+        return bit(t.at_least(t.add(b, t.negated(a)) if swap else t.add(a, t.negated(b)), least))
+
+    return ordered
+
+
+_BIT_TESTS: dict[str, Operation] = {
+    "eq": lambda a, b: bit(t.opposite(truth(_exclusive(a, b)))),
+    "ne": _exclusive,
+    "ugt": lambda a, b: bit(t.both(truth(a), t.opposite(truth(b)))),
+    "ult": lambda a, b: bit(t.both(truth(b), t.opposite(truth(a)))),
+    "uge": lambda a, b: bit(t.either(truth(a), t.opposite(truth(b)))),
+    "ule": lambda a, b: bit(t.either(truth(b), t.opposite(truth(a)))),
+    "sgt": lambda a, b: bit(t.both(truth(b), t.opposite(truth(a)))),
+    "slt": lambda a, b: bit(t.both(truth(a), t.opposite(truth(b)))),
+}
+
+
+def real_comparison(predicate: str) -> Operation:
+    """Ordered ones (o..) do not hold where one is no number, unordered ones do."""
+
+    def test(a: Any, b: Any) -> Any:
+        return bit(_real_comparison(predicate, a, b))
+
+    return test
+
+
+def _real_comparison(predicate: str, a: Any, b: Any) -> t.Truth:
+    match predicate:
+        case "oeq":
+            return rt.real_test("==", a, b)
+        case "olt":
+            return rt.real_test("<", a, b)
+        case "ole":
+            return rt.real_test("<=", a, b)
+        case "ogt":
+            return rt.real_test("<", b, a)
+        case "oge":
+            return rt.real_test("<=", b, a)
+        case "uno":
+            return t.either(rt.is_nan(a), rt.is_nan(b))
+        case "one":
+            unordered = _real_comparison("uno", a, b)
+            return t.opposite(t.either(unordered, rt.real_test("==", a, b)))
+        case "true":
+            return True
+        case "false":
+            return False
+        case _:
+            pass
+    opposites = {
+        "ord": "uno",
+        "une": "oeq",
+        "ueq": "one",
+        "ult": "oge",
+        "ule": "ogt",
+        "ugt": "ole",
+        "uge": "olt",
+    }
+    return t.opposite(_real_comparison(opposites[predicate], a, b))
+
+
+# ---------------------------------------------------------------- real numbers
+
+
+def real_binary(opcode: str, bits: int) -> Operation:
+    sign, exact = _REAL[opcode]
+
+    def operate(a: Any, b: Any) -> Any:
+        if isinstance(a, float) and isinstance(b, float):
+            return rounded(exact(a, b), bits)
+        if opcode == "fsub" and isinstance(a, float) and a == 0 and math.copysign(1.0, a) < 0:
+            return rt.real("neg", b)
+        made = rt.real_sum(a, b) if opcode == "fadd" else rt.real(sign, a, b)
+        return made if bits == 64 or isinstance(made, float) else rt.real("float32", made)
+
+    return operate
+
+
+_REAL: dict[str, tuple[str, Callable[[float, float], float]]] = {
+    "fadd": ("+", lambda a, b: a + b),
+    "fsub": ("-", lambda a, b: a - b),
+    "fmul": ("*", lambda a, b: a * b),
+    "fdiv": ("over", reals.over),
+}
+
+
+def rounded(value: float, bits: int) -> float:
+    return reals.to_float32(value) if bits == 32 else value
+
+
+# ---------------------------------------------------------------- conversions
+
+
+def conversion(opcode: str, source: int, target: int) -> Operation:
+    """From `source` bits to `target` bits."""
+    return _CONVERSIONS[opcode](source, target)
+
+
+def _truncation(source: int, target: int) -> Operation:
+    def convert(a: Any) -> Any:
+        if isinstance(a, int):
+            return a & 1 if target == 1 else modular.signed(a, target)
+        if target == 1:
+            return bit(t.opposite(t.equal(modular.unsigned(a, 1), 0)))
+        return _without_wraps(a, target)
+
+    return convert
+
+
+def _without_wraps(a: Any, bits: int) -> Any:
+    """A remainder by a multiple of 2^bits says no more than what it is of: as `div` stands for a
+    remainder, quotients with whole multiples of 2^bits before them vanish."""
+    return modular.reduced(a, bits)
+
+
+def _sign_extension(source: int, target: int) -> Operation:
+    if source == 1:
+        return lambda a: choices.choose(truth(a), -1, 0)
+    return lambda a: modular.signed(a, source)
+
+
+def _zero_extension(source: int, target: int) -> Operation:
+    if source == 1:
+        return lambda a: choices.choose(truth(a), 1, 0)
+    return lambda a: modular.unsigned(a, source)
+
+
+def _real_of(unsigned: bool) -> Callable[[int, int], Operation]:
+    def of_widths(source: int, target: int) -> Operation:
+        read = modular.unsigned if unsigned else modular.signed
+
+        def convert(a: Any) -> Any:
+            value = truth(a) if source == 1 else read(a, source)
+            if isinstance(value, (int, bool)):
+                return rounded(float(value), target)
+            made = rt.real("of", value)
+            return made if target == 64 else rt.real("float32", made)
+
+        return convert
+
+    return of_widths
+
+
+def _integer_of(source: int, target: int) -> Operation:
+    def convert(a: Any) -> Any:
+        if isinstance(a, float):
+            if a != a or math.isinf(a):
+                raise Fault("an integer of what is no number")
+            return modular.signed(int(a), target)
+        return integer_of_real(a, target)
+
+    return convert
+
+
+def integer_of_real(a: rt.RealTerm, bits: int) -> t.Integer:
+    """Toward zero. Of a quotient of integers below 2^32 it is the integers' quotient: doubles hold
+    both, and none of their quotients is rounded up to an integer."""
+    if a.key[0] == "over":
+        parts = [_integer_within(part) for part in a.key[1:]]
+        if all(part is not None and max(map(abs, t.bounds(part))) <= 1 << 32 for part in parts):
+            return operations.quotient_toward_zero(parts[0], parts[1])
+    half = 1 << (bits - 1)
+    whole = _integer_within(a)
+    return whole if whole is not None else t.atom(("int", a), -half, half - 1)
+
+
+def _integer_within(part: Any) -> Any:
+    if isinstance(part, tuple) and part[0] == "real":
+        value = float.fromhex(part[1])
+        return int(value) if value.is_integer() else None
+    if isinstance(part, rt.RealTerm) and part.key[0] == "of":
+        return t.of_key(part.key[1])
+    return None
+
+
+def _narrow_real(source: int, target: int) -> Operation:
+    return lambda a: rounded(a, target) if isinstance(a, float) else rt.real("float32", a)
+
+
+def _bits_as(source: int, target: int) -> Operation:
+    return lambda a: a
+
+
+_CONVERSIONS: dict[str, Callable[[int, int], Operation]] = {
+    "trunc": _truncation,
+    "sext": _sign_extension,
+    "zext": _zero_extension,
+    "sitofp": _real_of(unsigned=False),
+    "uitofp": _real_of(unsigned=True),
+    "fptosi": _integer_of,
+    "fptoui": _integer_of,
+    "fptrunc": _narrow_real,
+    "fpext": lambda source, target: lambda a: a,
+    "ptrtoint": lambda source, target: lambda a: a,
+    "inttoptr": lambda source, target: lambda a: a,
+}
+
+
+def integer_bits_of_real(value: Any, bits: int) -> Any:
+    if isinstance(value, float):
+        data = struct.pack("<f" if bits == 32 else "<d", value)
+        return int.from_bytes(data, "little", signed=True)
+    return as_bits(value, bits // 8)
+
+
+def real_of_integer_bits(value: Any, bits: int) -> Any:
+    return of_bits(value, bits // 8)

@@ -1,0 +1,251 @@
+"""A call of an operator on terms: its arguments as the C structure, its results as terms."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorPointer
+from cvmgen.api.manifest import Manifest, OperatorInfo
+from cvmgen.dtypes import DTYPES, precision_bound
+from cvmgen.reference.tensor import Tensor
+from cvmgen.verification.values import choices, llvm, modular
+from cvmgen.verification.values import real_terms as rt
+from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.machine import Machine
+from cvmgen.verification.values.memory import Fault
+
+Operand = Tensor | list[Tensor] | None
+Element = Callable[[str, int, Tensor], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Inputs by name, whose values do not matter, and attributes that are given."""
+
+    inputs: Mapping[str, Operand]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """As a person would write it."""
+        parts = [f"{name}={_operand_text(value)}" for name, value in self.inputs.items()]
+        parts += [
+            f"{name}={value!r}" for name, value in self.attributes.items() if value is not None
+        ]
+        return ", ".join(parts)
+
+
+def _operand_text(value: Operand) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_operand_text, value))}]"
+    return f"{value.dtype}{list(value.shape)}" + (
+        f" of {value.precision} bits" if value.precision else ""
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An array in the machine's memory."""
+
+    place: int
+    size: int
+    dtype: np.dtype[Any]
+
+
+class MachineBackend(CBackend):
+    """Argument structures whose tensors lie in a machine's memory."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        super().__init__(Path(), manifest, Path(), functions=object())
+
+    @staticmethod
+    def address(array: Any) -> int:
+        return int(array.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    shapes: Sequence[Any]
+    precisions: Sequence[Any]
+    attributes: Mapping[str, Any]
+
+
+def with_numbers(call: Call, numbers: Mapping[tuple[str, int], Any]) -> Call:
+    """The call with these elements, and 0 where there is none."""
+
+    def element(name: str, at: int, tensor: Tensor) -> Any:
+        kind = {"real": float, "bool": bool, "int": int}[DTYPES[tensor.dtype].kind]
+        return kind(numbers.get((name, at), 0))
+
+    return with_terms(call, element)
+
+
+def _filled(name: str, tensor: Tensor, element: Element) -> Tensor:
+    values = [element(name, at, tensor) for at in range(tensor.size)]
+    return Tensor(tensor.shape, values, tensor.precision, tensor.dtype)
+
+
+def symbol(name: str, at: int, tensor: Tensor) -> Any:
+    """An element as a term, within what its precision or its type says."""
+    dtype = DTYPES[tensor.dtype]
+    if dtype.kind == "real":
+        return rt.real("input", name, at)
+    if dtype.kind == "bool":
+        return t.equal(t.element(name, at, 0, 1), 1)
+    low, high = dtype.low, dtype.high
+    if tensor.precision:
+        bound = precision_bound(tensor.precision)
+        low, high = max(low, -bound), min(high, bound)
+    return t.element(name, at, low, high)
+
+
+def with_terms(call: Call, element: Element = symbol) -> Call:
+    """The call with an element of its own at each place of an input."""
+    inputs: dict[str, Operand] = {}
+    for name, value in call.inputs.items():
+        if isinstance(value, list):
+            inputs[name] = [
+                _filled(f"{name}[{at}]", tensor, element) for at, tensor in enumerate(value)
+            ]
+        else:
+            inputs[name] = _filled(name, value, element) if value is not None else None
+    return Call(inputs, call.attributes)
+
+
+class Caller:
+    """Puts a call into a machine and reads its results."""
+
+    def __init__(self, machine: Machine, manifest: Manifest, info: OperatorInfo) -> None:
+        self.machine, self.info = machine, info
+        self.backend = MachineBackend(manifest)
+
+    def run(self, call: Call, outputs: Mapping[str, Tensor]) -> dict[str, list[Any]]:
+        """The values of outputs of the given shapes and types."""
+        info = self.info
+        given = [call.inputs.get(item.name) for item in info.inputs]
+        described = Described(
+            [_each(operand, lambda tensor: tensor.shape) for operand in given],
+            [_each(operand, lambda tensor: tensor.precision or None) for operand in given],
+            {a.name: _completed(a, call.attributes.get(a.name)) for a in info.attributes},
+        )
+        arrays = [_each(operand, self.placed) for operand in given]
+        args, kept = self.backend.arguments(info, described, arrays)  # type: ignore[arg-type]
+        places: dict[str, Placed] = {}
+        for name, tensor in outputs.items():
+            places[name] = array = self.unwritten(name, tensor)
+            made = self.backend.tensor(tensor.shape, None, array)  # type: ignore[arg-type]
+            setattr(args, name, ctypes.pointer(made))
+            kept.append(made)
+        error = self.machine.memory.new(ctypes.sizeof(ErrorStruct), "the error")
+        function = self.machine.exported(info.function)
+        status = self.machine.call(function, [self.structure(args), error])
+        if status:
+            raise Fault(f"the call is refused: {self.refusal(error)}")
+        return {name: self.values(places[name], outputs[name]) for name in outputs}
+
+    def refusal(self, error: int) -> str:
+        block, _ = self.machine.memory.find(error, ctypes.sizeof(ErrorStruct))
+        found = ErrorStruct.from_buffer_copy(bytes(block.data))
+        return f"{found.argument.decode()} {found.rule.decode()}"
+
+    # ------------------------------------------------------------ into memory
+
+    def placed(self, tensor: Tensor) -> Placed:
+        dtype = DTYPES[tensor.dtype]
+        size = dtype.bits // 8 if dtype.kind != "bool" else 1
+        place = self.machine.memory.new(tensor.size * size, "an input")
+        for at, value in enumerate(tensor.values):
+            if dtype.kind == "real":
+                self.machine.memory.put_real(place + at * size, size, value)
+            else:
+                whole = (
+                    choices.choose(value, 1, 0)
+                    if isinstance(value, t.Condition)
+                    else int(value)
+                    if isinstance(value, bool)
+                    else value
+                )
+                self.machine.memory.put_integer(place + at * size, size, whole)
+        return Placed(place, tensor.size, np.dtype(tensor.dtype))
+
+    def unwritten(self, name: str, tensor: Tensor) -> Placed:
+        """Memory whose elements are unlike any other until they are written."""
+        size = _width(tensor)
+        place = self.machine.memory.new(tensor.size * size, f"the output {name}")
+        for at in range(tensor.size):
+            half = 1 << (8 * size - 1)
+            mark = t.atom(("not written", name, at), -half, half - 1)
+            self.machine.memory.put_integer(place + at * size, size, mark)
+        return Placed(place, tensor.size, np.dtype(tensor.dtype))
+
+    def structure(self, args: Any) -> int:
+        """A structure of arguments, with what it points to."""
+        memory = self.machine.memory
+        place = memory.new(ctypes.sizeof(args), "the arguments")
+        block, _ = memory.find(place, 0)
+        block.data[:] = bytes(args)
+        for name, kind in args._fields_:
+            at = place + getattr(type(args), name).offset
+            value = getattr(args, name)
+            if kind is TensorPointer:
+                memory.put_integer(at, 8, self.bytes_of(value.contents) if value else 0)
+            elif kind is ctypes.POINTER(TensorPointer):
+                count = getattr(args, f"{name}_count")
+                table = memory.new(8 * max(count, 1), "the tensors")
+                for i in range(count if value else 0):
+                    memory.put_integer(table + 8 * i, 8, self.bytes_of(value[i].contents))
+                memory.put_integer(at, 8, table if value else 0)
+            elif kind is ctypes.POINTER(ctypes.c_int64):
+                memory.put_integer(at, 8, self.bytes_of(value.contents) if value else 0)
+        return place
+
+    def bytes_of(self, contents: Any) -> int:
+        data = bytes(contents)
+        place = self.machine.memory.new(len(data), type(contents).__name__)
+        self.machine.memory.find(place, 0)[0].data[:] = data
+        return place
+
+    # ------------------------------------------------------------ out of memory
+
+    def values(self, array: Placed, tensor: Tensor) -> list[Any]:
+        dtype, size = DTYPES[tensor.dtype], _width(tensor)
+        kind: llvm.Type = llvm.Real(8 * size) if dtype.kind == "real" else llvm.Int(8 * size)
+        found = [self.machine.get(kind, array.place + at * size) for at in range(tensor.size)]
+        return (
+            found if dtype.kind == "real" else [modular.signed(value, 8 * size) for value in found]
+        )
+
+
+def _width(tensor: Tensor) -> int:
+    dtype = DTYPES[tensor.dtype]
+    return dtype.bits // 8 if dtype.kind != "bool" else 1
+
+
+def _each(operand: Operand, read: Any) -> Any:
+    if operand is None:
+        return None
+    return [read(tensor) for tensor in operand] if isinstance(operand, list) else read(operand)
+
+
+def _completed(attribute: Any, value: Any) -> Any:
+    """The value of an attribute, with its default where it is not given."""
+    found = attribute.default if value is None else value
+    if found is None and attribute.length is not None:
+        return (0,) * attribute.length
+    return tuple(found) if isinstance(found, list) else found
+
+
+def tensors_of(call: Call) -> Iterator[tuple[str, Tensor]]:
+    """The inputs that are given, by their names in terms."""
+    for name, value in call.inputs.items():
+        if isinstance(value, list):
+            yield from ((f"{name}[{at}]", tensor) for at, tensor in enumerate(value))
+        elif value is not None:
+            yield name, value

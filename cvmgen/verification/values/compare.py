@@ -1,0 +1,322 @@
+"""Whether two terms are equal for all inputs, and where they are not.
+
+Equal terms mostly are the same polynomial. Where they are not, cases are distinguished by the
+conditions that stand in them; what is left of each case must be the same. Inputs that show a
+difference are looked for among edges and at random.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from cvmgen.verification.values import choices, modular, operations
+from cvmgen.verification.values import real_terms as rt
+from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.evaluate import Open, same
+from cvmgen.verification.values.facts import Contradiction, Facts
+from cvmgen.verification.values.solver import possible
+
+MOST_CASES = 3000
+
+
+class Comparison:
+    """Compares the elements of one call."""
+
+    def __init__(self, facts: Facts | None = None) -> None:
+        self.facts = Facts() if facts is None else facts
+        self.cases = 0
+
+    def equal(self, one: Any, other: Any, bits: int) -> bool:
+        """Whether a value of `bits` bits is what the formula says; Open where that is not known."""
+        if same(one, other):
+            return True
+        if (
+            bits
+            and not isinstance(other, float)
+            and _fits(other, bits)
+            and modular.congruent(one, other, bits)
+        ):
+            return True
+        self.cases = 0
+        return self._by_cases(one, other)
+
+    def _by_cases(self, one: Any, other: Any) -> bool:
+        self.cases += 1
+        if self.cases > MOST_CASES:
+            raise Open(f"more than {MOST_CASES} cases")
+        one, other = Rebuilt(self.facts).value(one), Rebuilt(self.facts).value(other)
+        if same(one, other):
+            return True
+        tests = (test for value in (one, other) for test in _tests(value, set()))
+        test = next((test for test in tests if self.facts.says(test) is None), None)
+        if test is None:
+            if self._excluded(one, other):
+                return True
+            raise Open(f"{one!r} against {other!r}")
+        for each in (test, test.other):
+            try:
+                with self.facts.assuming(each):
+                    self._by_cases(one, other)
+            except Contradiction:
+                continue
+        return True
+
+    def _excluded(self, one: Any, other: Any) -> bool:
+        """Whether a solver knows that no inputs of this case tell the values apart."""
+        numbers = all(isinstance(each, (int, t.Term)) for each in (one, other))
+        unlike = t.opposite(t.equal(one, other)) if numbers else True
+        if unlike is False:
+            return True
+        assumed = [t.condition(core, holds) for core, holds in self.facts.known.items()]
+        more = [unlike] if isinstance(unlike, t.Condition) else []
+        return not possible([*assumed, *more])
+
+
+def _fits(value: t.Integer, bits: int) -> bool:
+    if isinstance(value, t.Term):
+        return modular.in_signed(value, bits)
+    return -(1 << (bits - 1)) <= value < 1 << (bits - 1)
+
+
+# ---------------------------------------------------------------- terms under assumptions
+
+
+class Rebuilt:
+    """Terms as they are where some conditions are known."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.atoms: dict[int, t.Integer] = {}
+        self.reals: dict[int, Any] = {}
+
+    def value(self, value: Any) -> Any:
+        match value:
+            case t.Term():
+                return self.integer(value)
+            case t.Condition():
+                return self.condition(value)
+            case rt.RealTerm():
+                return self.real(value)
+            case _:
+                pass
+        return value
+
+    def integer(self, value: t.Term) -> t.Integer:
+        kept = [self._kept(number) for monomial in value.parts for number in monomial]
+        if all(kept):
+            return value
+        total: t.Integer = 0
+        for monomial, factor in value.parts.items():
+            product: t.Integer = factor
+            for number in monomial:
+                product = t.multiply(product, self.atoms[number])
+            total = t.add(total, product)
+        if isinstance(total, t.Term):
+            t.tighten(total)
+        return total
+
+    def _kept(self, number: int) -> bool:
+        atom = t.TABLE.atoms[number]
+        if number not in self.atoms:
+            self.atoms[number] = self.atom(atom)
+        found = self.atoms[number]
+        return isinstance(found, t.Term) and found.parts == {(number,): 1}
+
+    def key(self, key: Any) -> Any:
+        return self.value(t.of_key(key))
+
+    def atom(self, atom: t.Atom) -> t.Integer:
+        own = t.Term({(atom.number,): 1}, atom.low, atom.high)
+        fixed = self._fixed(own)
+        if fixed is not None:
+            return fixed
+        match atom.key:
+            case ("if", test, yes, no):
+                held = self.condition(test)
+                if isinstance(held, t.Condition):
+                    return choices.choose(held, self.key(yes), self.key(no))  # type: ignore[no-any-return]
+                return self.key(yes if held else no)  # type: ignore[no-any-return]
+            case ("max" | "min" as name, members):
+                return self.extreme(name, [self.key(member) for member in members])
+            case ("div", a, b):
+                return operations.floor_quotient(self.key(a), self.key(b))
+            case ("tdiv", a, b):
+                return self.toward_zero(self.key(a), self.key(b))
+            case ("entry", index, first, entries):
+                return self.entry(self.key(index), first, entries)
+            case _:
+                pass
+        return own
+
+    def _fixed(self, value: t.Term) -> int | None:
+        """The number that a term is, where it is known."""
+        key = frozenset(value.parts.items())
+        low, high = self.facts.range_of(key)
+        return low if low == high else None
+
+    def extreme(self, name: str, members: list[t.Integer]) -> t.Integer:
+        left = list(members)
+        for one in members:
+            for other in left:
+                if one is not other and self._beyond(name, other, one):
+                    left = [each for each in left if each is not one]
+                    break
+        return (operations.maximum if name == "max" else operations.minimum)(left)
+
+    def _beyond(self, name: str, one: t.Integer, other: t.Integer) -> bool:
+        more, less = (one, other) if name == "max" else (other, one)
+        return self.condition(t.at_least(t.add(more, t.negated(less)), 0)) is True
+
+    def toward_zero(self, a: t.Integer, b: t.Integer) -> t.Integer:
+        signs = [self.sign(each) for each in (a, b)]
+        if None in signs:
+            return operations.quotient_toward_zero(a, b)
+        turned = [
+            each if sign == 1 else t.negated(each) for each, sign in zip((a, b), signs, strict=True)
+        ]
+        quotient = operations.floor_quotient(*turned)
+        return quotient if signs[0] == signs[1] else t.negated(quotient)
+
+    def sign(self, value: t.Integer) -> int | None:
+        """1 where a number is known not to be negative, -1 where it is known not to be positive."""
+        if self.condition(t.at_least(value, 0)) is True:
+            return 1
+        return -1 if self.condition(t.at_least(t.negated(value), 0)) is True else None
+
+    def entry(self, index: t.Integer, first: int, entries: tuple[Any, ...]) -> t.Integer:
+        if isinstance(index, int):
+            return self.key(entries[index - first])  # type: ignore[no-any-return]
+        found = self._fixed(index)
+        if found is not None:
+            return self.key(entries[found - first])  # type: ignore[no-any-return]
+        return choices.entry_of(index, first, [self.key(each) for each in entries])  # type: ignore[no-any-return]
+
+    def condition(self, test: t.Truth) -> t.Truth:
+        if not isinstance(test, t.Condition):
+            return test
+        said = self.facts.says(test)
+        if said is not None:
+            return said
+        made = self._core(test.core)
+        return made if test.holds else t.opposite(made)
+
+    def _core(self, core: tuple[Any, ...]) -> t.Truth:
+        match core:
+            case ("ge", key, least):
+                made = t.at_least(self.key(key), least)
+            case ("eq", key, value):
+                made = t.equal(self.key(key), value)
+            case ("and", parts):
+                made = True
+                for part in parts:
+                    made = t.both(made, self.condition(part))
+            case ("<" | "<=" as sign, one, other):
+                made = rt.real_test(sign, self.real_key(one), self.real_key(other))
+            case ("nan", one):
+                made = rt.is_nan(self.real_key(one))
+            case _:
+                return t.condition(core)
+        if isinstance(made, t.Condition):
+            said = self.facts.says(made)
+            return made if said is None else said
+        return made
+
+    def real_key(self, key: Any) -> Any:
+        if isinstance(key, tuple) and key[:1] == ("real",):
+            return float.fromhex(key[1]) if key[1] != "nan" else math.nan
+        return self.value(key)
+
+    def real(self, value: rt.RealTerm) -> Any:
+        if id(value) not in self.reals:
+            self.reals[id(value)] = self._real(value)
+        return self.reals[id(value)]
+
+    def _real(self, value: rt.RealTerm) -> Any:
+        match value.key:
+            case ("input", *_):
+                return value
+            case ("if", test, yes, no):
+                held = self.condition(test)
+                if isinstance(held, t.Condition):
+                    return choices.choose(held, self.real_key(yes), self.real_key(no))
+                return self.real_key(yes if held else no)
+            case ("of", whole):
+                return rt.as_real(
+                    self.value(t.of_key(whole) if isinstance(whole, frozenset) else whole)
+                )
+            case ("entry", *_) | ("of bits", *_):
+                return value
+            case ("+", one, other):
+                return rt.real_sum(self.real_key(one), self.real_key(other))
+            case (name, *operands):
+                return rt.real(name, *map(self.real_key, operands))
+            case _:
+                pass
+        return value
+
+
+def _tests(value: Any, seen: set[int]) -> Iterator[t.Condition]:
+    match value:
+        case t.Term():
+            for monomial in value.parts:
+                for number in monomial:
+                    if number not in seen:
+                        seen.add(number)
+                        yield from _atom_tests(t.TABLE.atoms[number], seen)
+        case t.Condition():
+            yield from _literals(value, seen)
+        case rt.RealTerm():
+            if id(value) in seen:
+                return
+            seen.add(id(value))
+            for each in value.key[1:]:
+                yield from _tests(t.of_key(each), seen)
+        case _:
+            pass
+
+
+def _literals(test: t.Condition, seen: set[int]) -> Iterator[t.Condition]:
+    match test.core:
+        case ("and", parts):
+            for part in parts:
+                yield from _literals(part, seen)
+        case ("ge" | "eq", key, _):
+            yield from _tests(t.of_key(key), seen)
+            yield test
+        case _:
+            yield test
+
+
+def _atom_tests(atom: t.Atom, seen: set[int]) -> Iterator[t.Condition]:
+    match atom.key:
+        case ("if", test, *ways):
+            yield from _literals(test, seen)
+            for way in ways:
+                yield from _tests(t.of_key(way), seen)
+        case ("max" | "min", members):
+            values = [t.of_key(member) for member in members]
+            for value in values:
+                yield from _tests(value, seen)
+            test = t.at_least(t.add(values[0], t.negated(values[1])), 0)
+            if isinstance(test, t.Condition):
+                yield test
+        case ("tdiv", *parts):
+            for part in parts:
+                test = t.at_least(t.of_key(part), 0)
+                if isinstance(test, t.Condition):
+                    yield test
+                yield from _tests(t.of_key(part), seen)
+        case ("entry", index, first, entries):
+            yield from _tests(t.of_key(index), seen)
+            for at in range(first, first + len(entries)):
+                test = t.equal(t.of_key(index), at)
+                if isinstance(test, t.Condition):
+                    yield test
+                    break
+        case (_, *parts):
+            for part in parts:
+                yield from _tests(t.of_key(part) if isinstance(part, frozenset) else part, seen)
+        case _:
+            pass

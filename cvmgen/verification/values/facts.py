@@ -1,0 +1,113 @@
+"""What is assumed of elements on the way that is gone: conditions, and bounds of polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cvmgen.verification.values.terms import Condition, bounds, of_key
+
+
+class Contradiction(Exception):
+    """What is assumed cannot be."""
+
+
+class Facts:
+    """Conditions that hold, the later ones on top."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Any, ...], bool] = {}
+        self.low: dict[Any, int] = {}
+        self.high: dict[Any, int] = {}
+        self.undo: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    def says(self, test: Condition) -> bool | None:
+        """Whether a condition holds; None where nothing tells."""
+        found = self._core(test.core)
+        return found if found is None or test.holds else not found
+
+    def _core(self, core: tuple[Any, ...]) -> bool | None:
+        if core in self.known:
+            return self.known[core]
+        match core:
+            case ("ge", key, least):
+                low, high = self.range_of(key)
+                if low >= least or high < least:
+                    return low >= least  # type: ignore[no-any-return]
+            case ("eq", key, value):
+                low, high = self.range_of(key)
+                if not low <= value <= high or low == high:
+                    return low <= value <= high  # type: ignore[no-any-return]
+            case ("and", parts):
+                answers = [self.says(part) for part in parts]
+                if False in answers:
+                    return False
+                if None not in answers:
+                    return True
+            case _:
+                pass
+        return None
+
+    def range_of(self, key: Any) -> tuple[int, int]:
+        """The bounds of a polynomial, as they are known by now."""
+        low, high = self.low.get(key), self.high.get(key)
+        if low is None or high is None:
+            least, most = bounds(of_key(key))
+            low, high = least if low is None else low, most if high is None else high
+        return low, high
+
+    def assume(self, test: Condition) -> None:
+        said = self.says(test)
+        if said is not None:
+            if not said:
+                raise Contradiction(repr(test))
+            return
+        self._set(self.known, test.core, test.holds)
+        match test.core:
+            case ("ge", key, least) if test.holds:
+                while self.known.get(("eq", key, least)) is False:
+                    least += 1
+                self._set(self.low, key, least)
+            case ("ge", key, least):
+                least -= 1
+                while self.known.get(("eq", key, least)) is False:
+                    least -= 1
+                self._set(self.high, key, least)
+            case ("eq", key, value) if not test.holds:
+                low, high = self.range_of(key)
+                if value == low:
+                    self._set(self.low, key, low + 1)
+                if value == high:
+                    self._set(self.high, key, high - 1)
+            case ("eq", key, value) if test.holds:
+                self._set(self.low, key, value)
+                self._set(self.high, key, value)
+            case ("and", parts) if test.holds:
+                for part in parts:
+                    self.assume(part)
+            case ("and", parts):
+                open_parts = [part for part in parts if self.says(part) is not True]
+                if len(open_parts) == 1:
+                    self.assume(open_parts[0].other)
+            case _:
+                pass
+
+    def _set(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        self.undo.append((table, key, table.get(key)))
+        table[key] = value
+
+    @contextmanager
+    def assuming(self, test: Condition) -> Iterator[None]:
+        """The condition holds within; Contradiction where it cannot."""
+        mark = len(self.undo)
+        try:
+            self.assume(test)
+            yield
+        finally:
+            while len(self.undo) > mark:
+                table, key, before = self.undo.pop()
+                if before is None:
+                    del table[key]
+                else:
+                    table[key] = before

@@ -1,0 +1,122 @@
+"""Functions that generated code calls and that are not run as text: the C library's, threads."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from cvmgen.verification.values.memory import Fault
+
+if TYPE_CHECKING:
+    from cvmgen.verification.values.machine import Machine
+
+Routine = Callable[["Machine", list[Any]], Any]
+
+
+def library(features: frozenset[str] = frozenset()) -> dict[str, Routine]:
+    """The functions, on a processor that has these features of x86."""
+    return {**_ROUTINES, "cvmgen_x86_has": _has(features)}
+
+
+def _has(features: frozenset[str]) -> Routine:
+    return lambda machine, arguments: int(text_at(machine, arguments[0]) in features)
+
+
+def text_at(machine: Machine, address: int) -> str:
+    """The text that ends with a zero."""
+    block, at = machine.memory.find(address, 1)
+    return bytes(block.data[at : block.data.index(0, at)]).decode("latin-1")
+
+
+def _number(value: Any) -> int:
+    return operator.index(value)  # of a term: by the one who explores
+
+
+def _new(machine: Machine, arguments: list[Any]) -> int:
+    return machine.memory.new(_number(arguments[0]), "memory of the call")
+
+
+def _new_zeros(machine: Machine, arguments: list[Any]) -> int:
+    return machine.memory.new(_number(arguments[0]) * _number(arguments[1]), "memory of the call")
+
+
+def _new_aligned(machine: Machine, arguments: list[Any]) -> int:
+    return machine.memory.new(_number(arguments[1]), "memory of the call")
+
+
+def _new_at(machine: Machine, arguments: list[Any]) -> int:
+    machine.memory.put_integer(arguments[0], 8, machine.memory.new(_number(arguments[2]), "memory"))
+    return 0
+
+
+def _larger(machine: Machine, arguments: list[Any]) -> int:
+    before, size = arguments
+    made = machine.memory.new(_number(size), "memory of the call")
+    if before:
+        block, _ = machine.memory.find(before, 0)
+        machine.memory.copy(made, before, min(size, block.size))
+        machine.memory.free(before)
+    return made
+
+
+def _free(machine: Machine, arguments: list[Any]) -> None:
+    machine.memory.free(arguments[0])
+
+
+def _length(machine: Machine, arguments: list[Any]) -> int:
+    return len(text_at(machine, arguments[0]))
+
+
+def _compare(machine: Machine, arguments: list[Any]) -> int:
+    one, other = (text_at(machine, each) for each in arguments[:2])
+    if len(arguments) == 3:
+        one, other = one[: arguments[2]], other[: arguments[2]]
+    return (one > other) - (one < other)
+
+
+def _compare_bytes(machine: Machine, arguments: list[Any]) -> int:
+    parts = []
+    for address in arguments[:2]:
+        block, at = machine.memory.find(address, arguments[2])
+        if any(k in block.cells for k in range(at, at + arguments[2])):
+            raise Fault("bytes of elements are compared")
+        parts.append(bytes(block.data[at : at + arguments[2]]))
+    return (parts[0] > parts[1]) - (parts[0] < parts[1])
+
+
+def _no_text(machine: Machine, arguments: list[Any]) -> int:
+    """Texts of refusals are not looked at."""
+    machine.memory.fill(arguments[0], 0, min(1, arguments[1]))
+    return 0
+
+
+def _share(machine: Machine, arguments: list[Any]) -> None:
+    """The work of threads, in uneven parts, the last one first: results depend on neither."""
+    count, _, part, context = arguments
+    cuts = sorted({0, count // 3, count // 2, count} if count > 2 else {0, count})
+    for low, high in reversed(list(pairwise(cuts))):
+        machine.call(part, [context, low, high])
+
+
+_ROUTINES: dict[str, Routine] = {
+    "malloc": _new,
+    "calloc": _new_zeros,
+    "realloc": _larger,
+    "aligned_alloc": _new_aligned,
+    "posix_memalign": _new_at,
+    "free": _free,
+    "strlen": _length,
+    "strcmp": _compare,
+    "strncmp": _compare,
+    "bcmp": _compare_bytes,
+    "memcmp": _compare_bytes,
+    "snprintf": _no_text,
+    "vsnprintf": _no_text,
+    "getenv": lambda machine, arguments: 0,
+    "cvmgen_share": _share,
+    "cvmgen_thread_count": lambda machine, arguments: 1,
+    "cvmgen_lock": lambda machine, arguments: None,
+    "cvmgen_unlock": lambda machine, arguments: None,
+}

@@ -1,0 +1,339 @@
+"""A machine that runs LLVM modules on numbers and on terms alike.
+
+Where a branch depends on elements, both ways are run from the same memory up to the block where
+they meet, and what differs then is a choice; or, where that cannot be, whoever explores decides.
+Each block becomes a Python function on the list of its function's registers.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from cvmgen.verification.values import choices, llvm, modular
+from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.blocks import END, Fork, Prepared, prepare
+from cvmgen.verification.values.facts import Contradiction, Facts
+from cvmgen.verification.values.memory import SHIFT, Fault, Memory, merged
+
+MOST_STEPS = 40_000_000
+Routine = Callable[["Machine", list[Any]], Any]
+
+
+class Machine:
+    """Modules linked together, with their memory."""
+
+    def __init__(self, modules: list[llvm.Module], library: dict[str, Routine]) -> None:
+        self.memory = Memory()
+        self.facts = Facts()
+        self.library = library
+        self.modules = modules
+        self.places: dict[tuple[int, str], int] = {}  # addresses of variables and functions
+        self.routines: dict[int, tuple[int, llvm.Function] | str] = {}
+        self.prepared: dict[int, Prepared] = {}
+        self.steps = MOST_STEPS
+        self.merges = True
+        self.split: Callable[[t.Condition], bool] | None = None
+        self.distances: dict[int, int] = {}
+        self.lasting: dict[int, bytes] = {}  # blocks that are there before a call, as they are
+        for number, module in enumerate(modules):
+            for variable in module.variables.values():
+                if variable.value is not None:
+                    place = self.memory.new(max(llvm.size_of(variable.type), 1), variable.name)
+                    self.places[number, variable.name] = place
+        for number, module in enumerate(modules):
+            for variable in module.variables.values():
+                if variable.value is not None:
+                    place = self.places[number, variable.name]
+                    self.put(
+                        variable.type, place, self.constant(number, variable.type, variable.value)
+                    )
+
+        for number in self.memory.blocks:
+            self.lasting[number] = bytes(self.memory.blocks[number].data)
+
+    def begin(self, facts: Facts, split: Callable[[t.Condition], bool] | None) -> None:
+        """Be as if nothing was run; `split` decides where ways are run one by one."""
+        memory = self.memory
+        memory.journals.clear()
+        memory.blocks = {number: memory.blocks[number] for number in self.lasting}
+        for number, data in self.lasting.items():
+            memory.blocks[number].data[:] = data
+            memory.blocks[number].cells.clear()
+        self.facts, self.split, self.merges = facts, split, split is None
+        self.steps = MOST_STEPS
+
+    # ------------------------------------------------------------ names
+
+    def address(self, number: int, name: str) -> int:
+        """Where a variable or a function of a module lies."""
+        name = self.modules[number].aliases.get(name, name)
+        if (number, name) in self.places:
+            return self.places[number, name]
+        home = self._home(number, name)
+        if home is not None and home != number and (home, name) in self.places:
+            place = self.places[home, name]
+        else:
+            place = self.memory.new(1, name)
+            self.lasting[place >> SHIFT] = bytes(1)
+            module = self.modules[home] if home is not None else None
+            body = module.functions.get(name) if module is not None else None
+            has_body = body is not None and body.blocks and name not in self.library
+            self.routines[place] = (home or 0, body) if has_body and body else name
+            if home is not None:
+                self.places[home, name] = place
+        self.places[number, name] = place
+        return place
+
+    def _home(self, number: int, name: str) -> int | None:
+        """The module that has the body of a name."""
+        for each in (number, *range(len(self.modules))):
+            module = self.modules[each]
+            function, variable = module.functions.get(name), module.variables.get(name)
+            if (function and function.blocks) or (variable and variable.value is not None):
+                return each  # type: ignore[no-any-return]
+        return None
+
+    def exported(self, name: str) -> int:
+        """The address of a function by its name."""
+        home = self._home(0, name)
+        if home is None:
+            raise Fault(f"there is no function {name}")
+        return self.address(home, name)
+
+    def constant(self, number: int, about: llvm.Type, value: llvm.Value) -> Any:
+        match value:
+            case llvm.Constant(value=None):
+                return llvm.zero_of(about)
+            case llvm.Constant(value=found):
+                return _defined(about, found)
+            case llvm.Global(name=name):
+                return self.address(number, name)
+            case llvm.Expression(opcode="aggregate", operands=operands):
+                return tuple(self.constant(number, kind, each) for kind, each in operands)
+            case llvm.Expression(opcode="getelementptr", about=base, operands=operands):
+                entries = [self.constant(number, kind, each) for kind, each in operands]
+                return entries[0] + _offset(base, entries[1:])
+            case llvm.Expression(opcode="sub" | "add" as opcode, operands=operands):
+                one, other = (self.constant(number, kind, each) for kind, each in operands)
+                return one - other if opcode == "sub" else one + other
+            case llvm.Expression(operands=((kind, each),)):
+                found = self.constant(number, kind, each)
+                if value.opcode == "trunc":  # the distance of two places, which a table keeps
+                    return self._distance(found)
+                return found
+            case _:
+                pass
+        raise Fault(f"a constant {value}")
+
+    def _distance(self, value: int) -> int:
+        """A distance of 64 bits as 32 bits name it; `relative` finds it again."""
+        key = -(len(self.distances) + 1)
+        self.distances[key] = value
+        return key
+
+    # ------------------------------------------------------------ memory
+
+    def get(self, about: llvm.Type, address: Any) -> Any:
+        if isinstance(address, t.Term):
+            if not self.merges:
+                return self.get(about, operator.index(address))
+            return choices.lookup(address, lambda at: self.get(about, at))
+        match about:
+            case llvm.Int(bits=1):
+                value = self.memory.integer(address, 1)
+                return value & 1 if isinstance(value, int) else _bit_of(value)
+            case llvm.Int():
+                return self.memory.integer(address, llvm.size_of(about))
+            case llvm.Pointer():
+                return self.memory.integer(address, 8)
+            case llvm.Real(bits=bits):
+                return self.memory.real(address, bits // 8)
+            case (
+                llvm.Array(count=count, element=element) | llvm.Vector(count=count, element=element)
+            ):
+                size = llvm.size_of(element)
+                return tuple(self.get(element, address + i * size) for i in range(count))
+            case llvm.Struct(fields=fields):
+                offsets = llvm.offsets_of(about)
+                return tuple(
+                    self.get(field, address + at)
+                    for field, at in zip(fields, offsets, strict=False)
+                )
+            case _:
+                pass
+        raise Fault(f"a load of {about}")
+
+    def put(self, about: llvm.Type, address: Any, value: Any) -> None:
+        if isinstance(address, t.Term):
+            if not self.merges:
+                return self.put(about, operator.index(address), value)
+            return self._put_somewhere(about, address, value)
+        match about:
+            case llvm.Int(bits=1):
+                whole = choices.choose(value, 1, 0) if isinstance(value, t.Condition) else value
+                self.memory.put_integer(address, 1, whole)
+            case llvm.Int():
+                self.memory.put_integer(address, llvm.size_of(about), value)
+            case llvm.Pointer():
+                self.memory.put_integer(address, 8, value)
+            case llvm.Real(bits=bits):
+                self.memory.put_real(address, bits // 8, value)
+            case llvm.Array(element=element) | llvm.Vector(element=element):
+                size = llvm.size_of(element)
+                for i, entry in enumerate(value):
+                    self.put(element, address + i * size, entry)
+            case llvm.Struct(fields=fields):
+                offsets = llvm.offsets_of(about)
+                for field, at, entry in zip(fields, offsets, value, strict=False):
+                    self.put(field, address + at, entry)
+            case _:
+                raise Fault(f"a store of {about}")
+
+    def _put_somewhere(self, about: llvm.Type, address: t.Term, value: Any) -> None:
+        """A store at an address that depends on elements: each place may be meant."""
+        for place in choices.possible(address):
+            here = t.equal(address, place)
+            if here is not False:
+                before = self.get(about, place)
+                self.put(
+                    about, place, choices.choose(here, _exact(about, value), _exact(about, before))
+                )
+
+    # ------------------------------------------------------------ running
+
+    def call(self, address: Any, arguments: list[Any]) -> Any:
+        if isinstance(address, t.Term):
+            raise Fault("a function that depends on elements")
+        found = self.routines.get(address)
+        if found is None:
+            raise Fault("a call of what is no function")
+        if isinstance(found, str):
+            if found not in self.library:
+                raise Fault(f"there is no function {found}")
+            return self.library[found](self, arguments)
+        number, function = found
+        prepared = self.prepared.get(id(function))
+        if prepared is None:
+            prepared = self.prepared[id(function)] = prepare(self, number, function)
+        registers: list[Any] = [None] * prepared.registers
+        count = len(function.parameters)
+        registers[1 : count + 1] = arguments[:count]
+        registers[prepared.rest] = arguments[count:]
+        owned: list[int] = []
+        registers[prepared.owned] = owned
+        self.execute(prepared, registers, 0, END)
+        for place in owned:
+            self.memory.blocks.pop(place >> 32, None)
+        return registers[0]
+
+    def execute(self, function: Prepared, registers: list[Any], block: int, stop: int) -> None:
+        blocks = function.blocks
+        while block != stop:
+            self.steps -= 1
+            if self.steps < 0:
+                raise Fault("too many steps")
+            following = blocks[block](registers)
+            if type(following) is int:
+                block = following
+            else:
+                block = self.fork(function, registers, block, following)
+
+    def known(self, test: t.Condition) -> bool | None:
+        """Whether a condition holds on the way that is gone; None where both ways are to be run."""
+        said = self.facts.says(test)
+        if said is None and not self.merges:
+            assert self.split is not None
+            return self.split(test)
+        return said
+
+    def fork(self, function: Prepared, registers: list[Any], block: int, fork: Fork) -> int:
+        """Go on behind a branch on elements."""
+        test = fork.test
+        said = self.known(test)
+        if said is not None:
+            return (fork.yes if said else fork.no)(registers)
+        stop = function.meeting[block]
+        sides: dict[bool, list[Any] | None] = {}
+
+        def run(holds: bool) -> None:
+            own = list(registers)
+            with self.facts.assuming(test if holds else test.other):
+                following = (fork.yes if holds else fork.no)(own)
+                self.execute(function, own, following, stop)
+            sides[holds] = own
+
+        try:
+            merged(self.memory, test, run)
+        except Contradiction as error:
+            raise Fault(f"a way that cannot be: {error}") from None
+        yes, no = sides[True], sides[False]
+        assert yes is not None
+        assert no is not None
+        for register, about in function.met(stop):
+            registers[register] = self.chosen(about, test, yes[register], no[register])
+        return stop
+
+    def chosen(self, about: llvm.Type, test: t.Condition, yes: Any, no: Any) -> Any:
+        if yes is no:
+            return yes
+        if isinstance(yes, tuple):
+            return tuple(
+                self.chosen(kind, test, one, other)
+                for kind, one, other in zip(_kinds(about), yes, no, strict=True)
+            )
+        if yes is None or no is None:
+            return yes if no is None else no
+        if isinstance(about, llvm.Pointer) and not (yes and no):
+            raise Fault("a pointer that depends on elements")
+        made = choices.choose(test, _exact(about, yes), _exact(about, no))
+        return int(made) if isinstance(made, bool) else made
+
+
+def _kinds(about: llvm.Type) -> tuple[llvm.Type, ...]:
+    match about:
+        case llvm.Struct(fields=fields):
+            return fields
+        case llvm.Array(count=count, element=element) | llvm.Vector(count=count, element=element):
+            return (element,) * count
+        case _:
+            pass
+    raise Fault(f"parts of {about}")
+
+
+def _exact(about: llvm.Type, value: Any) -> Any:
+    """A value of a type as a choice holds it: an integer by its sign, a bit as a condition."""
+    if isinstance(about, llvm.Int):
+        if about.bits == 1:
+            return value if isinstance(value, t.Condition) else bool(value)
+        return modular.signed(value, about.bits)
+    return value
+
+
+def _bit_of(value: t.Term) -> Any:
+    found = t.opposite(t.equal(modular.unsigned(value, 1), 0))
+    return found if isinstance(found, t.Condition) else int(found)
+
+
+def _defined(about: llvm.Type, value: Any) -> Any:
+    """A constant whose parts that are not fixed are 0."""
+    if value is None:
+        return llvm.zero_of(about)
+    if isinstance(value, tuple):
+        return tuple(map(_defined, _kinds(about), value))
+    return value
+
+
+def _offset(base: llvm.Type, indices: list[int]) -> int:
+    total = indices[0] * llvm.size_of(base) if indices else 0
+    about = base
+    for index in indices[1:]:
+        if isinstance(about, llvm.Struct):
+            total += llvm.offsets_of(about)[index]
+            about = about.fields[index]
+        else:
+            assert isinstance(about, (llvm.Array, llvm.Vector))
+            about = about.element
+            total += index * llvm.size_of(about)
+    return total

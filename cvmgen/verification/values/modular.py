@@ -1,0 +1,75 @@
+"""Terms as integers of so many bits: what is congruent, and what bits are read as."""
+
+from __future__ import annotations
+
+from cvmgen.verification.values import choices, operations
+from cvmgen.verification.values import terms as t
+
+
+def in_signed(a: t.Term, bits: int) -> bool:
+    half = 1 << (bits - 1)
+    if -half <= a.low and a.high < half:
+        return True
+    t.tighten(a)
+    return -half <= a.low and a.high < half
+
+
+def signed(a: t.Integer, bits: int) -> t.Integer:
+    """The number that `bits` bits are, read with a sign; `a` is congruent to it."""
+    half = 1 << (bits - 1)
+    if isinstance(a, int):
+        return (a + half) % (2 * half) - half
+    if in_signed(a, bits):
+        return a
+    a = reduced(a, bits)
+    if isinstance(a, int):
+        return signed(a, bits)
+    if in_signed(a, bits):
+        return a
+    return t.add(remainder_by(t.add(a, half), 2 * half), -half)
+
+
+def unsigned(a: t.Integer, bits: int) -> t.Integer:
+    """The number that `bits` bits are, read without a sign."""
+    whole = 1 << bits
+    if isinstance(a, int):
+        return a % whole
+    if a.low < 0 or a.high >= whole:
+        t.tighten(a)
+    if a.low >= 0 and a.high < whole:
+        return a
+    a = reduced(a, bits)
+    if isinstance(a, int):
+        return a % whole
+    t.tighten(a)
+    if -whole <= a.low and a.high < whole:
+        negative = t.at_least(t.negated(a), 1)
+        return choices.choose(negative, t.add(a, whole), a)  # type: ignore[no-any-return]
+    return remainder_by(a, whole)
+
+
+def remainder_by(a: t.Integer, whole: int) -> t.Integer:
+    """The remainder of a floor division by a positive constant."""
+    if isinstance(a, int):
+        return a % whole
+    return t.add(a, t.multiply(operations.floor_quotient(a, whole), -whole))
+
+
+def reduced(a: t.Term, bits: int) -> t.Integer:
+    """A congruent polynomial modulo 2^bits, with small coefficients."""
+    half = 1 << (bits - 1)
+    parts: dict[t.Monomial, int] = {}
+    for monomial, factor in a.parts.items():
+        small = (factor + half) % (2 * half) - half
+        if small:
+            parts[monomial] = small
+    return t.of_parts(parts, *t.bounds_of(parts))
+
+
+def congruent(a: t.Integer, b: t.Integer, bits: int) -> bool:
+    """Whether the polynomials are equal modulo 2^bits."""
+    difference = t.add(a, t.negated(b))
+    if isinstance(difference, int):
+        return difference % (1 << bits) == 0
+    left = reduced(difference, bits)
+    return isinstance(left, int) and left % (1 << bits) == 0

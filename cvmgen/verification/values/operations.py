@@ -1,0 +1,128 @@
+"""Operations on integers that are no polynomials: quotients, the greatest and the least."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from cvmgen.verification.values import terms as t
+
+
+def floor_quotient(a: t.Integer, b: t.Integer) -> t.Integer:
+    """Rounded down. Of a quotient by 0 nothing is known but that it is one."""
+    if isinstance(b, int):
+        if b < 0:
+            return floor_quotient(t.negated(a), -b)
+        if b == 1:
+            return a
+        if isinstance(a, int):
+            return a // b if b else t.atom(("div", a, 0), -(1 << 64), 1 << 64)
+        if b:
+            return _quotient_by(a, b)
+    if isinstance(a, int) and a == 0:
+        return 0
+    most = max(map(abs, t.bounds(a))) + 1
+    return t.atom(("div", t.key_of(a), t.key_of(b)), -most, most)
+
+
+def _quotient_by(a: t.Term, b: int) -> t.Integer:
+    """By a constant above 1: whole multiples of it leave the quotient."""
+    whole: dict[t.Monomial, int] = {}
+    rest: dict[t.Monomial, int] = {}
+    for monomial, factor in a.parts.items():
+        times, left = divmod(factor, b)
+        if times:
+            whole[monomial] = times
+        if left:
+            rest[monomial] = left
+    outer = t.of_parts(whole, *t.bounds_of(whole))
+    inner = t.of_parts(rest, *t.bounds_of(rest))
+    if isinstance(inner, int):
+        return t.add(outer, inner // b)
+    if not whole:
+        inner = a
+    t.tighten(inner)
+    low, high = inner.low // b, inner.high // b
+    divisor = math.gcd(b, *inner.parts.values())
+    if divisor > 1:
+        smaller = {key: factor // divisor for key, factor in inner.parts.items()}
+        inner = t.Term(smaller, -(-inner.low // divisor), inner.high // divisor)
+        return t.add(outer, floor_quotient(inner, b // divisor))
+    return t.add(outer, t.atom(("div", t.key_of(inner), b), low, high))
+
+
+def quotient_toward_zero(a: t.Integer, b: t.Integer) -> t.Integer:
+    if isinstance(a, int) and isinstance(b, int) and b:
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    if isinstance(b, int) and b > 0:
+        low, high = t.bounds(a)
+        if low >= 0:
+            return floor_quotient(a, b)
+        if high <= 0:
+            return t.negated(floor_quotient(t.negated(a), b))
+    if isinstance(a, int) and a == 0:
+        return 0
+    most = max(map(abs, t.bounds(a)))
+    return t.atom(("tdiv", t.key_of(a), t.key_of(b)), -most, most)
+
+
+def maximum(values: Iterable[t.Integer]) -> t.Integer:
+    return _extreme("max", values)
+
+
+def minimum(values: Iterable[t.Integer]) -> t.Integer:
+    return _extreme("min", values)
+
+
+def _extreme(name: str, values: Iterable[t.Integer]) -> t.Integer:
+    """The greatest or the least; nested ones are one, those that cannot be it are left out."""
+    found: dict[Any, t.Integer] = {}
+    for value in values:
+        for inner in _members(name, value):
+            found[t.key_of(inner)] = inner
+    greatest = name == "max"
+    pick, side = (max, 0) if greatest else (min, 1)
+    for value in found.values():
+        if isinstance(value, t.Term):
+            t.tighten(value)
+    # Every other is beyond this end, or is not needed: one value has it as its own.
+    end = pick(t.bounds(value)[side] for value in found.values())
+    left = {
+        key: value
+        for key, value in found.items()
+        if (t.bounds(value)[1] > end if greatest else t.bounds(value)[0] < end)
+    }
+    if not any(t.bounds(value)[side] == end for value in left.values()):
+        left[end] = end
+    if len(left) == 1:
+        return next(iter(left.values()))
+    clamp = _clamp(name, left)
+    if clamp is not None:
+        return clamp
+    low = pick(t.bounds(value)[0] for value in left.values())
+    high = pick(t.bounds(value)[1] for value in left.values())
+    return t.atom((name, frozenset(left)), low, high)
+
+
+def _members(name: str, value: t.Integer) -> list[t.Integer]:
+    inner = t.single(value)
+    if inner is not None and inner.key[0] == name:
+        return [t.of_key(key) for key in inner.key[1]]
+    return [value]
+
+
+def _clamp(name: str, values: dict[Any, t.Integer]) -> t.Integer | None:
+    """max(a, min(b, x)) with a <= b is min(b, max(a, x)): the latter stands for both."""
+    if name != "max" or len(values) != 2:
+        return None
+    fixed = [value for value in values.values() if isinstance(value, int)]
+    other = [t.single(value) for value in values.values() if isinstance(value, t.Term)]
+    if not fixed or other[0] is None or other[0].key[0] != "min":
+        return None
+    inner = [t.of_key(key) for key in other[0].key[1]]
+    ends = [value for value in inner if isinstance(value, int)]
+    if not ends or ends[0] < fixed[0]:
+        return None
+    rest = minimum([value for value in inner if not isinstance(value, int)])
+    return minimum([ends[0], maximum([fixed[0], rest])])
