@@ -52,6 +52,7 @@ def pytest_configure() -> None:
 def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()  # nor is what is there now looked through for what may go
+    gc.set_threshold(200_000)  # trees of formulas and of IR have no cycles
 
 
 def pytest_sessionstart() -> None:
