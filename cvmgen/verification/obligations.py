@@ -22,7 +22,7 @@ PROPERTIES: Mapping[str, str] = {
     BOUNDS: "each element that is read or written lies in its tensor",
     WALKS: "a box of any rank that the host has walked by steps lies in its tensor",
     DIVISORS: "no divisor is 0",
-    WIDTHS: "no integer of an index or a loop leaves its machine type",
+    WIDTHS: "no operation leaves its machine type, unless it is one of bits",
     VACUITY: "there is a call of which all is so that proofs begin with",
 }
 

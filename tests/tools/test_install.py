@@ -69,7 +69,7 @@ def test_what_fails_is_told_whole(venv: Path) -> None:
     ("goal", "sets"),
     [
         ("demo", ["core"]),
-        ("test", ["core", "test,cuda,examples"]),
+        ("test", ["core", "test,cuda,examples,verify"]),
         ("check", ["core", "check"]),
         ("gpu-bench", ["core", "cuda"]),
     ],
