@@ -197,8 +197,13 @@ def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
 
 
 def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
-    from cvmgen.cli import verify
+    from cvmgen.cli import values, verify
 
+    if options.values is not None:
+        folder = options.generated or generated_folder()
+        return values.verify_values(
+            options.spec, folder, options.operators, calls=options.values, as_json=options.json
+        )
     return verify.verify(
         options.spec, options.operators, explain=options.explain, as_json=options.json
     )
@@ -402,6 +407,18 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         "--explain",
         action="store_true",
         help="show each obligation in mathematics, and the facts it was proved from",
+    )
+    made.add_argument(
+        "--values",
+        type=int,
+        nargs="?",
+        const=10,
+        metavar="CALLS",
+        help="run the generated C on terms instead: on so many calls at the edges of schedules "
+        "(default: %(const)s) each result is what its formula says, for all values of the inputs",
+    )
+    made.add_argument(
+        "--generated", type=Path, metavar="DIR", help="take the C from DIR (default: generated/)"
     )
     add_spec(made)
 

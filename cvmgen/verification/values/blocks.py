@@ -409,7 +409,7 @@ def _select(machine: Machine, about: llvm.Type, test: llvm.Type) -> Callable[...
 def _alloca(machine: Machine, about: llvm.Type, writer: _Writer) -> Callable[[Any], int]:
     size = llvm.size_of(about)
     name = f"a local of {writer.function.name}"
-    return lambda count: machine.memory.new(size * count, name)
+    return lambda count: machine.memory.new(size * count, name, known=False)
 
 
 def _bitcast(source: llvm.Type, target: llvm.Type) -> Callable[[Any], Any]:

@@ -82,10 +82,13 @@ def _choose_real(test: t.Condition, yes: rt.Real, no: rt.Real) -> rt.Real:
     """Of what is no number there is one form: it stands for itself where a test finds it."""
     if isinstance(yes, float) and isinstance(no, float) and rt.real_key(yes) == rt.real_key(no):
         return yes
-    if test.core[0] == "nan" and isinstance(yes, float) and yes != yes:
-        inner = test.core[1]
-        if no is inner or (isinstance(no, rt.RealTerm) and no.key == ("float32", inner)):
-            return no
+    if (
+        test.core[0] == "nan"
+        and isinstance(yes, float)
+        and yes != yes
+        and rt.carries_nan(no, test.core[1])
+    ):
+        return no
     return rt.real("if", test, yes, no)
 
 

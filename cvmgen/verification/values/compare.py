@@ -47,7 +47,7 @@ class Comparison:
         if self.cases > MOST_CASES:
             raise Open(f"more than {MOST_CASES} cases")
         one, other = Rebuilt(self.facts).value(one), Rebuilt(self.facts).value(other)
-        if same(one, other):
+        if same(one, other) or self._no_numbers(one, other):
             return True
         tests = (test for value in (one, other) for test in _tests(value, set()))
         test = next((test for test in tests if self.facts.says(test) is None), None)
@@ -62,6 +62,12 @@ class Comparison:
             except Contradiction:
                 continue
         return True
+
+    def _no_numbers(self, one: Any, other: Any) -> bool:
+        """Whether both are known to be no number, which has one form."""
+        real = all(isinstance(each, (float, rt.RealTerm)) for each in (one, other))
+        rebuilt = Rebuilt(self.facts)
+        return real and all(rebuilt.condition(rt.is_nan(each)) is True for each in (one, other))
 
     def _excluded(self, one: Any, other: Any) -> bool:
         """Whether a solver knows that no inputs of this case tell the values apart."""

@@ -12,6 +12,8 @@ from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.facts import Facts
 
+UNSET = 0x55  # what stands for an element that is not written
+
 Assignment = dict[tuple[str, int], Any]  # elements by the name of their input and position
 
 
@@ -95,6 +97,8 @@ class Evaluation:
             case ("bytes", parts):
                 whole = bytes(self.value(part) & 255 for part in parts)
                 return int.from_bytes(whole, "little", signed=True)
+            case ("not written", *_):
+                return UNSET
             case ("to int", value):
                 return reals.to_int(self.value(value))
             case ("int", value):

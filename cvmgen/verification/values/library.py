@@ -35,7 +35,7 @@ def _number(value: Any) -> int:
 
 
 def _new(machine: Machine, arguments: list[Any]) -> int:
-    return machine.memory.new(_number(arguments[0]), "memory of the call")
+    return machine.memory.new(_number(arguments[0]), "memory of the call", known=False)
 
 
 def _new_zeros(machine: Machine, arguments: list[Any]) -> int:
@@ -43,7 +43,7 @@ def _new_zeros(machine: Machine, arguments: list[Any]) -> int:
 
 
 def _new_aligned(machine: Machine, arguments: list[Any]) -> int:
-    return machine.memory.new(_number(arguments[1]), "memory of the call")
+    return machine.memory.new(_number(arguments[1]), "memory of the call", known=False)
 
 
 def _new_at(machine: Machine, arguments: list[Any]) -> int:

@@ -48,12 +48,15 @@ class Memory:
         self.count = 0
         self.journals: list[list[tuple[Block, int, bytes, list[Cell | None]]]] = []
 
-    def new(self, size: int, name: str) -> int:
-        """The address of a new block, of zeros."""
+    def new(self, size: int, name: str, *, known: bool = True) -> int:
+        """The address of a new block: of zeros if it is `known` what it holds, else of a number
+        that no sum of elements hides."""
         if not 0 <= size <= PLACE:
             raise Fault(f"memory of {size} bytes is asked for")
         self.count += 1
-        self.blocks[self.count] = Block(size, name)
+        self.blocks[self.count] = made = Block(size, name)
+        if not known:
+            made.data[:] = b"\xa5" * size
         return self.count << SHIFT
 
     def free(self, address: int) -> None:

@@ -44,7 +44,7 @@ def unsigned(a: t.Integer, bits: int) -> t.Integer:
     t.tighten(a)
     if -whole <= a.low and a.high < whole:
         negative = t.at_least(t.negated(a), 1)
-        return choices.choose(negative, t.add(a, whole), a)  # type: ignore[no-any-return]
+        return t.add(a, t.multiply(choices.choose(negative, 1, 0), whole))
     return remainder_by(a, whole)
 
 

@@ -146,7 +146,7 @@ def real_test(sign: str, a: Any, b: Any) -> t.Truth:
         return False
     if sign == "==":
         if a is b:
-            return t.condition(("nan", a), False)
+            return t.opposite(_nan(a))
         keys = frozenset([real_key(a), real_key(b)])
         return t.condition(("same", keys))
     return t.condition((sign, real_key(a), real_key(b)))
@@ -154,3 +154,25 @@ def real_test(sign: str, a: Any, b: Any) -> t.Truth:
 
 def is_nan(a: Any) -> t.Truth:
     return t.opposite(real_test("==", a, a))
+
+
+_NAN_OF_IT = frozenset(("neg", "abs", "float32", "floor", "ceil", "trunc"))
+_NAN_OF_ANY = _NAN_OF_IT | {"+", "-", "*", "over", "sqrt"}
+
+
+def _nan(a: Any) -> t.Truth:
+    """Whether a term is no number: where the one number is none that it is made of."""
+    while a.key[0] in _NAN_OF_IT and isinstance(a.key[1], RealTerm):
+        a = a.key[1]
+    return False if a.key[0] == "of" else t.condition(("nan", a))
+
+
+def carries_nan(a: Any, source: Any) -> bool:
+    """Whether a term is no number where `source` is none."""
+    if a is source:
+        return True
+    return (
+        isinstance(a, RealTerm)
+        and a.key[0] in _NAN_OF_ANY
+        and any(carries_nan(each, source) for each in a.key[1:])
+    )

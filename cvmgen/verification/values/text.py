@@ -20,8 +20,10 @@ def value_text(value: Any) -> str:
             return real_text(value)
         case ("real", digits, _):
             return str(float.fromhex(digits)) if digits != "nan" else "nan"
-        case frozenset():
+        case frozenset() if t.is_polynomial(value):
             return value_text(t.of_key(value))
+        case frozenset():
+            return f"{{{', '.join(sorted(map(value_text, value)))}}}"
         case tuple():
             return f"({', '.join(map(value_text, value))})"
         case _:

@@ -17,7 +17,7 @@ from cvmgen.spec.formula import Operator
 from cvmgen.verification.values import calls, choices, program
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.compare import Comparison
-from cvmgen.verification.values.evaluate import Assignment, Open, witness
+from cvmgen.verification.values.evaluate import Assignment, Evaluation, Open, witness
 from cvmgen.verification.values.facts import Facts
 from cvmgen.verification.values.formula import TermReference
 from cvmgen.verification.values.library import library
@@ -177,7 +177,8 @@ class _Checking:
         exact = Reference(self.operator).evaluate(call.inputs, call.attributes).outputs
         self.machine.begin(Facts(), None)
         run = calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
-        numbers = (run[found.output][found.position], exact[found.output].values[found.position])
+        number = Evaluation(found.shown_by).value(run[found.output][found.position])
+        numbers = (number, exact[found.output].values[found.position])
         self.result.difference = replace(found, numbers=numbers)
 
     def compare(

@@ -1,0 +1,72 @@
+"""`cvmgen verify --values`: kernels that are what their formulas say, for all values at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from cvmgen.build.progress import Progress
+from cvmgen.cli.exits import Exit, give
+from cvmgen.cli.specs import checked_operators, find_operators
+from cvmgen.errors import Strict
+from cvmgen.verification.values.shapes import edge_calls
+from cvmgen.verification.values.validate import Difference, Result, Text, validate
+
+
+def verify_values(
+    spec: Path, folder: Path, names: Sequence[str], *, calls: int, as_json: bool
+) -> Exit:
+    """Compare the C of a folder with the formulas, on calls at the edges of its schedules."""
+    text = Text(folder)
+    results = []
+    with Progress() as progress:
+        operators = checked_operators(spec, progress, Strict())
+        for each in find_operators(operators, names) if names else operators:
+            progress.step(f"checking {each.full_name}")
+            source = text.sources[f"{each.opset}/{each.name}.c"]
+            results.append(validate(each, text, edge_calls(each, source, calls)))
+    told = [described(result) for result in results]
+    give(
+        told, "".join(f"{line}\n" for result in results for line in lines(result)), as_json=as_json
+    )
+    return Exit.WRONG if any(result.refuted for result in results) else Exit.OK
+
+
+def lines(result: Result) -> Iterator[str]:
+    """What came of an operator, and each thing that stands against it."""
+    count = len(result.calls)
+    yield f"{result.operator:<34} {word(result):<9} {count} calls, {result.elements} elements"
+    yield from (f"  not defined: {each}" for each in result.faults)
+    yield from (f"  open: {each}" for each in result.open)
+    if result.difference is not None:
+        yield from shown(result.difference)
+
+
+def word(result: Result) -> str:
+    if result.refuted:
+        return "refuted"
+    return "validated" if result.validated else "open"
+
+
+def shown(found: Difference) -> Iterator[str]:
+    yield f"  {found.output}, element {found.position} of {found.call}"
+    yield f"    the text gives {found.found}"
+    yield f"    the formula    {found.wanted}"
+    if found.shown_by is not None:
+        inputs = (f"{name}[{at}] = {value}" for (name, at), value in sorted(found.shown_by.items()))
+        yield f"    for {', '.join(inputs)}"
+    if found.numbers is not None:
+        yield f"    these are {found.numbers[0]} and {found.numbers[1]}"
+
+
+def described(result: Result) -> dict[str, Any]:
+    return {
+        "operator": result.operator,
+        "status": word(result),
+        "calls": list(result.calls),
+        "elements": result.elements,
+        "open": result.open,
+        "faults": result.faults,
+        "difference": list(shown(result.difference)) if result.difference is not None else [],
+    }

@@ -1,0 +1,101 @@
+"""Terms mean what machine numbers do: instructions on both agree for numbers put in."""
+
+import random
+
+import pytest
+
+from cvmgen.verification.values import choices, modular, operations
+from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.arithmetic import binary, comparison, conversion
+from cvmgen.verification.values.compare import Comparison
+from cvmgen.verification.values.evaluate import Evaluation
+
+
+def _element(name, low=-127, high=127):
+    return t.element(name, 0, low, high)
+
+
+@pytest.fixture(autouse=True)
+def _afresh():
+    t.forget_all()
+
+
+# How instructions are called, and the second operand where it is not an element.
+TERM_BY_TERM = ["add", "sub", "mul"]
+TERM_BY_NUMBER = [
+    ("shl", 3), ("ashr", 2), ("lshr", 1), ("and", 15), ("and", -8), ("xor", -1), ("xor", -128),
+    ("sdiv", 3), ("srem", 5), ("udiv", 3), ("urem", 7), ("or", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize(
+    ("opcode", "other"), [*((each, None) for each in TERM_BY_TERM), *TERM_BY_NUMBER]
+)
+def test_an_instruction_on_terms_is_that_on_numbers(opcode, other, bits):
+    if opcode == "xor" and other == -128:
+        other = -(1 << (bits - 1))
+    operate = binary(opcode, bits, frozenset())
+    x, y = _element("x"), _element("y") if other is None else other
+    made = modular.signed(operate(operate(x, y), y), bits)
+    pick = random.Random(bits)
+    for _ in range(60):
+        a, b = pick.randint(-127, 127), pick.randint(-127, 127)
+        second = b if other is None else other
+        wanted = operate(operate(a, second), second)
+        assert Evaluation({("x", 0): a, ("y", 0): b}).value(made) == wanted, (a, b, made)
+
+
+@pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "uge"])
+def test_a_comparison_of_terms_is_that_of_numbers(predicate):
+    compare = comparison(predicate, 8)
+    test = compare(_element("x"), _element("y"))
+    pick = random.Random(1)
+    for _ in range(60):
+        a, b = pick.randint(-9, 9), pick.randint(-9, 9)
+        assert Evaluation({("x", 0): a, ("y", 0): b}).value(test) == compare(a, b)
+
+
+def _clamped(x):
+    return operations.maximum([-3, operations.minimum([5, x])])
+
+
+def _clamped_late(x):
+    return operations.minimum([5, operations.maximum([-3, x])])
+
+
+def _greater_by_choice(x):
+    return choices.choose(t.at_least(x, 1), x, 0)
+
+
+def _magnitude_by_choice(x):
+    return choices.choose(t.at_least(t.negated(x), 1), t.negated(x), x)
+
+
+def _through_bytes(x):
+    return conversion("trunc", 32, 8)(conversion("zext", 8, 32)(x))
+
+
+SAME = [
+    (lambda x: t.multiply(t.add(x, 1), t.add(x, -1)),
+     lambda x: t.add(t.multiply(x, x), -1), "products"),
+    (_clamped, _clamped_late, "the order of clamps"),
+    (_greater_by_choice, lambda x: operations.maximum([x, 0]), "a choice of the greater"),
+    (_magnitude_by_choice, lambda x: operations.maximum([x, t.negated(x)]), "a magnitude"),
+    (_through_bytes, lambda x: x, "a byte without its sign, cut again"),
+    (lambda x: operations.floor_quotient(t.multiply(x, 6), 4),
+     lambda x: operations.floor_quotient(t.multiply(x, 3), 2), "a common divisor"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other", "why"), SAME)
+def test_forms_of_one_value_are_one_term(one, other, why):
+    x = _element("x")
+    assert one(x).same(other(x)), why
+
+
+def test_values_that_differ_in_one_case_are_not_equal():
+    x = _element("x")
+    late = choices.choose(t.at_least(x, 2), x, 0)
+    with pytest.raises(Exception, match="against"):
+        Comparison().equal(late, operations.maximum([x, 0]), 32)
