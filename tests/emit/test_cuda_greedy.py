@@ -134,7 +134,7 @@ def test_the_mask_is_named_like_nothing_else() -> None:
     text = text.replace("X", "U_mask").replace("distance", "words")
     (operator,) = check_files([SpecFile(Source("named.cvm", text), "named")])
     emitted = driver.emitted("cuda", operator)
-    assert "int64_t *U_mask_2;" in emitted
+    assert "int64_t *U_mask_2 = NULL;" in emitted
     assert "words_" in emitted
 
 
