@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -66,6 +67,17 @@ def quickly(folder: Path, target: str) -> Path | None:
     if target == "c":
         return compile_library(joined(library_sources(folder)), name="tried", flags=("-O0",))
     return on_cpu.library(folder) if target == "cuda-cpu" else None
+
+
+@functools.cache
+def quick_compiler(command: tuple[str, ...], folder: Path) -> Path:
+    """A compiler that optimises nothing, for this process and those that it starts: what is
+    compiled is called a few times."""
+    quick = folder / f"quick-{Path(command[0]).name}"
+    written = quick.with_name(f"{quick.name}-{os.getpid()}")
+    written.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@" -O0\n')
+    written.chmod(0o700)
+    return written.replace(quick)  # another process may use it already
 
 
 @functools.cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +18,7 @@ from cvmgen.build import c_compiler
 from cvmgen.cli import main, specs
 from cvmgen.spec.formula import Operator
 from tests.conftest import product
+from tests.targets import quick_compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,18 +58,8 @@ def cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """For what has a small spec of its own; the user's knows the project's operators, which take
     long to try and to compile."""
     monkeypatch.setenv("CVMGEN_CACHE", str(shared_cache))
-    monkeypatch.setenv("CC", str(quick_compiler(shared_cache.parent)))
+    monkeypatch.setenv("CC", str(quick_compiler(c_compiler().command, shared_cache.parent)))
     return shared_cache
-
-
-@functools.cache
-def quick_compiler(folder: Path) -> Path:
-    """One that optimises nothing, for this process and those that it starts: what is compiled is
-    called a few times."""
-    written = folder / f"quick-cc-{os.getpid()}"
-    written.write_text(f'#!/bin/sh\nexec {shlex.join(c_compiler().command)} "$@" -O0\n')
-    written.chmod(0o700)
-    return written.replace(folder / "quick-cc")  # another process may use it already
 
 
 @pytest.fixture(autouse=True)
