@@ -75,7 +75,7 @@ class Comparison:
         unlike = t.opposite(t.equal(one, other)) if numbers else True
         if unlike is False:
             return True
-        assumed = [t.condition(core, holds) for core, holds in self.facts.known.items()]
+        assumed = self.facts.conditions()
         more = [unlike] if isinstance(unlike, t.Condition) else []
         return not possible([*assumed, *more])
 

@@ -204,7 +204,7 @@ def witness(
 ) -> Assignment | None:
     """Elements for which two terms differ, though what is assumed holds."""
     random = Random(1)
-    assumed = [t.condition(core, holds) for core, holds in facts.known.items()]
+    assumed = facts.conditions()
     about = sorted(elements_of([one, other, *assumed]))
     for _ in range(tries):
         assignment = {each: draw(each, random) for each in about}

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cvmgen.verification.values.terms import Condition, bounds, of_key
+from cvmgen.verification.values.solver import possible
+from cvmgen.verification.values.terms import Condition, bounds, condition, of_key
 
 
 class Contradiction(Exception):
@@ -21,6 +22,14 @@ class Facts:
         self.low: dict[Any, int] = {}
         self.high: dict[Any, int] = {}
         self.undo: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    def conditions(self) -> list[Condition]:
+        """All that is assumed."""
+        return [condition(core, holds) for core, holds in self.known.items()]
+
+    def possible(self) -> bool:
+        """Whether some inputs go this way, as far as a solver knows."""
+        return possible(self.conditions())
 
     def says(self, test: Condition) -> bool | None:
         """Whether a condition holds; None where nothing tells."""

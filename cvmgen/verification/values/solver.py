@@ -11,7 +11,9 @@ from typing import Any
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 
-STEPS = 300_000  # of the solver, so that what it finds does not depend on the machine
+# Of the solver, so that what it finds does not depend on the machine.
+STEPS = 300_000
+EXACT_STEPS = 20_000_000
 
 
 @functools.cache
@@ -19,18 +21,32 @@ def there() -> bool:
     return importlib.util.find_spec("z3") is not None
 
 
-def possible(conditions: Iterable[t.Condition]) -> bool:
-    """False where no inputs make all of them hold; True also where that is not known."""
+def possible(conditions: Iterable[t.Condition], *, exact: bool = True) -> bool:
+    """False where no inputs make all of them hold; True also where that is not known.
+
+    Products are numbers of their own first, of which only signs and sizes are known: what is
+    impossible for these is so for the products, and a linear solver sees it at once. Unless it
+    is asked to be exact, that is all.
+    """
     if not there():
         return True
     z3: Any = importlib.import_module("z3")
-    solver = z3.Solver()
-    solver.set("rlimit", STEPS)
-    words = _Words(z3)
+    given = list(conditions)
+    linear = _Linear(z3)
+    if not _satisfiable(z3.Solver(), STEPS, linear, given):
+        return False
+    if not (exact and linear.products):
+        return True
+    # z3's qfnia turns products of elements of a few bits to bits, whose numbers end.
+    return _satisfiable(z3.Tactic("qfnia").solver(), EXACT_STEPS, _Words(z3), given)
+
+
+def _satisfiable(solver: Any, steps: int, words: _Words, conditions: list[t.Condition]) -> bool:
+    solver.set("rlimit", steps)
     for each in conditions:
         solver.add(words.condition(each))
     solver.add(*words.bounds)
-    return bool(solver.check() != z3.unsat)
+    return bool(solver.check() != words.z3.unsat)
 
 
 class _Words:
@@ -47,11 +63,14 @@ class _Words:
             return self.z3.IntVal(value)
         total = self.z3.IntVal(0)
         for monomial, factor in value.parts.items():
-            product = self.z3.IntVal(factor)
-            for number in monomial:
-                product = product * self.atom(number)
-            total = total + product
+            total = total + factor * self.product(monomial)
         return total
+
+    def product(self, monomial: t.Monomial) -> Any:
+        result = self.z3.IntVal(1)
+        for number in monomial:
+            result = result * self.atom(number)
+        return result
 
     def key(self, key: Any) -> Any:
         return self.integer(t.of_key(key))
@@ -85,6 +104,15 @@ class _Words:
             case _:
                 pass
 
+    def compared(self, key: Any, least: int) -> None:
+        """For b > 0, a div b >= c just where a >= c*b: no product of an unknown quotient is left,
+        which the solver would not find its way through."""
+        quotient = t.single(t.of_key(key))
+        if quotient is not None and quotient.key[0] == "div":
+            a, b = map(self.key, quotient.key[1:])
+            reached = (self.atom(quotient.number) >= least) == (a >= least * b)
+            self.bounds.append(self.z3.Implies(b > 0, reached))
+
     def condition(self, test: t.Condition) -> Any:
         found = self.core(test.core)
         return found if test.holds else self.z3.Not(found)
@@ -92,6 +120,7 @@ class _Words:
     def core(self, core: tuple[Any, ...]) -> Any:
         match core:
             case ("ge", key, least):
+                self.compared(key, least)
                 return self.key(key) >= least
             case ("eq", key, value):
                 return self.key(key) == value
@@ -102,3 +131,28 @@ class _Words:
         if core not in self.cores:
             self.cores[core] = self.z3.Bool(f"c{len(self.cores)}")
         return self.cores[core]
+
+
+class _Linear(_Words):
+    """A product of numbers as a number, with the laws of its sign and that it is not nearer to 0
+    than a factor of it."""
+
+    def __init__(self, z3: Any) -> None:
+        super().__init__(z3)
+        self.products: dict[t.Monomial, Any] = {}
+
+    def product(self, monomial: t.Monomial) -> Any:
+        if len(monomial) < 2:
+            return super().product(monomial)
+        if monomial not in self.products:
+            self.products[monomial] = made = self.z3.Int("m" + "_".join(map(str, monomial)))
+            self.lemmas(made, self.atom(monomial[0]), self.product(monomial[1:]))
+        return self.products[monomial]
+
+    def lemmas(self, made: Any, a: Any, b: Any) -> None:
+        z3 = self.z3
+        self.bounds += [
+            (made == 0) == z3.Or(a == 0, b == 0),
+            (made > 0) == z3.Or(z3.And(a > 0, b > 0), z3.And(a < 0, b < 0)),
+            z3.Implies(z3.And(a > 0, b > 0), z3.And(made >= a, made >= b)),
+        ]

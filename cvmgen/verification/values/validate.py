@@ -144,7 +144,11 @@ class _Checking:
             except (Fault, Undecided, choices.TooMany):
                 self.by_ways = True
         for facts, decide in ways():
-            self.way(case, facts, decide)
+            try:
+                self.way(case, facts, decide)
+            except Fault:
+                if facts.possible():
+                    raise
             if self.result.difference is not None:
                 return
 
@@ -243,9 +247,9 @@ def ways() -> Iterator[tuple[Facts, Callable[[t.Condition], bool]]]:
             said = facts.says(test)
             if said is not None:
                 return said
-            assumed = [t.condition(core, holds) for core, holds in facts.known.items()]
+            assumed = facts.conditions()
             for only in (True, False):
-                if not possible([*assumed, test.other if only else test]):
+                if not possible([*assumed, test.other if only else test], exact=False):
                     facts.assume(test if only else test.other)
                     return only
             holds = given[len(taken)] if len(taken) < len(given) else True

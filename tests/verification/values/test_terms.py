@@ -9,6 +9,7 @@ from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.arithmetic import binary, comparison, conversion
 from cvmgen.verification.values.compare import Comparison
 from cvmgen.verification.values.evaluate import Evaluation
+from cvmgen.verification.values.solver import possible
 
 
 def _element(name, low=-127, high=127):
@@ -99,3 +100,16 @@ def test_values_that_differ_in_one_case_are_not_equal():
     late = choices.choose(t.at_least(x, 2), x, 0)
     with pytest.raises(Exception, match="against"):
         Comparison().equal(late, operations.maximum([x, 0]), 32)
+
+
+def test_the_solver_knows_quotients_by_terms_and_signs_of_products():
+    pytest.importorskip("z3")
+    a, b, c = (t.element("X", at, -15, 15) for at in range(3))
+    positive = [t.at_least(each, 1) for each in (b, c)]
+    quotient = operations.floor_quotient(100 * a, b)
+    reached, short = t.at_least(quotient, 50), t.at_least(50 * b - 100 * a, 1)
+    assert not possible([*positive, reached, short], exact=False)
+    assert possible([reached, short]), "where b is negative both hold"
+    assert not possible([*positive, t.at_least(-b * c, 0)], exact=False)
+    assert not possible([*positive, t.at_least(b - b * c, 1)], exact=False)
+    assert possible([*positive, t.at_least(b * c - 14, 0)])
