@@ -197,13 +197,17 @@ def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
 
 
 def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
-    from cvmgen.cli import values, verify
+    from cvmgen.cli import threads, values, verify
 
+    if options.target == "cuda" and (options.explain or options.values is not None):
+        raise UsageError("--target cuda asks of threads alone: --explain and --values are of C")
     if options.values is not None:
         folder = options.generated or generated_folder()
         return values.verify_values(
             options.spec, folder, options.operators, calls=options.values, as_json=options.json
         )
+    if options.target == "cuda":
+        return threads.verify_threads(options.spec, options.operators, as_json=options.json)
     return verify.verify(
         options.spec, options.operators, explain=options.explain, as_json=options.json
     )
@@ -407,6 +411,12 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         "--explain",
         action="store_true",
         help="show each obligation in mathematics, and the facts it was proved from",
+    )
+    made.add_argument(
+        "--target",
+        choices=("c", "cuda"),
+        default="c",
+        help="of cuda: no two threads race, and all of a block meet at barriers (default: c)",
     )
     made.add_argument(
         "--values",

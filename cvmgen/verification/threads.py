@@ -23,7 +23,7 @@ from cvmgen.verification.proofs import Prover
 from cvmgen.verification.reading import Reader
 from cvmgen.verification.threads_epochs import Access, Epochs, Meeting, Pair, all_of
 from cvmgen.verification.threads_helpers import WHOLE, launched
-from cvmgen.verification.threads_pairs import Threads, Verdict
+from cvmgen.verification.threads_pairs import DEAD, UNKNOWN, Threads, Verdict
 from cvmgen.verification.threads_reading import ThreadReader
 from cvmgen.verification.threads_symbols import THREAD, PlacedSymbols
 from cvmgen.verification.threads_walk import ThreadWalk
@@ -32,12 +32,37 @@ from cvmgen.verification.threads_walk import ThreadWalk
 @dataclass(frozen=True)
 class Result:
     """What is known of threads at a place of a kernel's function: that they do not `race` for an
-    element, or that they come to a `barrier` together."""
+    element, or that they come to a `barrier` together; and who has `reached` it."""
 
     function: str
     kind: str
     shown: str
     verdict: Verdict
+    reached: str
+
+    @property
+    def status(self) -> str:
+        """A proof of what nobody is shown to come to is none."""
+        vacuous = self.verdict.status == "proved" and self.reached in (DEAD, UNKNOWN)
+        return self.reached if vacuous else self.verdict.status
+
+    @property
+    def relied(self) -> frozenset[str]:
+        """What a proof takes for granted."""
+        return self.verdict.assumed if self.verdict.status == "proved" else frozenset()
+
+    @property
+    def why(self) -> str:
+        """What stands against a question that is left open."""
+        if self.status == DEAD:
+            return "no thread comes there in any call"
+        if self.status == UNKNOWN:
+            return "no call is found in which two threads come there"
+        if self.status != "open":
+            return ""
+        if self.verdict.assumed:
+            return f"too little is known of {', '.join(sorted(self.verdict.assumed))}"
+        return "the solvers give up"
 
 
 def races(program: i.Program, kernel: Kernel, prover: Prover) -> Iterator[Result]:
@@ -55,19 +80,26 @@ def races_of(
     name = kernel.name + function.name
     plain = Asking(walked(program, kernel, function), prover)
     by_digits: Asking | None = None
-    for number, (kind, shown, ask) in enumerate(plain.questions):
-        verdict = ask()
+    for number, each in enumerate(plain.questions):
+        verdict = each.ask()
         if verdict.status == "open":
             by_digits = by_digits or Asking(walked(program, kernel, function, digits=True), prover)
-            verdict = by_digits.questions[number][2]()
+            verdict = by_digits.questions[number].ask()
         if verdict.status == "open":
             plain.threads.thorough = True
-            verdict = ask()
+            verdict = each.ask()
             plain.threads.thorough = False
-        yield Result(name, kind, shown, verdict)
+        yield Result(name, each.kind, each.shown, verdict, each.reached())
 
 
-Question = tuple[str, str, Callable[[], Verdict]]
+@dataclass(frozen=True)
+class Question:
+    """A question of threads at a place, and whether any come there."""
+
+    kind: str
+    shown: str
+    ask: Callable[[], Verdict]
+    reached: Callable[[], str]
 
 
 class Asking:
@@ -80,15 +112,18 @@ class Asking:
         self.questions: list[Question] = []
         for each in all_of(walk.whole):
             if isinstance(each, Meeting):
-                self.add("barrier", each.what, partial(threads.together, each))
+                ways = partial(threads.together, each), partial(threads.came, each)
+                self.questions.append(Question("barrier", each.what, *ways))
         for pair in unique(epochs.pairs):
             if pair.one.written or pair.other.written:
-                self.add("race", shown(pair), partial(threads.meet, pair, same_block=True))
+                self.add(pair, same_block=True)
         for pair in between_blocks(walk):
-            self.add("race", shown(pair), partial(threads.meet, pair, same_block=False))
+            self.add(pair, same_block=False)
 
-    def add(self, kind: str, place: str, ask: Callable[[], Verdict]) -> None:
-        self.questions.append((kind, place, ask))
+    def add(self, pair: Pair, *, same_block: bool) -> None:
+        ask = partial(self.threads.meet, pair, same_block=same_block)
+        reached = partial(self.threads.reached, pair, same_block=same_block)
+        self.questions.append(Question("race", shown(pair), ask, reached))
 
 
 def walked(

@@ -33,6 +33,9 @@ from cvmgen.verification.threads_walk import ThreadWalk
 
 LIMITS = {"z3": 1_000_000, "cvc5": 100_000}  # units of the solvers' own for one question
 SMALL = (80, 5000)  # how large the numbers of a counterexample may be, the least first
+# Who comes to two accesses, by values that are found for all that is known there.
+TWO, ALONE = "two threads", "one thread at a time"
+DEAD, UNKNOWN = "not reachable", "not shown reachable"
 WALK = "steps of a walk over a result come to each place once"
 
 
@@ -66,6 +69,7 @@ def value_of(operand: Term, model: Mapping[str, int]) -> int:
     )
 
 
+Ends = tuple[tuple[tuple[Formula, ...], frozenset[str]], ...]  # ways to places, symbols of these
 PROVED, OPEN = Verdict("proved", frozenset()), Verdict("open", frozenset())
 
 
@@ -111,14 +115,8 @@ class Threads:
     def meet(self, pair: Pair, *, same_block: bool) -> Verdict:
         """Whether two threads may touch an element in one epoch."""
         one, two = pair.one, pair.other
-        home = self.common(one.home, two.home, pair.around) if same_block else None
-        asked = Asked(self, (one.path, two.path), home)
-        asked.add_names(one.offset.names | two.offset.names)
-        asked.add_names(self.walk.lane.names | self.walk.block_number.names)
-        asked.finish()
+        asked, lemmas, facts = self.hypotheses(pair, same_block=same_block)
         there = asked.other(two.offset)
-        lemmas = (*self.divided(asked), *self.ranks(asked), *self.composed(asked))
-        facts = [*asked.facts(), *lemmas]
         assumed = set[str]()
         digits: list[Formula] = []
         for left, right in product(one.splits, two.splits):
@@ -127,11 +125,7 @@ class Threads:
                 digits.append(t.equal(left.row, asked.other(right.row)))
                 digits.append(t.equal(left.index, asked.other(right.index)))
                 assumed |= {WALK} if left.walk else set()
-        if pair.around is not None and same_block:
-            facts += self.later(pair.around, asked)
-        lane, block = self.walk.lane, self.walk.block_number
-        thread = lane if same_block else block
-        claim = t.equal(thread, asked.other(thread))
+        claim = self.same_thread(asked, same_block=same_block)
         # where the digits are the same, what the whole offset is has nothing to add, as a rule
         if any(t.negation(each) in facts for each in facts):
             return Verdict("proved", frozenset(("written alike",)))
@@ -143,6 +137,79 @@ class Threads:
         whole = (*facts, *digits, t.equal(one.offset, there))
         found = asked.decide(whole, claim, frozenset(assumed))
         return found if found.status != "refuted" else replace(found, address=(one, one.offset))
+
+    def hypotheses(
+        self, pair: Pair, *, same_block: bool
+    ) -> tuple[Asked, tuple[Formula, ...], list[Formula]]:
+        """What holds of two threads at two accesses: the lemmas, and all of it."""
+        one, two = pair.one, pair.other
+        home = self.common(one.home, two.home, pair.around) if same_block else None
+        asked = Asked(self, (one.path, two.path), home)
+        asked.add_names(one.offset.names | two.offset.names)
+        asked.add_names(self.walk.lane.names | self.walk.block_number.names)
+        asked.finish()
+        lemmas = (*self.divided(asked), *self.ranks(asked), *self.composed(asked))
+        facts = [*asked.facts(), *lemmas]
+        if pair.around is not None and same_block:
+            facts += self.later(pair.around, asked)
+        return asked, lemmas, facts
+
+    def same_thread(self, asked: Asked, *, same_block: bool) -> Formula:
+        thread = self.walk.lane if same_block else self.walk.block_number
+        return t.equal(thread, asked.other(thread))
+
+    # -------------------------------------------------------- no vacuous proofs
+
+    def reached(self, pair: Pair, *, same_block: bool) -> str:
+        """How far what a proof begins with can be so: values are found for two threads at two
+        accesses, or, where only one of them can be there at a time, for one at each."""
+        asked, _, facts = self.hypotheses(pair, same_block=same_block)
+        ends = tuple((each.path, each.offset.names) for each in (pair.one, pair.other))
+        return self.who(asked, facts, self.same_thread(asked, same_block=same_block), ends)
+
+    def came(self, meeting: Meeting) -> str:
+        """The same for two threads that come to one place."""
+        asked = Asked(self, (meeting.path, meeting.path), meeting.home)
+        asked.add_names(self.walk.lane.names)
+        asked.finish()
+        same = self.same_thread(asked, same_block=True)
+        return self.who(asked, asked.facts(), same, ((meeting.path, frozenset()),))
+
+    def who(self, asked: Asked, facts: Iterable[Formula], same: Formula, ends: Ends) -> str:
+        conditions = (*facts, t.negation(same), *axioms_of(asked.both()))
+        two = tuple(dict.fromkeys(conditions))
+        models = [self.comes(*each) for each in ends]
+        if self.counterexample(two) or any(
+            self.counterexample((*two, *self.sized(e))) for e in models
+        ):
+            return TWO
+        if not all(models):
+            return DEAD if any(self.refuted_by(self.at_place(*each)) for each in ends) else UNKNOWN
+        return ALONE if self.refuted_by(two) else UNKNOWN
+
+    def sized(self, model: Mapping[str, int]) -> Iterator[Formula]:
+        """A call and a grid that one thread has been found for: with numbers for sizes, few
+        products are left."""
+        for name in sorted(model.keys() & self.symbols.axioms.keys()):
+            if self.symbols.place(name).level == GRID:
+                yield t.equal(t.symbol(name), model[name])
+
+    def comes(self, path: tuple[Formula, ...], names: frozenset[str]) -> Mapping[str, int]:
+        """Values for which a thread comes to a place: if there can be any, in a grid of several
+        blocks, and not the first thread of its block, so that there may be others."""
+        conditions = self.at_place(path, names)
+        several = t.at_most(2, self.walk.blocks)
+        for wish in ((several, t.below(0, self.walk.lane)), (several,), ()):
+            if model := self.counterexample((*conditions, *wish)):
+                return model
+        return {}
+
+    def at_place(self, path: tuple[Formula, ...], names: frozenset[str]) -> tuple[Formula, ...]:
+        """All that holds of one thread at a place."""
+        names = names.union(self.walk.lane.names, self.walk.block_number.names)
+        whole = self.symbols.closure(names.union(*map(names_of, path)))
+        axioms = (axiom for name in sorted(whole) for axiom in self.symbols.axioms.get(name, ()))
+        return tuple(dict.fromkeys((*path, *axioms)))
 
     def cuts(self, asked: Asked, facts: tuple[Formula, ...]) -> Iterator[Formula]:
         """The parts of values of helpers that are shown to be the same for both threads."""

@@ -47,3 +47,28 @@ def test_data(cvmgen, spec: Path) -> None:
 
 def test_all_cannot_be_explained_at_once(cvmgen, spec: Path) -> None:
     assert "name an operator" in cvmgen("verify", "--explain", "--spec", spec).err
+
+
+RELU = """operator relu {
+  "Nothing below 0."
+  input X : cvm[n...]
+  output Y : cvm[n...]
+  Y[d...] = max(0, X[d...])
+}
+"""
+
+
+def test_threads(cvmgen, spec: Path) -> None:
+    (spec / "toy" / "relu.cvm").write_text(RELU)
+    outcome = cvmgen("verify", "relu", "--target", "cuda", "--spec", spec)
+    assert "toy.relu" in outcome.out
+    assert "races 2 proved" in outcome.out
+    assert "who comes there: two threads" in outcome.out
+    told = json.loads(cvmgen("verify", "relu", "--target", "cuda", "--spec", spec, "--json").out)
+    assert {each["status"] for each in told} == {"proved"}
+    assert {each["reached"] for each in told} == {"two threads"}
+
+
+def test_threads_are_not_explained(cvmgen, spec: Path) -> None:
+    outcome = cvmgen("verify", "relu", "--explain", "--target", "cuda", "--spec", spec)
+    assert "--explain and --values are of C" in outcome.err

@@ -15,6 +15,7 @@ from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.threads import Result, races_of
+from cvmgen.verification.threads_pairs import DEAD, TWO
 from tests.specs import operator
 
 pytest.importorskip("z3")
@@ -79,9 +80,28 @@ def test_right_kernels_are_proved(name: str) -> None:
     assert mapped is not None
     for number in range(len(mapped.functions)):
         found = results(FORMULAS[name], number)
-        unproved = {each.shown for each in found if each.verdict.status != "proved"}
+        unproved = {each.shown for each in found if each.status != "proved"}
         assert unproved <= LEFT.get(name, set()), [str(each.verdict) for each in found]
         assert found
+
+
+def nobody(body: i.Block) -> i.Block:
+    """A kernel of which no thread does anything, though the text alone does not say so."""
+    return tuple(
+        i.If(i.Compare("<", LANE, i.ZERO), (each,), (), each.span)
+        if isinstance(each, i.Loop)
+        else each
+        for each in body
+    )
+
+
+def test_what_nobody_comes_to_is_not_proved() -> None:
+    found = results(RELU, 0, nobody)
+    assert {each.status for each in found} == {DEAD}
+
+
+def test_who_comes_to_the_places_of_proofs() -> None:
+    assert {each.reached for each in results(POOL)} == {TWO}
 
 
 def everywhere(change: Callable[[Any], Any]) -> Callable[[i.Block], i.Block]:

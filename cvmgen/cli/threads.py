@@ -1,0 +1,100 @@
+"""`cvmgen verify --target cuda`: threads of kernels do not race, and meet at barriers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cvmgen.build.progress import Progress
+from cvmgen.cli.exits import Exit, UsageError, give
+from cvmgen.cli.specs import checked_operators, find_operators
+from cvmgen.driver import mapped_kernels
+from cvmgen.errors import Strict
+from cvmgen.schedule.schedules import read_schedules
+from cvmgen.verification.proofs import Prover
+from cvmgen.verification.solvers import installed
+from cvmgen.verification.threads import Result, races
+
+KINDS = {"barrier": "barriers", "race": "races"}
+
+
+@dataclass(frozen=True)
+class OfKernel:
+    """What is known of the threads of a kernel."""
+
+    operator: str
+    kernel: str
+    results: tuple[Result, ...]
+
+
+def verify_threads(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
+    """Ask of each pair of threads of CUDA kernels, for all sizes and grids."""
+    if "z3" not in installed():
+        raise UsageError("--target cuda asks z3: pip install 'cvmgen[verify]' brings it")
+    found = list[OfKernel]()
+    with Progress() as progress:
+        operators = checked_operators(spec, progress, Strict())
+        schedules, prover = read_schedules(spec), Prover()
+        for each in find_operators(operators, names) if names else operators:
+            progress.step(f"proving {each.full_name}")
+            made = mapped_kernels(each, schedules)
+            for kernel in made.kernels:
+                if kernel.mapped is not None:
+                    results = tuple(races(made.program, kernel, prover))
+                    found.append(OfKernel(each.full_name, kernel.name, results))
+    told = [described(each, result) for each in found for result in each.results]
+    shown = [*(line for each in found for line in lines(each)), *totals(found)]
+    give(told, "\n".join(shown) + "\n", as_json=as_json)
+    refuted = any(e.status == "refuted" for each in found for e in each.results)
+    return Exit.WRONG if refuted else Exit.OK
+
+
+def lines(kernel: OfKernel) -> Iterator[str]:
+    """The counts of a kernel, and each result that is no proof."""
+    yield f"{kernel.operator:<34} {kernel.kernel}: {counts(kernel.results)}"
+    for each in kernel.results:
+        if each.status != "proved":
+            why = f" ({each.why})" if each.why else ""
+            yield f"  {each.function}: {each.kind}: {each.shown}: {outcome(each)}{why}"
+
+
+def outcome(result: Result) -> str:
+    return str(result.verdict) if result.status == "refuted" else result.status
+
+
+def counts(results: Sequence[Result]) -> str:
+    """How many questions of each kind have come to what."""
+    parts = []
+    for kind, word in KINDS.items():
+        several = Counter(each.status for each in results if each.kind == kind)
+        if several:
+            told = ", ".join(f"{number} {status}" for status, number in sorted(several.items()))
+            parts.append(f"{word} {told}")
+    return "; ".join(parts) or "threads share nothing"
+
+
+def totals(found: Sequence[OfKernel]) -> Iterator[str]:
+    """All kernels, who comes to the places of the proofs, and what these rely on."""
+    results = [result for each in found for result in each.results]
+    yield f"{len(found)} kernels: {counts(results)}"
+    for reached, number in sorted(Counter(each.reached for each in results).items()):
+        yield f"places of proofs, who comes there: {reached}: {number}"
+    relied = Counter(each for result in results for each in result.relied)
+    yield from (f"{number} proved given that {what}" for what, number in sorted(relied.items()))
+
+
+def described(kernel: OfKernel, result: Result) -> dict[str, Any]:
+    return {
+        "operator": kernel.operator,
+        "kernel": kernel.kernel,
+        "function": result.function,
+        "property": KINDS[result.kind],
+        "shown": result.shown,
+        "status": result.status,
+        "engines": sorted(result.verdict.engines) if result.status == "proved" else [],
+        "reached": result.reached,
+        "why": result.why or str(result.verdict),
+    }
