@@ -1,8 +1,8 @@
 """What helpers of CUDA give a thread, what they read and write of memory that threads share, and
 where they wait: each as the kernel's own statements would do it.
 
-The texts that are described stand in `templates/cuda`. That they do what is said here is trusted:
-nothing compares the two.
+The texts that are described stand in `templates/cuda`. That they do what is said here is trusted;
+`threads_described.py` tells which of them have changed since.
 """
 
 from __future__ import annotations
