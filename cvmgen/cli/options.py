@@ -1,0 +1,231 @@
+"""The arguments of each command."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cvmgen.api.library import LANGUAGES, TARGETS
+from cvmgen.paths import spec_folder
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
+"""GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
+
+
+def add_spec(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--spec",
+        type=Path,
+        default=spec_folder(),
+        metavar="DIR",
+        help="read the formulas in DIR and the schedules in DIR/schedules, of which one may be "
+        "missing: then it is the project's (default: the project's spec/)",
+    )
+
+
+def add_model(made: argparse.ArgumentParser, about: str) -> None:
+    made.add_argument("--model", nargs=2, type=Path, metavar=("SYMBOL", "PARAMS"), help=about)
+
+
+def add_build(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "operators",
+        nargs="*",
+        metavar="OPSET.OP",
+        help="write the files of these operators only (default: all)",
+    )
+    made.add_argument(
+        "--target",
+        action="append",
+        choices=tuple(LANGUAGES),
+        help="generate for this target only; may be repeated (default: all)",
+    )
+    add_model(
+        made,
+        "write a library for one model instead: all its nodes for their shapes, in one C file "
+        "with a header, and its parameters in another, by the schedules of --spec, a folder with "
+        "nothing else (default for --out: the model's name)",
+    )
+    made.add_argument(
+        "--name",
+        metavar="NAME",
+        help="with --model: what its files and functions are called (default: the graph's folder)",
+    )
+    made.add_argument(
+        "--check",
+        action="store_true",
+        help="write and compile nothing; fail with a unified diff when a file would change",
+    )
+    made.add_argument(
+        "--report",
+        action="store_true",
+        help="print what the nests in C became: class, actions, threads, work, memory, and the "
+        "vectors that the compiler made of each inner loop; compile the CUDA kernels and print "
+        "what each became: registers, bytes spilled to "
+        "memory, of stack and of shared memory, the accesses of 16 bytes and more, products on "
+        "tensor cores (mma), dot products (dp4a) and asynchronous copies (async); fail when a "
+        "kernel breaks a gate. This needs no GPU. With --model: print what the schedules made of "
+        "each step",
+    )
+    made.add_argument(
+        "--architecture",
+        action="append",
+        type=architecture,
+        metavar="SM",
+        help="report on this GPU architecture only, as sm_90; may be repeated "
+        f"(default: {', '.join(ARCHITECTURES)})",
+    )
+    made.add_argument(
+        "--out", type=Path, metavar="DIR", help="write to DIR (default: the project's generated/)"
+    )
+    made.add_argument(
+        "--install",
+        type=Path,
+        metavar="PREFIX",
+        help="put the C library, its headers, and what pkg-config and CMake read below PREFIX",
+    )
+    made.add_argument(
+        "-j",
+        dest="jobs",
+        type=positive_number,
+        metavar="N",
+        help="run at most N compilers at once (default: one for each core)",
+    )
+    add_spec(made)
+
+
+def add_list(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--search",
+        nargs="+",
+        metavar="WORD",
+        help="print the operators that these words mean: names and aliases, what is said of them, "
+        "and what ONNX, NumPy, PyTorch and MXNet call them",
+    )
+    made.add_argument(
+        "--schedules",
+        action="store_true",
+        help="print the language of schedules instead: classes of nests and their roles, actions "
+        "and when they are legal, measures, intrinsics, mappings",
+    )
+    made.add_argument(
+        "--markdown",
+        action="store_true",
+        help="print tables: each operator, the line of its formula, what targets do with it",
+    )
+    made.add_argument(
+        "--into",
+        type=Path,
+        metavar="FILE",
+        help="write those tables into FILE, between the two marks in it; links in them start at "
+        "the folder of spec/",
+    )
+    made.add_argument(
+        "--check", action="store_true", help="write nothing; fail when FILE would change"
+    )
+    add_spec(made)
+
+
+def add_show(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "operator",
+        nargs="?",
+        metavar="OP",
+        help="cvm.conv2d, or conv2d for short, or an alias; with --model: a step (default: all)",
+    )
+    add_model(made, "print what became of the steps of this model; with --after STAGE")
+    made.add_argument(
+        "--target",
+        choices=tuple(LANGUAGES),
+        help="print its file for this target; with --after: a stage of this target",
+    )
+    made.add_argument(
+        "--after",
+        metavar="STAGE",
+        help="print what a stage is for and what it changed, or 'all' of them by name; without "
+        "--target those of C, and the mappings for CUDA",
+    )
+    add_spec(made)
+
+
+def add_check(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="spec files or folders, or files of schedules (default: all of spec/)",
+    )
+    add_model(made, "apply the schedules for models to this one too, and write nothing")
+    add_spec(made)
+
+
+def add_derive(made: argparse.ArgumentParser) -> None:
+    made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
+    made.add_argument("--wrt", required=True, metavar="INPUT", help="the input, as X")
+    made.add_argument(
+        "--name", metavar="NAME", help="of the new operator (default: OP_adjoint_INPUT)"
+    )
+    add_spec(made)
+
+
+def add_verify(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "operators", nargs="*", metavar="OPSET.OP", help="look at these only (default: all)"
+    )
+    made.add_argument(
+        "--explain",
+        action="store_true",
+        help="show each obligation in mathematics, and the facts it was proved from",
+    )
+    made.add_argument(
+        "--target",
+        choices=("c", "cuda"),
+        default="c",
+        help="of cuda: no two threads race, and all of a block meet at barriers (default: c)",
+    )
+    made.add_argument(
+        "--values",
+        type=int,
+        nargs="?",
+        const=10,
+        metavar="CALLS",
+        help="run the generated C on terms instead: on so many calls at the edges of schedules "
+        "(default: %(const)s) each result is what its formula says, for all values of the inputs",
+    )
+    made.add_argument(
+        "--generated", type=Path, metavar="DIR", help="take the C from DIR (default: generated/)"
+    )
+    add_spec(made)
+
+
+def add_run(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="the graph, a JSON file; or the folder that `cvmgen build --model` wrote",
+    )
+    made.add_argument("--params", type=Path, metavar="P", help="the file of the graph's parameters")
+    made.add_argument(
+        "--input", type=Path, required=True, metavar="X.npy", help="an array of integers"
+    )
+    made.add_argument(
+        "--output", type=Path, metavar="Y.npy", help="store the result here and print nothing"
+    )
+    made.add_argument("--target", choices=tuple(TARGETS), help="of a graph; default: c")
+
+
+def positive_number(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of at least 1")
+    return number
+
+
+def architecture(text: str) -> str:
+    from cvmgen.build.cuda import checked_architecture
+
+    try:
+        return checked_architecture(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
