@@ -39,6 +39,8 @@ def lines(result: Result) -> Iterator[str]:
     yield f"{result.operator:<34} {word(result):<9} {count} calls, {result.elements} elements"
     yield from (f"  not defined: {each}" for each in result.faults)
     yield from (f"  open: {each}" for each in result.open)
+    if result.unfit:
+        yield f"  taken to fit their type: {result.unfit} results of signed operations"
     if result.difference is not None:
         yield from shown(result.difference)
 
@@ -68,5 +70,6 @@ def described(result: Result) -> dict[str, Any]:
         "elements": result.elements,
         "open": result.open,
         "faults": result.faults,
+        "unfit": result.unfit,
         "difference": list(shown(result.difference)) if result.difference is not None else [],
     }

@@ -26,7 +26,7 @@ from cvmgen.verification.threads_helpers import WHOLE, launched
 from cvmgen.verification.threads_pairs import DEAD, UNKNOWN, Threads, Verdict
 from cvmgen.verification.threads_reading import ThreadReader
 from cvmgen.verification.threads_symbols import THREAD, PlacedSymbols
-from cvmgen.verification.threads_walk import ThreadWalk
+from cvmgen.verification.threads_walk import ThreadWalk, UnseenError
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,11 @@ def races_of(
     """The results for a function; what stays open is asked again with indices as symbols, which
     keep the ranges that sums of them lose."""
     name = kernel.name + function.name
-    plain = Asking(walked(program, kernel, function), prover)
+    try:
+        plain = Asking(walked(program, kernel, function), prover)
+    except UnseenError as unseen:
+        yield Result(name, "race", f"a {unseen}", Verdict("open", frozenset()), UNKNOWN)
+        return
     by_digits: Asking | None = None
     for number, each in enumerate(plain.questions):
         verdict = each.ask()

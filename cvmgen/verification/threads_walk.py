@@ -52,6 +52,10 @@ Helpers = tuple[
 ]  # those that give a value, those that give a structure, sizes of contractions, the sort
 
 
+class UnseenError(Exception):
+    """A statement that is not looked at: nothing is known of threads behind it."""
+
+
 class ThreadWalk:
     """Walks a kernel's statements in order. `own` are the arrays that it stores to."""
 
@@ -255,7 +259,7 @@ class ThreadWalk:
             case i.Overflow(offset=offset):
                 self.look(offset, scope)  # what is noted there is noted by an atomic operation
             case _:
-                raise NotImplementedError(type(statement).__name__)
+                raise UnseenError(type(statement).__name__.lower())
         return scope
 
     def look(self, value: object, scope: Scope) -> None:

@@ -15,7 +15,7 @@ from cvmgen import reals
 from cvmgen.verification.values import choices, modular, operations
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.memory import Fault, as_bits, of_bits
+from cvmgen.verification.values.memory import Fault, Unmodelled, as_bits, of_bits
 
 Operation = Callable[..., Any]
 
@@ -131,7 +131,7 @@ def _shift_right(a: Any, b: Any, bits: int, whole: Any) -> Any:
             return choices.lookup(
                 modular.unsigned(b, bits), lambda at: whole >> at if 0 <= at < bits else 0
             )
-        raise Fault("a shift of elements by elements")
+        raise Unmodelled("a shift of elements by elements")
     return operations.floor_quotient(whole, 1 << b)
 
 

@@ -11,7 +11,7 @@ from cvmgen import reals
 from cvmgen.verification.values import choices, llvm, modular, operations
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.memory import Fault
+from cvmgen.verification.values.memory import Fault, Unmodelled
 
 if TYPE_CHECKING:
     from cvmgen.verification.values.machine import Machine
@@ -78,7 +78,7 @@ def intrinsic(
         return _add_products
     if short == "x86.avx2.pmadd.wd":
         return _add_pairs
-    raise Fault(f"the function {name} is not known here")
+    raise Unmodelled(f"the function {name} is not known here")
 
 
 def a_bits(about: llvm.Type) -> int:
@@ -163,7 +163,7 @@ def _leading_zeros(value: Any, bits: int) -> Any:
 def _funnel(name: str, bits: int) -> Callable[..., Any]:
     def funnel(high: Any, low: Any, by: Any) -> Any:
         if not isinstance(by, int):
-            raise Fault("a shift of elements by elements")
+            raise Unmodelled("a shift of elements by elements")
         by %= bits
         whole = t.add(
             t.multiply(modular.unsigned(high, bits), 1 << bits), modular.unsigned(low, bits)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from cvmgen.verification.values.memory import Fault
+from cvmgen.verification.values.memory import Unmodelled
 
 if TYPE_CHECKING:
     from cvmgen.verification.values.machine import Machine
@@ -81,7 +81,7 @@ def _compare_bytes(machine: Machine, arguments: list[Any]) -> int:
     for address in arguments[:2]:
         block, at = machine.memory.find(address, arguments[2])
         if any(k in block.cells for k in range(at, at + arguments[2])):
-            raise Fault("bytes of elements are compared")
+            raise Unmodelled("bytes of elements are compared")
         parts.append(bytes(block.data[at : at + arguments[2]]))
     return (parts[0] > parts[1]) - (parts[0] < parts[1])
 

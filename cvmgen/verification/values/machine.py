@@ -15,7 +15,7 @@ from cvmgen.verification.values import choices, llvm, modular
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.blocks import END, Fork, Prepared, prepare
 from cvmgen.verification.values.facts import Contradiction, Facts
-from cvmgen.verification.values.memory import SHIFT, Fault, Memory, merged
+from cvmgen.verification.values.memory import SHIFT, Fault, Memory, Unmodelled, merged
 
 MOST_STEPS = 40_000_000
 Routine = Callable[["Machine", list[Any]], Any]
@@ -99,7 +99,7 @@ class Machine:
         """The address of a function by its name."""
         home = self._home(0, name)
         if home is None:
-            raise Fault(f"there is no function {name}")
+            raise Unmodelled(f"there is no function {name}")
         return self.address(home, name)
 
     def constant(self, number: int, about: llvm.Type, value: llvm.Value) -> Any:
@@ -125,7 +125,7 @@ class Machine:
                 return found
             case _:
                 pass
-        raise Fault(f"a constant {value}")
+        raise Unmodelled(f"a constant {value}")
 
     def _distance(self, value: int) -> int:
         """A distance of 64 bits as 32 bits name it; `relative` finds it again."""
@@ -163,7 +163,7 @@ class Machine:
                 )
             case _:
                 pass
-        raise Fault(f"a load of {about}")
+        raise Unmodelled(f"a load of {about}")
 
     def put(self, about: llvm.Type, address: Any, value: Any) -> None:
         if isinstance(address, t.Term):
@@ -189,7 +189,7 @@ class Machine:
                 for field, at, entry in zip(fields, offsets, value, strict=False):
                     self.put(field, address + at, entry)
             case _:
-                raise Fault(f"a store of {about}")
+                raise Unmodelled(f"a store of {about}")
 
     def _put_somewhere(self, about: llvm.Type, address: t.Term, value: Any) -> None:
         """A store at an address that depends on elements: each place may be meant."""
@@ -205,13 +205,13 @@ class Machine:
 
     def call(self, address: Any, arguments: list[Any]) -> Any:
         if isinstance(address, t.Term):
-            raise Fault("a function that depends on elements")
+            raise Unmodelled("a function that depends on elements")
         found = self.routines.get(address)
         if found is None:
             raise Fault("a call of what is no function")
         if isinstance(found, str):
             if found not in self.library:
-                raise Fault(f"there is no function {found}")
+                raise Unmodelled(f"there is no function {found}")
             return self.library[found](self, arguments)
         number, function = found
         prepared = self.prepared.get(id(function))
@@ -233,7 +233,7 @@ class Machine:
         while block != stop:
             self.steps -= 1
             if self.steps < 0:
-                raise Fault("too many steps")
+                raise Unmodelled("too many steps")
             following = blocks[block](registers)
             if type(following) is int:
                 block = following
@@ -267,7 +267,7 @@ class Machine:
         try:
             merged(self.memory, test, run)
         except Contradiction as error:
-            raise Fault(f"a way that cannot be: {error}") from None
+            raise Unmodelled(f"a way that cannot be: {error}") from None
         yes, no = sides[True], sides[False]
         assert yes is not None
         assert no is not None
@@ -286,7 +286,7 @@ class Machine:
         if yes is None or no is None:
             return yes if no is None else no
         if isinstance(about, llvm.Pointer) and not (yes and no):
-            raise Fault("a pointer that depends on elements")
+            raise Unmodelled("a pointer that depends on elements")
         made = choices.choose(test, _exact(about, yes), _exact(about, no))
         return int(made) if isinstance(made, bool) else made
 
@@ -299,7 +299,7 @@ def _kinds(about: llvm.Type) -> tuple[llvm.Type, ...]:
             return (element,) * count
         case _:
             pass
-    raise Fault(f"parts of {about}")
+    raise Unmodelled(f"parts of {about}")
 
 
 def _exact(about: llvm.Type, value: Any) -> Any:

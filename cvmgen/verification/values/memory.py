@@ -20,7 +20,11 @@ PLACE = (1 << SHIFT) - 1
 
 
 class Fault(Exception):
-    """What the text does is not defined, or not understood here."""
+    """What the text does is not defined."""
+
+
+class Unmodelled(Exception):
+    """What the text does is not understood here, which says nothing of the text."""
 
 
 class Cell:

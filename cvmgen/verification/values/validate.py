@@ -16,6 +16,7 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.values import calls, choices, program
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.arithmetic import OVERFLOWS
 from cvmgen.verification.values.compare import Comparison
 from cvmgen.verification.values.evaluate import Assignment, Evaluation, Open, witness
 from cvmgen.verification.values.facts import Facts
@@ -23,11 +24,12 @@ from cvmgen.verification.values.formula import TermReference
 from cvmgen.verification.values.library import library
 from cvmgen.verification.values.llvm import Module
 from cvmgen.verification.values.machine import Machine
-from cvmgen.verification.values.memory import Fault
+from cvmgen.verification.values.memory import Fault, Unmodelled
 from cvmgen.verification.values.solver import possible
 from cvmgen.verification.values.terms import Undecided
 
 MOST_WAYS = 400
+UNKNOWN = (Open, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
 
 # What cuts work into threads is run as its description says; what knows processors is told.
 _MODELLED = ("cvmgen_threads.c", "cvmgen_x86.c")
@@ -58,6 +60,7 @@ class Result:
     difference: Difference | None = None
     faults: list[str] = field(default_factory=list)  # calls in which the text is not defined
     open: list[str] = field(default_factory=list)  # calls of which it is not known, and why
+    unfit: int = 0  # results of signed operations that are not shown to fit their type
 
     @property
     def validated(self) -> bool:
@@ -107,16 +110,19 @@ def validate(
     info = text.infos[operator.full_name]
     checking = _Checking(operator, text, info, text.modules(info), features)
     began = time.perf_counter()
+    OVERFLOWS.clear()
     for case in cases:
         try:
             checking.check(case)
         except Fault as error:
             checking.result.faults.append(f"{case.text()}: {error}")
-        except (Open, Undecided, choices.TooMany) as error:
+        except UNKNOWN as error:
             checking.result.open.append(f"{case.text()}: {type(error).__name__}: {error}")
         if checking.result.difference is not None:
             break
     checking.result.seconds = time.perf_counter() - began
+    checking.result.unfit = len(OVERFLOWS)
+    OVERFLOWS.clear()
     return checking.result
 
 
@@ -141,12 +147,12 @@ class _Checking:
         if not self.by_ways:
             try:
                 return self.way(case, Facts(), None)
-            except (Fault, Undecided, choices.TooMany):
+            except (Fault, Undecided, Unmodelled, choices.TooMany):
                 self.by_ways = True
         for facts, decide in ways():
             try:
                 self.way(case, facts, decide)
-            except Fault:
+            except (Fault, Unmodelled):
                 if facts.possible():
                     raise
             if self.result.difference is not None:
