@@ -61,6 +61,17 @@ def write_changed(
         raise CvmgenError(f"cannot write generated files: {shown}: {reason}") from error
 
 
+def write_beside(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Put files beside the generated ones that no build lists or removes; returns what changed."""
+    try:
+        with lock_folder(folder):
+            _check_links(folder, files)
+            return [change.path.name for change in _written(folder, _encoded(files))]
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CvmgenError(f"cannot write {error.filename or folder}: {reason}") from error
+
+
 def folder_diff(folder: Path, files: Mapping[str, str | bytes]) -> str:
     """How `folder` differs from `files`, as a unified diff; empty when `write_changed` would
     change nothing."""

@@ -32,9 +32,10 @@ from cvmgen.cli.stamp import (
 )
 from cvmgen.emit.interface import manifest_text
 from cvmgen.errors import BuildError, CvmgenError, Faults
-from cvmgen.escape import json_text
+from cvmgen.escape import json_text, lines_for_terminal
 from cvmgen.paths import MANIFEST, schedules_folder, spec_folder
 from cvmgen.source import SpecWarning
+from cvmgen.verification.ledger_check import complaints, stale_note
 
 if TYPE_CHECKING:  # their modules need lark and sympy
     from cvmgen.cli.loops import ReportedNest
@@ -190,6 +191,8 @@ def tell_changes(request: Request, changes: Sequence[WrittenFile], stale: Sequen
     if stale:
         names = ", ".join(stale)
         print(f"stale too, and not built: {names} (`cvmgen build` builds all)", file=sys.stderr)
+    if changes and (note := stale_note(request.folder, existing(request.folder))):
+        print(lines_for_terminal(f"note: {request.shown}{note}"), file=sys.stderr)
 
 
 def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
@@ -201,12 +204,15 @@ def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
     kept = {name: text for name, text in earlier.items() if not generated.lost(name)}
     difference = folder_diff(request.folder, {**kept, **files})
     stale = [name for name, text in sorted(files.items()) if differs(request.folder, name, text)]
-    told = {"folder": str(request.folder), "stale": stale, "diff": difference}
-    give(told, difference or f"{request.shown} is up to date\n", as_json=as_json)
-    if not difference:
-        return Exit.OK
-    print(f"{request.shown} is stale; `cvmgen build` brings it up to date", file=sys.stderr)
-    return Exit.WRONG
+    unproved = complaints(request.folder, {**kept, **files})
+    told = {"folder": str(request.folder), "stale": stale, "diff": difference, "ledger": unproved}
+    fine = f"{request.shown} is up to date\n" if not unproved else ""
+    give(told, difference or fine, as_json=as_json)
+    if difference:
+        print(f"{request.shown} is stale; `cvmgen build` brings it up to date", file=sys.stderr)
+    for each in unproved:
+        print(lines_for_terminal(f"{request.shown}{each}"), file=sys.stderr)
+    return Exit.WRONG if difference or unproved else Exit.OK
 
 
 def bring_up_to_date(

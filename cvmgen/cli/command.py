@@ -203,8 +203,21 @@ def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
 
 
 def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
-    from cvmgen.cli import threads, values, verify
+    from cvmgen.cli import ledger, threads, values, verify
 
+    if options.accept and not options.ledger:
+        raise UsageError("--accept goes with --ledger")
+    if options.ledger:
+        if options.explain or options.values is not None or options.target == "cuda":
+            raise UsageError("--ledger asks everything: --accept and --generated alone go with it")
+        folder = ledger.default_folder(options.spec, options.generated)
+        return ledger.update_ledger(
+            options.spec,
+            folder,
+            options.operators,
+            accept=options.accept,
+            as_json=options.json,
+        )
     if options.target == "cuda" and (options.explain or options.values is not None):
         raise UsageError("--target cuda asks of threads alone: --explain and --values are of C")
     if options.values is not None:

@@ -193,7 +193,22 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         "(default: %(const)s) each result is what its formula says, for all values of the inputs",
     )
     made.add_argument(
-        "--generated", type=Path, metavar="DIR", help="take the C from DIR (default: generated/)"
+        "--ledger",
+        action="store_true",
+        help="ask all of that, of C and CUDA, and write what is known into ledger.json and "
+        "ledger.md beside the generated files: of the operators that are named, or of those whose "
+        "text changed since",
+    )
+    made.add_argument(
+        "--accept",
+        action="store_true",
+        help="with --ledger: let what is proved no longer stand as it is now",
+    )
+    made.add_argument(
+        "--generated",
+        type=Path,
+        metavar="DIR",
+        help="with --values and --ledger: the generated files are in DIR (default: generated/)",
     )
     add_spec(made)
 

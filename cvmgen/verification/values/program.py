@@ -41,7 +41,8 @@ def clang() -> tuple[str, ...]:
 
 
 @functools.cache
-def _identity() -> str:
+def identity() -> str:
+    """Which clang it is, as it says itself."""
     _, version = run_command([*clang(), "--version"])
     return version
 
@@ -59,7 +60,7 @@ def _read(path: Path) -> Module:
 def compiled(name: str, sources: Mapping[str, str], flags: tuple[str, ...]) -> Path:
     """The module of a unit as a file."""
     given = (*_FLAGS, "-std=gnu11", *flags)
-    key = content_key(dict(sources), compiler=_identity(), flags=(name, *given))
+    key = content_key(dict(sources), compiler=identity(), flags=(name, *given))
 
     def build(path: Path) -> None:
         folder = path.parent / f"{path.name}.sources"

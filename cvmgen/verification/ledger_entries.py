@@ -1,0 +1,259 @@
+"""Entries of the ledger from what the engines find: obligations, threads, values, tests."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from cvmgen.driver import mapped_kernels
+from cvmgen.schedule.schedules import Schedules
+from cvmgen.spec.formula import Operator
+from cvmgen.verification.ledger import (
+    OPEN,
+    PROVED,
+    REFUTED,
+    TESTED,
+    VALIDATED,
+    Entry,
+    Finding,
+    Left,
+)
+from cvmgen.verification.obligations import PROPERTIES as OF_NESTS
+from cvmgen.verification.obligations import Obligation
+from cvmgen.verification.proofs import Prover
+from cvmgen.verification.solvers import installed
+from cvmgen.verification.threads import Result as OfThreads
+from cvmgen.verification.threads import races
+from cvmgen.verification.threads_pairs import DEAD
+from cvmgen.verification.values import program
+from cvmgen.verification.values.shapes import edge_calls
+from cvmgen.verification.values.validate import Result as OfValues
+from cvmgen.verification.values.validate import Text, validate
+from cvmgen.verification.verify import obligations
+
+VALUES = "values"
+BARRIERS, RACES = "barriers", "races"
+KINDS = {"barrier": BARRIERS, "race": RACES}
+PROPERTIES: Mapping[str, str] = {
+    **OF_NESTS,
+    VALUES: "each element of the result is what the formula says",
+    BARRIERS: "all threads of a block come to a barrier if one does",
+    RACES: "no two threads touch an element, one of them writing, with no barrier between",
+}
+STANDS: Mapping[str, str] = {
+    "bounds": "that the formula itself stays inside of its tensors is proved before it is lowered, "
+    "or each call tests it (`cvmgen check` warns of such places)",
+    "walks": "the host makes the box of extents that it has checked",
+    "divisors": "nothing checks it at run time",
+    "widths": "the host refuses tensors of 2^40 elements and names beyond 2^62, and a result that "
+    "its integer type does not hold is refused; the types of what is between come from intervals",
+    VALUES: "nothing checks it at run time",
+    BARRIERS: "`cuda-cpu` stops where only some threads of a block come to a barrier",
+    RACES: "nothing checks it at run time",
+}
+"""What a call does where a property is open."""
+TESTS: Mapping[str, str] = {
+    **dict.fromkeys(("bounds", "walks", "divisors", "widths", BARRIERS), "calls are tested"),
+    VALUES: "random calls are compared with the exact evaluation of the formula",
+    RACES: "`make sanitize` runs every operator on the CPU under a detector of races",
+}
+"""What the project's tests do there, for its own operators."""
+TRUSTED: Mapping[str, str] = {
+    "formulas": "that they say what is meant, and that the exact evaluator (`cvmgen/reference`), "
+    "which shares no code with lowering, evaluates them so",
+    "readers": "that `cvmgen/verification` reads statements of the IR as the formulas that they "
+    "mean, and the host's part of a call as what it ensures",
+    "printers": "that C and CUDA text do what the IR that they are printed from says: bounds, "
+    "divisors, widths and threads are proved of the IR. Values of C are those of the text itself",
+    "machine on terms": "that `cvmgen/verification/values` runs LLVM modules and models intrinsics "
+    "as processors do",
+    "clang": "that the modules which it makes of the unmodified C mean what the C says; and of the "
+    "compiler that makes the library, that its machine code does",
+    "solvers": "z3 and cvc5 where both proved it; the one that is named where it is alone",
+    "descriptions": "what the helpers of CUDA, the threads of C and its questions to the processor "
+    "do is described by hand, with digests of the helpers' texts",
+    "hardware": "CUDA text runs on the CPU (`cuda-cpu`) in tests; it has not been run on a GPU",
+    "callers": "that memory is as large as a call says",
+}
+TESTED_ALONE = ("cuda", "numpy", "python")  # where values are not validated
+CALLS = 10  # at the edges of schedules, of each operator
+MOST_SHOWN = 3
+LONGEST = 160  # characters of what is shown
+
+UNDECIDED = "calls of which it is not decided"
+FIT = "results of signed operations fit their types"
+GIVES_UP = "the solvers give up"
+
+
+def stands(*, tests: bool) -> dict[str, str]:
+    """What stands where a property is open."""
+    return {
+        name: f"{each}; {TESTS[name]}" if tests and name in TESTS else each
+        for name, each in STANDS.items()
+    }
+
+
+def tested(entry: Entry) -> Entry:
+    """With what the tests of conformance say of every operator of the project, on every target."""
+    return replace(entry, findings={**entry.findings, VALUES: Finding(TESTED)})
+
+
+def entry_of_c(operator: Operator, schedules: Schedules, folder: Path, text: str) -> Entry:
+    """By proofs over the nests, and by running the text on terms."""
+    began = time.perf_counter()
+    findings = of_obligations(list(obligations(operator, schedules, Prover())))
+    generated = Text(folder)
+    source = generated.sources[f"{operator.opset}/{operator.name}.c"]
+    found = validate(operator, generated, edge_calls(operator, source, CALLS))
+    findings[VALUES] = of_values(found)
+    versions = {**solver_versions(), "clang": clang_version()}
+    return Entry(findings, text, versions, round(time.perf_counter() - began, 1))
+
+
+def entry_of_cuda(operator: Operator, schedules: Schedules, folder: Path, text: str) -> Entry:
+    """By proofs over the threads of its kernels; tests alone speak of values."""
+    began = time.perf_counter()
+    kernels, prover = mapped_kernels(operator, schedules), Prover()
+    results = [
+        result
+        for kernel in kernels.kernels
+        if kernel.mapped is not None
+        for result in races(kernels.program, kernel, prover)
+    ]
+    seconds = round(time.perf_counter() - began, 1)
+    return Entry(of_threads(results), text, solver_versions(), seconds)
+
+
+VERIFIERS: Mapping[str, Callable[[Operator, Schedules, Path, str], Entry]] = {
+    "c": entry_of_c,
+    "cuda": entry_of_cuda,
+}
+
+
+# ---------------------------------------------------------------- findings
+
+
+def of_obligations(found: Sequence[Obligation]) -> dict[str, Finding]:
+    """By property, in the order in which these are listed."""
+    findings = {}
+    for name in OF_NESTS:
+        if several := [each for each in found if each.about == name]:
+            by = Counter(engines_text(each.engines) for each in several if each.status == PROVED)
+            left = Reasons()
+            for each in several:
+                if each.status != PROVED:
+                    left.add(refuted_text(each) or each.why or GIVES_UP, each.shown)
+            hashed = hash_of(each.digest for each in several)
+            status = status_of(each.status for each in several)
+            findings[name] = Finding(status, in_order(by), left.all, hashed)
+    return findings
+
+
+def refuted_text(obligation: Obligation) -> str:
+    """Why it does not hold, if it is refuted."""
+    for _, proof in obligation.unproved:
+        if proof.status == REFUTED:
+            values = ", ".join(f"{name} = {value}" for name, value in sorted(proof.model.items()))
+            return f"{REFUTED}: {values}"
+    return ""
+
+
+def of_threads(found: Sequence[OfThreads]) -> dict[str, Finding]:
+    """What is asked of threads; a kernel whose threads share nothing is asked nothing."""
+    findings = {}
+    for kind, name in KINDS.items():
+        if several := [each for each in found if each.kind == kind]:
+            by: Counter[str] = Counter()
+            relies: Counter[str] = Counter()
+            left = Reasons()
+            for each in several:
+                relies.update(each.relied)
+                if each.status == PROVED:
+                    by[engines_text(sorted(each.verdict.engines))] += 1
+                elif each.status == DEAD:
+                    by["no thread coming there"] += 1
+                else:
+                    why = str(each.verdict) if each.status == REFUTED else each.why
+                    left.add(why, f"{each.function}: {each.shown}")
+            status = status_of(PROVED if e.status == DEAD else e.status for e in several)
+            hashed = hash_of(f"{e.function} {e.kind} {e.shown}" for e in several)
+            findings[name] = Finding(
+                status, in_order(by), left.all, hashed, relies=in_order(relies)
+            )
+    return findings
+
+
+def of_values(found: OfValues) -> Finding:
+    left = Reasons()
+    for each in found.faults:
+        left.add("the text is not defined", each)
+    if (difference := found.difference) is not None:
+        place = f"{difference.output}[{difference.position}] of {difference.call}"
+        left.add(f"{REFUTED}: not what the formula says", place)
+    for each in found.open:
+        left.add(UNDECIDED, each)
+    status = REFUTED if found.refuted else VALIDATED if found.validated else OPEN
+    by = {"terms": len(found.calls)} if found.calls else {}
+    relies = {FIT: found.unfit} if found.unfit else {}
+    return Finding(status, by, left.all, calls=tuple(found.calls), relies=relies)
+
+
+class Reasons:
+    """Counts what is left by why it is."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, list[str]] = {}
+
+    def add(self, why: str, shown: str) -> None:
+        cut = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
+        self.shown.setdefault(why, []).append(cut)
+
+    @property
+    def all(self) -> tuple[Left, ...]:
+        return tuple(
+            Left(why, len(shown), tuple(dict.fromkeys(shown))[:MOST_SHOWN])
+            for why, shown in sorted(self.shown.items())
+        )
+
+
+def status_of(statuses: Iterable[str]) -> str:
+    found = set(statuses)
+    return REFUTED if REFUTED in found else PROVED if found == {PROVED} else OPEN
+
+
+def hash_of(digests: Iterable[str]) -> str:
+    return sha256("\n".join(sorted(digests)).encode()).hexdigest()[:16]
+
+
+def engines_text(engines: Iterable[str]) -> str:
+    return " and ".join(engines)
+
+
+def in_order(counted: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counted.items()))
+
+
+# ---------------------------------------------------------------- engines
+
+
+def solver_versions() -> dict[str, str]:
+    packages = {"z3": "z3-solver", "cvc5": "cvc5"}
+    return {name: package_version(packages[name]) for name in sorted(installed())}
+
+
+def package_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # built by hand
+        return "unknown"
+
+
+def clang_version() -> str:
+    found = re.search(r"clang version (\d[\w.]*)", program.identity())
+    return found[1] if found else "unknown"

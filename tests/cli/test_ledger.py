@@ -1,0 +1,198 @@
+"""`cvmgen verify --ledger`: what it verifies, what it writes, and what builds say of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cvmgen.cli import ledger
+from cvmgen.errors import BuildError
+from cvmgen.verification.ledger import Entry, Finding, Left
+from cvmgen.verification.solvers import installed
+from cvmgen.verification.values import program
+
+from .conftest import Build, Command, Outcome, edit
+
+SOLVED = Finding("proved", {"z3": 2})
+OPEN = Finding("open", {"z3": 1}, (Left("the solvers give up", 1),))
+
+
+@pytest.fixture(autouse=True)
+def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What builds compile is not what these tests are about."""
+    monkeypatch.setattr("cvmgen.cli.build.compiled_operators", lambda *_, **__: None)
+
+
+@pytest.fixture
+def verify(cvmgen: Command, build: Build, spec: Path, tmp_path: Path) -> Command:
+    """`cvmgen verify --ledger` of the small spec, which is built."""
+    build()
+
+    def run(*arguments: object) -> Outcome:
+        folder = tmp_path / "generated"
+        return cvmgen("verify", "--ledger", "--spec", spec, "--generated", folder, *arguments)
+
+    return run
+
+
+class Engines:
+    """Engines that find what they are told to; `asked` is what of."""
+
+    def __init__(self) -> None:
+        self.finding = SOLVED
+        self.asked: list[tuple[str, str]] = []
+
+    def of(self, target: str) -> Callable[..., Entry]:
+        def verify(operator: object, schedules: object, folder: Path, text: str) -> Entry:
+            self.asked.append((operator.name, target))  # type: ignore[attr-defined]
+            return Entry({"bounds": self.finding}, text)
+
+        return verify
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
+    found = Engines()
+    verifiers = {target: found.of(target) for target in ("c", "cuda")}
+    monkeypatch.setattr(ledger, "VERIFIERS", verifiers)
+    monkeypatch.setattr(ledger, "engines_needed", lambda: None)
+    return found
+
+
+EVERYTHING = [("double", "c"), ("double", "cuda"), ("shifted", "c"), ("shifted", "cuda")]
+
+
+def test_what_changed_is_verified_anew(
+    verify: Command, build: Build, engines: Engines, spec: Path
+) -> None:
+    assert build("--check").code == 0, "there is no ledger: nothing is said"
+    assert verify().code == 0
+    assert engines.asked == EVERYTHING
+    assert build("--check").out.endswith("is up to date\n")
+    engines.asked.clear()
+    assert "says so already" in verify().out
+    assert engines.asked == []
+    edit(spec, "2 * X[d...]", "X[d...] + X[d...]")
+    assert "does not know the text of toy.double (c, cuda)" in build().err
+    outcome = build("--check")
+    assert outcome.code == 1
+    assert "`cvmgen verify --ledger` verifies it" in outcome.err
+    assert verify().code == 0
+    assert engines.asked == EVERYTHING[:2]
+    assert build("--check").code == 0
+
+
+def test_a_build_keeps_the_ledger(
+    verify: Command, build: Build, engines: Engines, spec: Path, tmp_path: Path
+) -> None:
+    verify()
+    before = (tmp_path / "generated/ledger.json").read_text()
+    edit(spec, "2 * X[d...]", "X[d...] + X[d...]")
+    build()
+    assert (tmp_path / "generated/ledger.json").read_text() == before
+    assert (tmp_path / "generated/ledger.md").is_file()
+
+
+def test_what_is_named_is_verified_in_any_case(verify: Command, engines: Engines) -> None:
+    verify()
+    engines.asked.clear()
+    verify("shifted")
+    assert engines.asked == EVERYTHING[2:]
+
+
+def test_worse_is_told_until_it_is_mended_or_accepted(
+    verify: Command, build: Build, engines: Engines
+) -> None:
+    verify()
+    engines.finding = OPEN
+    outcome = verify("double")
+    assert outcome.code == 1
+    assert "bounds of toy.double, c, was proved and is open (1 open)" in outcome.err
+    assert build("--check").code == 1
+    assert verify().code == 1, "it is still worse when it is found again"
+    assert verify("--accept").code == 0
+    assert build("--check").code == 0
+    engines.finding = SOLVED
+    assert verify("double").code == 0
+
+
+def test_an_operator_that_is_gone(
+    verify: Command, build: Build, engines: Engines, spec: Path, tmp_path: Path
+) -> None:
+    verify()
+    path = spec / "toy/numbers.cvm"
+    path.write_text(path.read_text().partition("operator shifted")[0])
+    build()
+    assert "toy.shifted" in build("--check").err
+    verify()
+    assert list(json.loads((tmp_path / "generated/ledger.json").read_text())["entries"]) == [
+        "toy.double"
+    ]
+    assert build("--check").code == 0
+
+
+def test_files_that_are_stale_are_not_verified(
+    verify: Command, engines: Engines, spec: Path
+) -> None:
+    edit(spec, "2 * X[d...]", "X[d...] + X[d...]")
+    outcome = verify()
+    assert outcome.code == 1
+    assert "`cvmgen build` brings it up to date first" in outcome.err
+    assert engines.asked == []
+
+
+def test_a_refuted_property_is_wrong(verify: Command, engines: Engines) -> None:
+    engines.finding = Finding("refuted", {}, (Left("refuted: i = 3", 1, ("X[i]",)),))
+    assert verify().code == 1
+
+
+def test_own_formulas_are_not_called_tested(
+    verify: Command, engines: Engines, tmp_path: Path
+) -> None:
+    verify()
+    found = json.loads((tmp_path / "generated/ledger.json").read_text())
+    assert "tested" not in json.dumps([found["entries"], found["stands"]])
+
+
+REFUSED = [
+    (("--accept",), "--accept goes with --ledger"),
+    (("--ledger", "--explain", "double"), "--ledger asks everything"),
+    (("--ledger", "--values"), "--ledger asks everything"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), REFUSED)
+def test_arguments_that_do_not_go_together(
+    cvmgen: Command, spec: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    outcome = cvmgen("verify", *arguments, "--spec", spec)
+    assert outcome.code == 2
+    assert told in outcome.err
+
+
+def test_formulas_of_ones_own_need_a_folder(cvmgen: Command, spec: Path) -> None:
+    assert "needs --generated DIR" in cvmgen("verify", "--ledger", "--spec", spec).err
+
+
+def _has_engines() -> bool:
+    try:
+        return bool(program.clang()) and set(installed()) >= {"z3", "cvc5"}
+    except BuildError:
+        return False
+
+
+@pytest.mark.skipif(not _has_engines(), reason="no clang, or no solvers")
+def test_by_the_engines_themselves(verify: Command, build: Build, tmp_path: Path) -> None:
+    assert verify("double", "--json").code == 0
+    found = json.loads((tmp_path / "generated/ledger.json").read_text())["entries"]["toy.double"]
+    status = {
+        target: {name: each["status"] for name, each in entry["findings"].items()}
+        for target, entry in found.items()
+    }
+    assert status["c"]["bounds"] == status["cuda"]["races"] == "proved"
+    assert status["c"]["values"] == "validated"
+    assert found["c"]["findings"]["values"]["calls"]
+    assert found["c"]["engines"].keys() == {"clang", "cvc5", "z3"}
