@@ -11,6 +11,7 @@ from cvmgen.cli.exits import Exit, UsageError, fault_json, give, tell_warnings
 from cvmgen.cli.specs import (
     apply_all,
     files_to_check,
+    none_outside,
     of_folder,
     probe_all,
     probed_operators,
@@ -107,6 +108,7 @@ def check_specs(
         operators = tuple(each for each in operators if each.span.source.name in asked)
         operators = probe_all(operators, progress, faults)
         unproved = unproved_places(operators, progress, faults)
+        none_outside(operators, unproved, progress)
         idle = apply_all(operators, schedules, progress, faults)
         steps = None if model is None else applied_steps(model, schedules, progress)
     warnings = [*unproved, *([] if formulas else of_folder(idle, spec))]

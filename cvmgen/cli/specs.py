@@ -29,7 +29,8 @@ OPSET = "cvm"
 PROBING = ("spec", "reference", "ir", "lower", "inside")
 SCHEDULING = ("spec", "ir", "lower", "inside", "schedule", "emit")
 PROVING = ("spec", "ir", "lower", "inside")
-SOUND, PLACES = ".sound", "-places.txt"
+OUTSIDE = ("spec", "reference", "ir", "lower", "typing", "verification")
+SOUND, PLACES, NONE_OUTSIDE = ".sound", "-places.txt", ".inside"
 """What the cache knows of operators."""
 
 
@@ -175,6 +176,39 @@ def _prove(operator: Operator, known: Mapping[str, int], path: Path) -> None:
     count = known.get(operator.full_name)
     count = len(driver.warnings_of(operator)) if count is None else count
     path.write_text(str(count), encoding="utf-8")
+
+
+def none_outside(
+    operators: Iterable[Operator], open_places: Iterable[SpecWarning], progress: Progress
+) -> None:
+    """Raise SpecErrors with the calls that read outside at places that are not proved, as far as a
+    solver finds them at once; where it finds none it is not asked again."""
+    from cvmgen.verification.solvers import installed
+
+    places = {(each.span.source.name, each.span.start) for each in open_places}
+    errors: dict[Span, SpecError] = {}
+    for operator in operators:
+        span = operator.span
+        own = (name == span.source.name and span.start <= at < span.end for name, at in places)
+        if not any(own):
+            continue
+        progress.step(f"looking for calls of {operator.full_name} that read outside")
+        engines = " ".join((code_digest(OUTSIDE), *installed()))
+        try:
+            key = content_key({"operator": repr(operator)}, compiler=engines)
+            get_or_build(key, NONE_OUTSIDE, partial(_look_outside, operator))
+        except SpecErrors as found:
+            errors.update({each.span: each for each in found.errors})
+    if errors:
+        raise SpecErrors(errors.values())
+
+
+def _look_outside(operator: Operator, path: Path) -> None:
+    from cvmgen.verification.quick import outside
+
+    if found := list(outside(operator)):
+        raise SpecErrors(found)
+    path.write_text(operator.full_name, encoding="utf-8")
 
 
 def is_proved(operator: Operator) -> bool:

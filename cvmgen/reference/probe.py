@@ -27,6 +27,8 @@ ENOUGH = 100  # accepted calls
 ENOUGH_FOR_CASES = 40
 STEPS_OF_A_CALL = 3_000  # points of ranges that one call may visit
 STEPS_OF_ALL = 30_000
+STEPS_OF_ONE = 50_000  # of a call that somebody proposes
+TRIES = 8
 MOST_TERMS = 8
 LONGEST_SHOWN = 60
 LARGEST_SHOWN = 10**LONGEST_SHOWN
@@ -56,6 +58,20 @@ def probe(operator: f.Operator) -> list[SpecError]:
         for error in check_example(operator, example):
             found.setdefault(error.span, error)
     return list(found.values())
+
+
+def shown_wrong(operator: f.Operator, values: Mapping[str, int]) -> SpecError | None:
+    """What is wrong with calls that have these values, by the names of extents and attributes, as
+    far as they have such names; the rest of the calls is drawn."""
+    extents = {str(each.new) for item in operator.inputs for each in item.extents if not each.pack}
+    attributes = {item.name for item in operator.attributes if not item.is_list}
+    known = {name: values[name] for name in (extents | attributes) & values.keys()}
+    probe = Probe(operator)
+    for _ in range(TRIES):
+        tape: Tape = dict(known)
+        if (error := probe.failure(tape, STEPS_OF_ONE)) is not None:
+            return probe.explain(tape, error, sorted(known))
+    return None
 
 
 class Probe:
@@ -106,10 +122,13 @@ class Probe:
 
     # -------------------------------------------------------- failing calls
 
-    def explain(self, tape: Tape, error: FormulaError) -> SpecError:
+    def explain(self, tape: Tape, error: FormulaError, names: Iterable[str] = ()) -> SpecError:
+        """With the values of what the failing expression speaks of, and of these names."""
         error = self.shrink(tape, error)
-        hint = error.hint or FailureTerms(self.sampler, error).hint()
-        return SpecError(error.span, error.message, hint)
+        terms = FailureTerms(self.sampler, error)
+        for name in names:
+            terms.add(2, name, error.values.get(name))
+        return SpecError(error.span, error.message, error.hint or terms.hint())
 
     def shrink(self, tape: Tape, error: FormulaError) -> FormulaError:
         """The failure of a smaller call at the same place, if there is one."""
@@ -133,9 +152,9 @@ class Probe:
         for value in smaller_values(tape.get(name), least):
             yield {**tape, name: value}
 
-    def failure(self, tape: Tape) -> FormulaError | None:
+    def failure(self, tape: Tape, steps: int = STEPS_OF_A_CALL) -> FormulaError | None:
         try:
-            self.sampler.follow(tape, STEPS_OF_A_CALL, compute=True)
+            self.sampler.follow(tape, steps, compute=True)
         except FormulaError as error:
             return error
         except (OperatorError, WorkLimit):

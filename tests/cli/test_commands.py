@@ -452,3 +452,41 @@ def test_json_is_all_there_is_on_stdout(spec: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)
     assert done.stderr == ""
+
+
+RARE = """\
+operator rare {
+  "Reads beside in few calls."
+  input  X : cvm[N]
+  attr   a = 1 in [0, 100000)
+  attr   b = 1 in [0, 100000)
+  output Y : cvm[N]
+  Y[i] = X[i + 1] if 3 * a == 2 * b + 71 else 0
+}
+"""
+
+
+def test_check_asks_a_solver_for_calls_that_read_outside(cvmgen: Command, spec: Path) -> None:
+    pytest.importorskip("z3")
+    (spec / "toy/rare.cvm").write_text(RARE)
+    outcome = cvmgen("check", "--spec", spec)
+    assert outcome.code == 1
+    assert "rare.cvm:7:12: error: index 0 of X is 1, outside [0, 1)" in outcome.err
+    assert "for example when i = 0, N = 1, a = 25, b = 2" in outcome.err
+
+
+def test_check_warns_where_no_call_is_found(cvmgen: Command, spec: Path) -> None:
+    (spec / "toy/rare.cvm").write_text(RARE.replace("3 * a == 2 * b + 71", "a * a == 2"))
+    outcome = cvmgen("check", "--spec", spec)
+    assert outcome.code == 0
+    assert "it is not proved that this index stays inside, so each call tests it" in outcome.err
+
+
+def test_check_without_a_solver_warns(
+    cvmgen: Command, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cvmgen.verification.solvers.find_spec", lambda _: None)
+    (spec / "toy/rare.cvm").write_text(RARE)
+    outcome = cvmgen("check", "--spec", spec)
+    assert outcome.code == 0
+    assert "so each call tests it" in outcome.err
