@@ -54,7 +54,8 @@ from cvmgen.schedule.kernels import (
 from cvmgen.schedule.legality import unsound
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import SpecError, SpecErrors, SpecWarning
-from cvmgen.spec.check import check_files, read_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS

@@ -20,7 +20,8 @@ from cvmgen.build import library as building
 from cvmgen.ir import remember
 from cvmgen.reference import Reference
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
 from tests.emit.units import joined

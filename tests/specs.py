@@ -3,7 +3,8 @@
 from cvmgen.ir import nodes as i
 from cvmgen.lower.translate import operator_program
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 
 COMMON = "def clip(x, low, high) = max(low, min(x, high))\n"

@@ -17,7 +17,8 @@ from cvmgen.schedule.gpu import choice
 from cvmgen.schedule.gpu.mapped import Mapped, MappingTask, NextMapping
 from cvmgen.schedule.gpu.threads import threads
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from tests.alike import ALIKE
 from tests.conftest import extra, product

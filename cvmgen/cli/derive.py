@@ -13,7 +13,8 @@ from cvmgen.derive import adjoint
 from cvmgen.dtypes import CVM, MAX_PRECISION
 from cvmgen.errors import Faults, InternalError, Strict
 from cvmgen.source import Source, SpecError, SpecErrors, did_you_mean
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Input, Operator, Output, all_items
 from cvmgen.spec.words import RESERVED
 from cvmgen.typing.typed_values import TOO_LARGE

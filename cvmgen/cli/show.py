@@ -22,7 +22,8 @@ from cvmgen.errors import Faults
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.schedules import Schedules, read_schedules
 from cvmgen.source import SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.words import plural
 

@@ -19,8 +19,10 @@ from cvmgen.errors import Faults, Strict
 from cvmgen.paths import formulas_folder
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning, did_you_mean, read_source
-from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
+from cvmgen.spec.imports import imports_of
 
 IDLE = "leave it out; `cvmgen show OPERATOR --after schedule` tells what each action makes of nests"
 OPSET = "cvm"
@@ -337,4 +339,5 @@ def _file_to_check(
     if path.resolve() in placed:
         return [placed[path.resolve()]], list(placed.values())
     source = read_source(path.as_posix(), path)
-    return [SpecFile(source, path.stem)], [each for each in placed.values() if not each.opset]
+    others = {"", *imports_of(source)}
+    return [SpecFile(source, path.stem)], [each for each in placed.values() if each.opset in others]

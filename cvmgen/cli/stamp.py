@@ -72,7 +72,9 @@ def write_stamp(path: Path, stamp: Stamp) -> None:
 
 
 def spec_digest(folder: Path) -> str:
-    return digest_of(folder, sorted(folder.rglob("*.cvm")))
+    """Of the formulas in a folder, and of cvmgen's own, of which they may import."""
+    parts = (digest_of(each, sorted(each.rglob("*.cvm"))) for each in (folder, spec_folder()))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def schedules_digest(folder: Path) -> str:

@@ -20,7 +20,8 @@ from cvmgen.model.program import KernelBuilder
 from cvmgen.model.stages import staged
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.schedules import Schedules, packaged
-from cvmgen.spec.check import check_files, read_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator
 
 OPSET = "cvm"

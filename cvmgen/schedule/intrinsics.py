@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from cvmgen.source import Source, Span, SpecError, SpecErrors, did_you_mean
 from cvmgen.spec import nodes as n
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Equation, Input, Operator, Output
 from cvmgen.spec.schedules import Action, Clause, IntrinsicBlock, Name, Number, PatternOperand
 

@@ -98,6 +98,10 @@ class Builder:
     def start(self, span: Span, *declarations: d.Declaration) -> list[d.Declaration]:
         return list(declarations)
 
+    def imports(self, span: Span, *names: Token) -> d.Import:
+        *wanted, place = self.all_words(names)
+        return d.Import(tuple(wanted), place, span)
+
     def const(self, span: Span, name: Token, value: n.Expr) -> d.Const:
         return d.Const(str(name), value, self.token(name), span)
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
-from pathlib import Path
 
 from cvmgen.errors import Faults, Strict
 from cvmgen.functions import FUNCTIONS, SPECIAL
-from cvmgen.source import Source, SpecError, SpecErrors, read_source
+from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec import declarations as d
 from cvmgen.spec.attribute_words import constant_clashes
 from cvmgen.spec.calls import Shared
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.families import instantiate
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.folding import constant_value
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, Definition, Kind, Operator
 from cvmgen.spec.host_integers import wide_values
+from cvmgen.spec.imports import Resolver
 from cvmgen.spec.lengths import long_lists
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
@@ -29,25 +29,6 @@ from cvmgen.spec.size import DEEP, DEEP_HINT, too_large
 MOST_ATTEMPTS = 81  # kinds of arguments that are tried for a `def` without a use
 
 
-@dataclass(frozen=True, slots=True)
-class SpecFile:
-    """A spec file: its text, and the opset it belongs to ('' = shared by all opsets)."""
-
-    source: Source
-    opset: str
-
-
-def read_folder(folder: Path, shown: str = "spec") -> tuple[SpecFile, ...]:
-    """The spec files below `folder`, by name; a sub-folder is an opset."""
-    found = []
-    for path in sorted(folder.rglob("*.cvm")):
-        relative = path.relative_to(folder)
-        opset = relative.parts[0] if len(relative.parts) > 1 else ""
-        source = read_source(f"{shown}/{relative.as_posix()}", path)
-        found.append(SpecFile(source, opset))
-    return tuple(found)
-
-
 def check_files(
     spec_files: Sequence[SpecFile], faults: Faults | None = None
 ) -> tuple[Operator, ...]:
@@ -55,18 +36,21 @@ def check_files(
     `faults`, without those on which we fail."""
     faults = Strict() if faults is None else faults
     errors: list[SpecError] = []
-    declarations: dict[str, list[d.Declaration]] = {}
+    declarations: dict[str, list[d.TopLevel]] = {}
     broken: frozenset[str] = frozenset()
     for spec_file in spec_files:
         parsed = parse_all(spec_file.source)
         declarations.setdefault(spec_file.opset, []).extend(parsed.declarations)
         broken |= parsed.broken
         errors.extend(parsed.errors)
-    shared = declarations.pop("", [])
-    opsets = declarations or {"": []}
+    resolver = Resolver(declarations)
+    visible = {opset: resolver.visible(opset) for opset in declarations if opset}
+    visible = visible or {"": resolver.visible("")}
+    errors += resolver.errors
+    broken |= resolver.broken
     operators: list[Operator] = []
-    for opset, own in opsets.items():
-        operators.extend(OpsetChecker(opset, [*shared, *own], broken, errors, faults).operators())
+    for opset, known in visible.items():
+        operators.extend(OpsetChecker(opset, known, broken, errors, faults).operators())
     completed = []
     for operator in operators:
         if large := list(too_large(operator)):
@@ -108,6 +92,8 @@ class OpsetChecker:
         seen: dict[tuple[str, str], d.Declaration] = {}
         for declaration in declarations:
             key = (declaration_group(declaration), declaration.name)
+            if seen.get(key) is declaration:  # imported, and known here anyway
+                continue
             if key in seen:
                 self.twice(declaration, seen[key])
                 continue

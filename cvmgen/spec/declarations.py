@@ -26,6 +26,15 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Import:
+    """`import clip, bits from common`: names that are declared in another folder."""
+
+    names: tuple[Name, ...]
+    place: Name
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class Const:
     name: str
     value: Expr
@@ -231,3 +240,4 @@ class Sign:
 
 
 Declaration = Const | Definition | FamilyDecl | OperatorDecl | InstanceDecl
+TopLevel = Declaration | Import

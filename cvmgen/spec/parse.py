@@ -14,20 +14,21 @@ from cvmgen.spec.builder import Builder
 from cvmgen.spec.grammar import grammar
 from cvmgen.spec.messages import explain_syntax
 
-DECLARATION_START = re.compile(r"^(?=(?:const|def|family|operator)\b)", re.MULTILINE)
+DECLARATION_START = re.compile(r"^(?=(?:import|const|def|family|operator)\b)", re.MULTILINE)
 DECLARED_NAME = re.compile(r"(?:const|def|family|operator)\s+([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a file declares, and the names of the declarations that have a syntax error."""
+    """What a file declares and imports, and the names of the declarations that have a syntax
+    error."""
 
-    declarations: tuple[d.Declaration, ...]
+    declarations: tuple[d.TopLevel, ...]
     broken: frozenset[str]
     errors: tuple[SpecError, ...]
 
 
-def parse(source: Source) -> tuple[d.Declaration, ...]:
+def parse(source: Source) -> tuple[d.TopLevel, ...]:
     """The declarations of a file; raises SpecErrors with every syntax error found."""
     parsed = parse_all(source)
     if parsed.errors:
@@ -37,7 +38,7 @@ def parse(source: Source) -> tuple[d.Declaration, ...]:
 
 def parse_all(source: Source) -> Parsed:
     """Each declaration by itself, so that an error in one does not hide the others."""
-    declarations: list[d.Declaration] = []
+    declarations: list[d.TopLevel] = []
     broken: set[str] = set()
     errors: list[SpecError] = []
     for start, end in declaration_spans(source.text):
@@ -49,7 +50,7 @@ def parse_all(source: Source) -> Parsed:
     return Parsed(tuple(declarations), frozenset(broken), tuple(errors))
 
 
-def parse_at(source: Source, place: int) -> d.Declaration | None:
+def parse_at(source: Source, place: int) -> d.TopLevel | None:
     """The declaration that begins at this place of a file without syntax errors, if one does."""
     for start, end in declaration_spans(source.text):
         if start <= place < end:
@@ -58,11 +59,11 @@ def parse_at(source: Source, place: int) -> d.Declaration | None:
     return None
 
 
-def parse_part(source: Source, start: int, end: int) -> list[d.Declaration]:
+def parse_part(source: Source, start: int, end: int) -> list[d.TopLevel]:
     try:
         tree = grammar().parse(source.text[start:end])
         check_names(tree, source, start)
-        found: list[d.Declaration] = Builder(source, start).build(tree)
+        found: list[d.TopLevel] = Builder(source, start).build(tree)
     except UnexpectedInput as error:
         raise explain_syntax(error, source, start, end) from None
     except RecursionError:

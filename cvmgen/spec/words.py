@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable
 
-DECLARATIONS = ("const", "def", "family", "operator")
+DECLARATIONS = ("import", "const", "def", "family", "operator")
 ITEMS = (
     "type",
     "input",

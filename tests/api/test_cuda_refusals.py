@@ -25,7 +25,8 @@ from cvmgen.api.manifest import read_manifest
 from cvmgen.build import write_changed
 from cvmgen.errors import OperatorError
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.api.fake_torch import Stream, Torch
 from tests.fake_gpu import (
     A_STREAM,

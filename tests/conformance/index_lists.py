@@ -5,7 +5,8 @@ from __future__ import annotations
 from random import Random
 
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, data
 from tests.conformance.draws import shape

@@ -12,7 +12,8 @@ from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from tests.targets import TARGETS, load_own
 

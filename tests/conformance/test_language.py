@@ -12,7 +12,8 @@ import pytest
 from cvmgen.api import Operators
 from cvmgen.errors import OperatorError
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.conformance.calls import Call, Conformance, data
 from tests.conformance.together import together
 from tests.targets import load_own

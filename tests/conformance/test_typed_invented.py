@@ -14,7 +14,8 @@ from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library, write_changed
 from cvmgen.reference import Reference
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
 from tests.conformance.test_invented import has_types

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from cvmgen.reference import Reference
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.conformance.calls import Conformance
 from tests.targets import load_own
 

@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conftest import ROOT, product
 

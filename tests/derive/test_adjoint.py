@@ -26,7 +26,8 @@ from cvmgen.reference.operator import wrapped_to
 from cvmgen.reference.probe import check_operators
 from cvmgen.reference.sampling import Sampler
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from tests.derive.linear import SHARED, operators, taken_apart
 from tests.targets import TARGETS, load_own

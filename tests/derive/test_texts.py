@@ -6,7 +6,8 @@ import pytest
 
 from cvmgen.derive import adjoint
 from cvmgen.source import Source, SpecError
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.derive.linear import operators, taken_apart
 
 DENSE = """\

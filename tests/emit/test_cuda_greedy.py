@@ -15,7 +15,8 @@ from cvmgen.emit import cuda
 from cvmgen.reference import Reference
 from cvmgen.source import Source
 from cvmgen.spec import formula as f
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.conformance.calls import Call, Conformance
 from tests.emit.on_cpu import OnCpu, quickly
 

@@ -18,7 +18,8 @@ from cvmgen.emit import cuda_support
 from cvmgen.reference import Reference, Tensor
 from cvmgen.source import Source
 from cvmgen.spec import formula as f
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.conformance.calls import bits
 from tests.emit.cuda_texts import operators
 from tests.emit.on_cpu import OnCpu, quickly

@@ -26,7 +26,8 @@ from cvmgen.errors import BuildError, InternalError, OperatorError
 from cvmgen.reference import Reference
 from cvmgen.schedule.schedules import Schedules, checked_schedules
 from cvmgen.source import Source, SpecError, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
 from tests.conformance.calls import Call, Conformance, Expected, compare, wanted_dtype

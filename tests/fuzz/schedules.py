@@ -21,7 +21,8 @@ from cvmgen.schedule.legality import applied
 from cvmgen.schedule.schedules import checked_schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Source, SpecError, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
 from tests.fuzz.scheduled_operators import text_of

@@ -19,7 +19,8 @@ from cvmgen.reference import Reference
 from cvmgen.reference.failures import FormulaError
 from cvmgen.reference.operator import wrapped_to
 from cvmgen.source import Source, SpecError, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from tests.fuzz import seeds
 from tests.fuzz.bounded_formulas import DEFINITIONS, Called, Inventor, calls

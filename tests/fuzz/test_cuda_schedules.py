@@ -14,7 +14,8 @@ from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS
 from cvmgen.schedule.schedules import checked_schedules
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.schedules import parse_schedules
 from tests.conformance.calls import Call, Conformance
 from tests.emit.on_cpu import quickly

@@ -12,7 +12,8 @@ from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
 from cvmgen.reference.failures import FormulaError
 from cvmgen.source import Source, SpecError, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from tests.fuzz import seeds
 from tests.fuzz.linear_formulas import LinearInventor

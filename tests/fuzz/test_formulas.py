@@ -29,7 +29,8 @@ from cvmgen.reference.failures import Budget, WorkLimit
 from cvmgen.schedule.effects import Effects
 from cvmgen.schedule.schedules import packaged
 from cvmgen.source import Source, Span, SpecError, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, Conformance
 from tests.emit import on_cpu

@@ -25,7 +25,8 @@ from cvmgen.reference import Reference
 from cvmgen.reference.failures import Budget, FormulaError, WorkLimit
 from cvmgen.reference.tensor import Tensor
 from cvmgen.source import Source, SpecError, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from tests.emit import on_cpu
 from tests.emit.units import joined

@@ -15,7 +15,8 @@ from cvmgen.driver import C_LIKE, lower
 from cvmgen.dtypes import INT32
 from cvmgen.ir import nodes as i
 from cvmgen.source import Source, SpecError, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.typing.choices import Variant, element_types
 from cvmgen.typing.types import type_nest, type_prepare
 from tests.fuzz import seeds

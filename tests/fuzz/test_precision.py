@@ -11,7 +11,8 @@ import pytest
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
 from cvmgen.source import Source, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.fuzz import seeds
 from tests.fuzz.integer_formulas import Invented, Inventor, NoValue
 

@@ -32,7 +32,8 @@ from cvmgen.graph.limits import INPUT
 from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
 from cvmgen.model.build import make_files
 from cvmgen.source import Source, SpecError, SpecErrors, read_source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.fuzz import seeds
 from tests.fuzz.texts import CANARY, HIDDEN, SEEN, hostile
 

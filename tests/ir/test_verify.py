@@ -12,7 +12,8 @@ from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.verify import verify
 from cvmgen.source import Source, Span
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 
 FORMULA = """\
 operator scaled {

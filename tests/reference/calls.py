@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from cvmgen.reference import Reference, Tensor
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 
 Array = NDArray[np.int64]

@@ -10,7 +10,8 @@ import pytest
 
 from cvmgen.reference.probe import Probe, check_operators, probe
 from cvmgen.source import Source, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile, read_folder
 from tests.reference.calls import SPEC, operators, written
 
 
@@ -143,7 +144,8 @@ operator f {
 REPORT = f"""
 from cvmgen.reference.probe import probe
 from cvmgen.source import Source
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 (operator,) = check_files([SpecFile(Source("f.cvm", {WRONG!r}), "")])
 print(*probe(operator), sep="\\n\\n")
 """

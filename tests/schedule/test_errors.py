@@ -13,7 +13,8 @@ import pytest
 from cvmgen.driver import C, emitted, lower
 from cvmgen.schedule.schedules import checked_schedules
 from cvmgen.source import Source, SpecError, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.schedules import parse_schedules
 
 FOLDER = Path(__file__).parent / "errors"

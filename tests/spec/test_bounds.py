@@ -8,7 +8,8 @@ import pytest
 from cvmgen.reference import Reference, Tensor
 from cvmgen.reference.soundness import unsound_rules
 from cvmgen.source import Source, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 
 COMMON = "def clip(x, low, high) = max(low, min(x, high))\n"

@@ -9,8 +9,9 @@ import pytest
 from cvmgen.source import Source, SpecErrors
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.check import check_files
 from cvmgen.spec.examples import python_value
+from cvmgen.spec.files import SpecFile, read_folder
 from tests.reference.calls import SPEC, operators, written
 from tests.spec.shown import show, show_item
 

@@ -14,7 +14,8 @@ import pytest
 
 from cvmgen.reference.probe import check_operators
 from cvmgen.source import Source, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 
 FOLDER = Path(__file__).parent / "errors"
 NO_NEWLINE = "which has no newline"

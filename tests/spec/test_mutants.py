@@ -12,7 +12,8 @@ import pytest
 from cvmgen import driver
 from cvmgen.reference.probe import probe
 from cvmgen.source import Source, SpecError, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.parse import declaration_spans
 from tests.fuzz import EFFORT

@@ -10,7 +10,8 @@ import pytest
 
 from cvmgen.source import Source
 from cvmgen.spec import nodes as n
-from cvmgen.spec.check import SpecFile, check_files, read_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.printing import real_text
 from tests.conftest import EXTRA, ROOT, extra, product

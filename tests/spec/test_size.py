@@ -6,7 +6,8 @@ import pytest
 
 from cvmgen.reference.probe import check_operators
 from cvmgen.source import Source, SpecErrors
-from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 
 HEAD = 'operator f {\n  "d"\n  input X : cvm[N]\n  output Y : cvm[N] precision 32\n'

@@ -1,0 +1,154 @@
+"""Imports: constants, definitions and families of one opset in another.
+
+`import clip from common` and `import rescale from tosa` name a folder: what stands in files of the
+spec folder itself is `common`, an opset has the name of its own. The folder at hand is asked first,
+then the one that comes with cvmgen. What an imported declaration uses comes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import chain
+
+from cvmgen.paths import spec_folder
+from cvmgen.source import Source, SpecError, did_you_mean
+from cvmgen.spec import declarations as d
+from cvmgen.spec import nodes as n
+from cvmgen.spec.files import SpecFile, read_folder
+from cvmgen.spec.parse import parse_all
+from cvmgen.spec.words import alternatives
+
+COMMON = "common"
+
+
+def imports_of(source: Source) -> set[str]:
+    """The opsets that a file imports from."""
+    found = parse_all(source).declarations
+    return {each.place.text for each in found if isinstance(each, d.Import)}
+
+
+class Resolver:
+    """The declarations of each opset with those that it imports; `errors` of imports, and the names
+    that these would have brought."""
+
+    def __init__(self, declared: Mapping[str, Sequence[d.TopLevel]]) -> None:
+        self.declared = declared
+        self.resolved: dict[str, list[d.Declaration]] = {}
+        self.open: list[str] = []
+        self.errors: list[SpecError] = []
+        self.broken: set[str] = set()
+
+    def visible(self, opset: str) -> list[d.Declaration]:
+        """What the formulas of an opset may speak of: what all opsets share, and its own."""
+        return [*self.own(""), *(self.own(opset) if opset else ())]
+
+    def own(self, opset: str) -> list[d.Declaration]:
+        """What the files of an opset declare, behind what they import."""
+        if opset in self.resolved:
+            return self.resolved[opset]
+        declared = self.declared.get(opset, ())
+        found = [each for each in declared if not isinstance(each, d.Import)]
+        if opset in self.open:  # what its imports need of it is not what they bring
+            return found
+        self.open.append(opset)
+        imports = [each for each in declared if isinstance(each, d.Import)]
+        found = [*chain.from_iterable(map(self.imported, imports)), *found]
+        self.open.pop()
+        self.resolved[opset] = found
+        return found
+
+    def imported(self, wanted: d.Import) -> list[d.Declaration]:
+        found = []
+        try:
+            places = self.places(wanted.place)
+        except SpecError as error:
+            self.errors.append(error)
+            self.broken.update(name.text for name in wanted.names)
+            return []
+        for name in wanted.names:
+            try:
+                found += _named(name, wanted.place.text, places)
+            except SpecError as error:
+                self.errors.append(error)
+                self.broken.add(name.text)
+        return found
+
+    def places(self, place: n.Name) -> list[Sequence[d.Declaration]]:
+        """The declarations of an opset in the folder at hand, and in the one that comes with us."""
+        opset = "" if place.text == COMMON else place.text
+        known = {*self.declared, *_shipped_files()}
+        if opset not in known:
+            names = {each or COMMON for each in known}
+            hint = did_you_mean(place.text, names) or f"write {alternatives(sorted(names))}"
+            raise SpecError(place.span, f"there is no opset '{place.text}' to import from", hint)
+        if opset in self.open[:-1]:
+            hint = "declare what both need in files of the spec folder itself"
+            raise SpecError(place.span, f"'{place.text}' itself imports from here", hint)
+        elsewhere = opset in self.declared and opset != self.open[-1]
+        return [*([self.visible(opset)] if elsewhere else ()), _shipped(opset)]
+
+
+def _named(
+    name: n.Name, place: str, places: Sequence[Sequence[d.Declaration]]
+) -> list[d.Declaration]:
+    """One declaration and what it uses, from the first place that declares it."""
+    for declared in places:
+        if any(each.name == name.text for each in _importable(declared)):
+            return _with_used(name.text, declared)
+    found = list(chain(*places))
+    if any(each.name == name.text for each in found):
+        hint = "imports are for what 'const', 'def' and 'family' declare"
+        raise SpecError(name.span, f"'{name.text}' is an operator of '{place}'", hint)
+    names = dict.fromkeys(each.name for each in _importable(found))
+    hint = did_you_mean(name.text, names) or f"it declares {', '.join(names) or 'operators only'}"
+    raise SpecError(name.span, f"'{place}' declares no '{name.text}'", hint)
+
+
+def _importable(
+    declared: Sequence[d.Declaration],
+) -> list[d.Const | d.Definition | d.FamilyDecl]:
+    return [each for each in declared if isinstance(each, d.Const | d.Definition | d.FamilyDecl)]
+
+
+def _with_used(name: str, declared: Sequence[d.Declaration]) -> list[d.Declaration]:
+    of_name = {each.name: each for each in _importable(declared)}
+    left, needed = [name], {name}
+    while left:
+        used = _names_in(of_name[left.pop()]) & of_name.keys() - needed
+        needed |= used
+        left += used
+    return [each for each in of_name.values() if each.name in needed]
+
+
+def _names_in(declaration: d.Const | d.Definition | d.FamilyDecl) -> set[str]:
+    """The names that a declaration speaks of, among them those that it declares inside."""
+    match declaration:
+        case d.Const(value=body):
+            return _names_of(body)
+        case d.Definition(parameters=parameters, body=body):
+            return _names_of(body) - {each.name for each in parameters}
+        case d.FamilyDecl(parameters=holes, block=block):
+            return _names_of(block) - {each.text for each in holes}
+
+
+def _names_of(tree: n.Expr | d.BlockDecl) -> set[str]:
+    names = {each.text for each in n.walk(tree) if isinstance(each, n.Name)}
+    return names | {each.function for each in n.walk(tree) if isinstance(each, n.Call)}
+
+
+@cache
+def _shipped_files() -> Mapping[str, Sequence[SpecFile]]:
+    """The files of the spec folder that comes with cvmgen, by their opset."""
+    files: dict[str, list[SpecFile]] = {}
+    for file in read_folder(spec_folder(), shown="cvmgen/spec"):
+        files.setdefault(file.opset, []).append(file)
+    return files
+
+
+@cache
+def _shipped(opset: str) -> Sequence[d.Declaration]:
+    """What an opset that comes with cvmgen declares, and what all opsets there share."""
+    files = [each for name in ("", opset) for each in _shipped_files().get(name, ())]
+    parsed = [each for file in dict.fromkeys(files) for each in parse_all(file.source).declarations]
+    return [each for each in parsed if not isinstance(each, d.Import)]
