@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, TypeVar
 
 from cvmgen.emit import c, c_support, cuda, cuda_support, interface, numpy, python
@@ -54,8 +53,6 @@ from cvmgen.schedule.kernels import (
 from cvmgen.schedule.legality import unsound
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import SpecError, SpecErrors, SpecWarning
-from cvmgen.spec.check import check_files
-from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS
@@ -194,11 +191,6 @@ TARGETS: Mapping[str, Target] = {
 
 
 # ---------------------------------------------------------------- stages
-
-
-def read_operators(folder: Path) -> tuple[Operator, ...]:
-    """The checked operators of the spec folder; raises SpecErrors with every fault found."""
-    return check_files(read_folder(folder))
 
 
 def lower(operator: Operator, passes: Passes) -> i.Program:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.api import library as loading
 from cvmgen.api.library import compiled_operators
@@ -132,7 +131,7 @@ def load_all(target: str, *folders: Path, libraries: Sequence[Path | None] = ())
 
 @functools.cache
 def product() -> tuple[Operator, ...]:
-    return driver.read_operators(ROOT / "spec")
+    return check_files(read_folder(ROOT / "spec"))
 
 
 @functools.cache

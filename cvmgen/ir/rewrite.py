@@ -198,7 +198,7 @@ def identity_element(op: str, type_name: str = "i64") -> i.Const:
         case "max":
             return i.Const(LEAST[type_name])
         case "min":
-            return i.Const(-LEAST[type_name] - 1)
+            return i.Const(LEAST[type_name] + (1 << int(type_name[1:])) - 1)
         case _:
             raise InternalError(f"nothing leaves all as it is under '{op}'")
 

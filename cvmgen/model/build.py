@@ -27,17 +27,6 @@ from cvmgen.spec.formula import Operator
 OPSET = "cvm"
 
 
-def model_files(
-    symbol: FilePath | Symbol,
-    params: FilePath | Mapping[str, Array],
-    name: str,
-    operators: Operators | None = None,
-    schedules: Schedules | None = None,
-) -> dict[str, str]:
-    """The C files of a model by their names; ModelError names the file, the place and the rule."""
-    return make_files(symbol, params, name, operators, schedules).all()
-
-
 def make_files(
     symbol: FilePath | Symbol,
     params: FilePath | Mapping[str, Array],

@@ -376,9 +376,3 @@ class Reference(Arguments):
 def _left(item: f.Equation) -> Span:
     """The left side of an equation: where a wrong write is shown."""
     return item.domain.span
-
-
-def wrapped_to(value: int, dtype: str) -> int:
-    """`value` as a target stores it: wrapped in two's complement to the type's width."""
-    row = DTYPES[dtype]
-    return (value - row.low) % (1 << row.bits) + row.low

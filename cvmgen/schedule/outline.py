@@ -17,7 +17,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import entry_at, extent, product, unravel
-from cvmgen.ir.rewrite import with_blocks
+from cvmgen.ir.rewrite import identity_element, with_blocks
 from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.measures import parallel
@@ -25,8 +25,6 @@ from cvmgen.schedule.measures import parallel
 OVERFLOW = ""  # among the names of tensors: where the least place is noted
 OWN = ("context", "call", "low", "high", "at")
 """What a part has besides the names of its loops; `at` counts the iterations of several loops."""
-# What leaves every value as it is; of maxima and minima, the end of the type.
-NEUTRAL: Mapping[str, int | bool] = {"+": 0, "*": 1, "|": 0, "and": True, "or": False}
 Local = i.Let | i.Array | i.Loop
 
 
@@ -40,10 +38,7 @@ class Total:
 
     @property
     def start(self) -> i.Const:
-        if self.op in NEUTRAL:
-            return i.Const(NEUTRAL[self.op])
-        end = 1 << (int(self.type[1:]) - 1)
-        return i.Const(-end if self.op == "max" else end - 1)
+        return identity_element(self.op, self.type)
 
 
 @dataclass(frozen=True, slots=True)

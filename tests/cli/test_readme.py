@@ -13,9 +13,10 @@ import pytest
 
 from cvmgen.api import library
 from cvmgen.build import c_compiler, cpp_compiler
-from cvmgen.driver import read_operators
 from cvmgen.errors import BuildError
 from cvmgen.paths import generated_folder
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import read_folder
 from tests.conftest import written
 
 from .conftest import Command
@@ -91,7 +92,7 @@ def generated(spec: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         c_compiler()
     except BuildError as error:
         pytest.skip(str(error))
-    folder = written(spec.parent / "generated", read_operators(spec))
+    folder = written(spec.parent / "generated", check_files(read_folder(spec)))
     monkeypatch.setattr(library, "generated_folder", lambda: folder)
     return folder
 

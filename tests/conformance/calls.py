@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from cvmgen.api import Operator, Operators
-from cvmgen.dtypes import CVM
+from cvmgen.dtypes import CVM, DTYPES
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
-from cvmgen.reference.operator import wrapped_to
 
 Array = np.ndarray[Any, Any]
 Given = Array | None | list[Array]
@@ -152,6 +151,12 @@ def compare(found: Any, expected: Expected, dtype: Any, where: str) -> None:
         name = result.dtype.name
         wanted = [wrapped_to(value, name) for value in output.values]
         assert result.ravel().tolist() == wanted, where
+
+
+def wrapped_to(value: int, dtype: str) -> int:
+    """`value` as a target stores it: wrapped in two's complement to the type's width."""
+    row = DTYPES[dtype]
+    return (value - row.low) % (1 << row.bits) + row.low
 
 
 def bits(output: Tensor) -> Array:

@@ -22,13 +22,13 @@ from cvmgen.emit import cuda_support
 from cvmgen.errors import BuildError, OperatorError
 from cvmgen.reference import FormulaError, Reference, Tensor
 from cvmgen.reference.failures import Budget, WorkLimit
-from cvmgen.reference.operator import wrapped_to
 from cvmgen.reference.probe import check_operators
 from cvmgen.reference.sampling import Sampler
 from cvmgen.source import Source
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
+from tests.conformance.calls import wrapped_to
 from tests.derive.linear import SHARED, operators, taken_apart
 from tests.targets import TARGETS, load_own
 

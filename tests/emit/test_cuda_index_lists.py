@@ -10,8 +10,7 @@ import numpy as np
 from cvmgen import driver
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference
-from cvmgen.reference.operator import wrapped_to
-from tests.conformance.calls import Conformance
+from tests.conformance.calls import Conformance, wrapped_to
 from tests.conformance.index_lists import call, formed
 from tests.emit.on_cpu import quickly
 

@@ -11,9 +11,8 @@ import pytest
 from cvmgen import driver
 from cvmgen.build import write_changed
 from cvmgen.reference import Reference
-from cvmgen.reference.operator import wrapped_to
 from tests.conformance import test_typed_invented, typed_invented
-from tests.conformance.calls import Conformance
+from tests.conformance.calls import Conformance, wrapped_to
 from tests.conformance.invented import SPACES, VECTOR, Inventor, Space
 from tests.conformance.test_invented import WRONG_ONCE, call, checked
 from tests.emit.on_cpu import quickly

@@ -17,11 +17,11 @@ from cvmgen.inside.checks import open_places
 from cvmgen.lower.translate import operator_program
 from cvmgen.reference import Reference
 from cvmgen.reference.failures import FormulaError
-from cvmgen.reference.operator import wrapped_to
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
+from tests.conformance.calls import wrapped_to
 from tests.fuzz import seeds
 from tests.fuzz.bounded_formulas import DEFINITIONS, Called, Inventor, calls
 from tests.targets import load_own

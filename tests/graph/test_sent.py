@@ -14,7 +14,7 @@ import cvmgen
 from cvmgen.build import write_changed
 from cvmgen.errors import ModelError
 from cvmgen.graph import Network, load, load_model, read_parameters, read_symbol
-from cvmgen.model.build import model_files
+from cvmgen.model.build import make_files
 from tests.api.sent import called, mapped
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples/digits"
@@ -33,7 +33,7 @@ def folder(generated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("model")
     symbol, parameters = read_symbol(DIGITS / "digits.json"), read_parameters(DIGITS / "digits.bin")
     python = cvmgen.load("python", folder=generated)
-    write_changed(place, model_files(symbol, parameters, "digits", python))
+    write_changed(place, make_files(symbol, parameters, "digits", python).all())
     return place
 
 

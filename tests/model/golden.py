@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cvmgen.api import Operators, load
 from cvmgen.build import write_changed
-from cvmgen.model.build import model_files
+from cvmgen.model.build import make_files
 from tests.model.invented import ALONE, MODELS, Sketch, for_small_models
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,14 +36,14 @@ def texts() -> Mapping[str, str]:
 
 def models(python: Operators) -> Iterator[tuple[str, Mapping[str, str]]]:
     digits = DIGITS / "digits.json", DIGITS / "digits.bin"
-    yield "digits", model_files(*digits, "digits", python)
+    yield "digits", make_files(*digits, "digits", python).all()
     for seed, (name, draw) in enumerate(DRAWN.items()):
         sketch = Sketch(python, seed)
         symbol = draw(sketch)
-        yield name, model_files(symbol, sketch.arrays, name, python, for_small_models())
+        yield name, make_files(symbol, sketch.arrays, name, python, for_small_models()).all()
     if RESNET.is_dir():
         resnet = RESNET / "symbol.json", RESNET / "params.bin"
-        yield "resnet", model_files(*resnet, "resnet", python)
+        yield "resnet", make_files(*resnet, "resnet", python).all()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from cvmgen.errors import InternalError, ModelError
 from cvmgen.graph import Network, load, load_model, write_parameters, write_symbol
 from cvmgen.graph.limits import Array
 from cvmgen.graph.symbol import Symbol
-from cvmgen.model.build import formulas_of, model_files
+from cvmgen.model.build import formulas_of, make_files
 from cvmgen.spec import check
 from cvmgen.spec.declarations import OperatorDecl
 from cvmgen.spec.formula import Operator
@@ -67,7 +67,7 @@ def made(
     symbol: Symbol, arrays: Mapping[str, Array], name: str, conformance: Conformance
 ) -> dict[str, str]:
     python = conformance.libraries["python"]
-    return model_files(symbol, arrays, name, python, for_small_models())
+    return make_files(symbol, arrays, name, python, for_small_models()).all()
 
 
 def inputs(network: Network, count: int) -> list[Array]:
@@ -242,15 +242,15 @@ def test_bad_files(tmp_path: Path) -> None:
 def test_bad_models(drawn: Drawn, conformance: Conformance, tmp_path: Path) -> None:
     symbol, arrays = drawn["chain"]
     with pytest.raises(ModelError, match="no name for C functions"):
-        model_files(symbol, arrays, "1st", conformance.libraries["python"])
+        make_files(symbol, arrays, "1st", conformance.libraries["python"]).all()
     with pytest.raises(ModelError, match="and not 'cvmgen'"):
-        model_files(symbol, arrays, "cvmgen_tile", conformance.libraries["python"])
+        make_files(symbol, arrays, "cvmgen_tile", conformance.libraries["python"]).all()
     with pytest.raises(ModelError, match=r"weight1.*the parameter is missing"):
-        model_files(symbol, {}, "chain", conformance.libraries["python"])
+        make_files(symbol, {}, "chain", conformance.libraries["python"]).all()
     (tmp_path / "symbol.json").write_text("{")
     (tmp_path / "params.bin").write_bytes(b"")
     with pytest.raises(ModelError, match=r"symbol\.json"):
-        model_files(tmp_path / "symbol.json", tmp_path / "params.bin", "bad")
+        make_files(tmp_path / "symbol.json", tmp_path / "params.bin", "bad").all()
 
 
 def test_bad_inputs(folder: Path) -> None:
@@ -289,16 +289,16 @@ def test_from_files(drawn: Drawn, tmp_path: Path) -> None:
     symbol, arrays = drawn["residual"]
     write_symbol(tmp_path / "symbol.json", symbol)
     write_parameters(tmp_path / "params.bin", arrays)
-    files = model_files(tmp_path / "symbol.json", tmp_path / "params.bin", "residual")
+    files = make_files(tmp_path / "symbol.json", tmp_path / "params.bin", "residual").all()
     assert {"residual.c", "residual.h", "residual_weights.c", "residual.json"} <= files.keys()
 
 
 def test_a_published_network(conformance: Conformance, tmp_path: Path) -> None:
     if not (RESNET / "cases.npz").is_file():
         pytest.skip(f"the published model is not beside the repository: {RESNET} is missing")
-    files = model_files(
+    files = make_files(
         RESNET / "symbol.json", RESNET / "params.bin", "resnet", conformance.libraries["python"]
-    )
+    ).all()
     write_changed(tmp_path, files)
     model = load_model(tmp_path)
     with np.load(RESNET / "cases.npz") as cases:

@@ -13,7 +13,7 @@ from cvmgen.build import write_changed
 from cvmgen.graph import load_model
 from cvmgen.graph.limits import Array
 from cvmgen.graph.symbol import Entry, Symbol
-from cvmgen.model.build import model_files
+from cvmgen.model.build import make_files
 from tests.conformance.calls import Conformance
 from tests.graph.test_operators import ROWS, named, one_node
 
@@ -26,7 +26,7 @@ def folder(conformance: Conformance, tmp_path_factory: pytest.TempPathFactory) -
     files: dict[str, str] = {}
     for at in PLACES:
         symbol, arrays = model(conformance, at)
-        files |= model_files(symbol, arrays, f"model{at}", conformance.libraries["python"])
+        files |= make_files(symbol, arrays, f"model{at}", conformance.libraries["python"]).all()
     place = tmp_path_factory.mktemp("models")
     write_changed(place, files)
     return place

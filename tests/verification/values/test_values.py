@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.driver import read_operators
 from cvmgen.errors import BuildError
 from cvmgen.reference.tensor import Tensor
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import read_folder
 from cvmgen.verification.values import program
 from cvmgen.verification.values.calls import Call
 from cvmgen.verification.values.shapes import edge_calls
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.skipif(not _has_clang(), reason="no clang: cvmgen[zig] 
 
 @functools.cache
 def _operators():
-    return {each.full_name: each for each in read_operators(ROOT / "spec")}
+    return {each.full_name: each for each in check_files(read_folder(ROOT / "spec"))}
 
 
 @functools.cache
