@@ -15,7 +15,7 @@ from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.kernels import Kernels
-from cvmgen.schedule.signatures import tiled_kernel, workspaces
+from cvmgen.schedule.signatures import workspaces
 
 # What kernels include, and which of their statements and values need it.
 HEADERS: Mapping[str, Callable[[object], bool]] = {
@@ -123,5 +123,5 @@ class CEmitter(NestEmitter):
     def function_names(self) -> dict[str, str]:
         """What kernels are called in C, by their own names."""
         found = {each.name: self.kernel_name(each) for each in self.kernels.kernels}
-        tiles = filter(None, (tiled_kernel(self.kernels, each) for each in self.kernels.kernels))
-        return {**found, **{each.function: each.function for each in tiles}}
+        tiles = (each.tiles.function for each in self.kernels.kernels if each.tiles)
+        return {**found, **{each: each for each in tiles}}

@@ -130,7 +130,7 @@ class CPrinter:
                 return "{0}", PRIMARY
             case i.Entries() | i.Access() | i.Dot() | i.Bind() | i.ArrayExpr() | i.Closure():
                 raise InternalError(f"emit: {type(expr).__name__} is not for this place")
-            case i.ListOf() | i.Gather() | i.Fold() | i.Limit():
+            case i.ListOf() | i.Gather() | i.Fold() | i.Limit() | i.Structure():
                 name = type(expr).__name__
                 raise InternalError(f"emit: {name} is left; a lowering pass is missing")
             case _:
@@ -173,6 +173,8 @@ class CPrinter:
                 return self.length(arguments[0]), PRIMARY
             case _ if function in CONSTANTS:
                 return f"CVMGEN_{function.upper()}", PRIMARY
+            case "null":
+                return "NULL", PRIMARY
             case "negate_f64":
                 return negated_text(self.expr(arguments[0], UNARY)), UNARY
             case _ if function.startswith("."):  # of what its first argument is

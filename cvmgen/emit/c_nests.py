@@ -16,8 +16,7 @@ from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.gpu.mapped import Parameter
 from cvmgen.schedule.kernels import Family, Kernel, Kernels, nest_name
-from cvmgen.schedule.outline import OVERFLOW
-from cvmgen.schedule.signatures import NOTED, c_parameters, tensor_parameters, tiled_kernel
+from cvmgen.schedule.signatures import c_parameters, tensor_parameters, tile_parameters
 from cvmgen.typing import choices
 
 # What the file of an operator has beside its kernels, behind the operator's name.
@@ -66,8 +65,7 @@ class NestEmitter:
         kernel = family.kernels[0]
         nest = kernel.nest
         given = c_parameters(self.program, kernel, family.elements, family.kept)
-        names = {NOTED: OVERFLOW}
-        tensors = {names.get(each.name, each.name): element_type(each) for each in given[1:]}
+        tensors = {each.name: element_type(each) for each in given[1:]}
         frame = PartScope(
             f"{self.name}_plan",
             (self.program.quoted(nest), *nest.more),
@@ -95,17 +93,16 @@ class NestEmitter:
         return [f"(void){c_identifier(each.name)};" for each in tensors if each.name not in used]
 
     def tiles(self, kernel: Kernel) -> TilePrinter | None:
-        """The functions that compute a nest by tiles, if its schedule has some: the same ones
-        whatever integers the factors are stored as."""
-        tiling, tiled = kernel.subject.tiling, tiled_kernel(self.kernels, kernel)
-        if tiling is None or tiled is None:
+        """Prints the functions that compute a nest by tiles, if its schedule has some: the same
+        ones whatever integers the factors are stored as."""
+        if kernel.tiles is None:
             return None
+        parameters = tile_parameters(self.program, kernel)
         return TilePrinter(
             self.program,
             kernel.nest,
-            kernel.typed,
-            tiling,
-            tiled,
+            kernel.tiles,
+            parameters,
             self.restrict,
             self.nest_fields,
             self.unpack,

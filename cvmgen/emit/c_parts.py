@@ -10,9 +10,10 @@ from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_outlined import CaptureMember, call_name, part_function
 from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment, indented
 from cvmgen.emit.c_text import versions, wrapped_declarations, wrapped_list
+from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.outline import OVERFLOW, OutlinedPart, Total
+from cvmgen.schedule.outline import OutlinedPart, Total
 
 LONG = 256  # elements
 OPERATIONS = {"and": "&&", "or": "||"}
@@ -96,8 +97,6 @@ class FunctionPrinter(KernelPrinter):
         match capture.kind:
             case "plan":
                 return "plan"
-            case "tensor":
-                return parameter(capture.name)
             case "list":
                 return self.pointer(i.Var(capture.name))
             case "total":
@@ -169,7 +168,7 @@ class FunctionPrinter(KernelPrinter):
 
     def member(self, capture: i.Capture) -> CaptureMember:
         """The member of the structure that holds a capture, and the local that is made of it."""
-        name = parameter(capture.name)
+        name = c_identifier(capture.name)
         match capture.kind:
             case "plan":
                 kind = f"const {self.frame.plan} *"
@@ -190,12 +189,7 @@ class FunctionPrinter(KernelPrinter):
                 return CaptureMember(name, kind, f"const {kind}")
 
     def restrict(self, tensor: str) -> str:
-        return self.frame.restrict if tensor != OVERFLOW else "const"
-
-
-def parameter(tensor: str) -> str:
-    """What a tensor is called in C, or the place where values that do not fit are noted."""
-    return c_identifier(tensor) if tensor != OVERFLOW else "overflow"
+        return self.frame.restrict if tensor != h.NOTED else "const"
 
 
 def outlined_function(

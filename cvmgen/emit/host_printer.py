@@ -145,8 +145,6 @@ class HostPrinter(CPrinter):
                 return f"args->{name}", PRIMARY
             case i.Member(structure=h.PLAN, name=name):
                 return f"{self.plan}{c_identifier(name)}", PRIMARY
-            case i.Call(function="null"):
-                return "NULL", PRIMARY
             case i.Call(function="value_at", arguments=(place,)):
                 return f"*{self.expr(place, UNARY)}", UNARY
             case i.Call(function="list", arguments=(sequence,)):

@@ -171,7 +171,7 @@ class PythonPrinter:
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case i.Member(structure=h.ARGUMENTS, name=name):
                 return python_identifier(name), PRIMARY
-            case i.Member() | i.Address() | i.Closure():
+            case i.Member() | i.Structure() | i.Address() | i.Closure():
                 raise InternalError(f"emit: {type(expr).__name__} is left")
             case _:
                 assert_never(expr)

@@ -11,7 +11,9 @@ from cvmgen.ir import nodes as i
 
 ARGUMENTS: i.Expr = i.Call("arguments", ())  # what the call is given; its members are operands
 PLAN: i.Expr = i.Call("plan", ())  # what is kept of the call
+NULL: i.Expr = i.Call("null", ())  # no place in memory
 OURS = "@"  # names that no formula can write begin with it
+NOTED = f"{OURS}overflow"  # where the least place is noted of a value that does not fit
 CASE = f"{OURS}which_case"  # the number of the case that holds
 
 

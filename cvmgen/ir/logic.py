@@ -24,6 +24,12 @@ def conjunction(tests: Iterable[i.Expr]) -> i.Expr:
     return tests[0] if len(tests) == 1 else i.Logic("and", tests)
 
 
+def disjunction(tests: Iterable[i.Expr]) -> i.Expr:
+    """The test that one of some holds."""
+    tests = tuple(tests)
+    return tests[0] if len(tests) == 1 else i.Logic("or", tests)
+
+
 def merged_conditions(statement: i.If) -> i.If:
     """`if a: if b:` is `if a and b:`."""
     match statement:

@@ -108,7 +108,7 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             named = kernel if kernel[:1].isalpha() else f"kernel{kernel}"
             return [f"{function.function} {named}: {text(count)}{given}"]
         case i.Fork(part=part, count=count, captures=captures):
-            given = ", ".join(each.name or "overflow" for each in captures)
+            given = ", ".join(each.name.removeprefix(h.OURS) for each in captures)
             return [f"fork {part}: {text(count)} with {given}"]
         case i.Borrow(name=name, entries=entries, body=body):
             return with_head(f"with {text(entries)} entries on the device as {name}:", body)
@@ -240,6 +240,8 @@ def closed_text(expr: i.Expr) -> str:
             return f"{type_name}({text(operand)})"
         case i.Binary() | i.Compare() | i.Logic() | i.Not() | i.Select():
             return f"({text(expr)})"
+        case i.Structure(members=members):
+            return f"{{{', '.join(f'{name}: {text(value)}' for name, value in members)}}}"
         case i.ArrayExpr():
             return array_text(expr)
         case _:

@@ -347,6 +347,8 @@ class Verifier:
                 self.expr(expr, scope)
             case i.ArrayExpr():
                 self.below(expr, scope)
+            case i.Structure():
+                self.fail("a structure, which the register tile takes")
             case i.Closure():
                 self.fail("a function, which mappings to threads make")
             case _:

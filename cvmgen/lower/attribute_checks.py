@@ -105,7 +105,7 @@ class OfStructures:
                 yield self.let(name, i.Compare("!=", self.member, i.ZERO), "bool")
         elif attribute.optional:
             has = i.Var(f"has_{name}")
-            yield self.let(has.name, i.Compare("!=", self.member, i.Call("null", ())), "bool")
+            yield self.let(has.name, i.Compare("!=", self.member, h.NULL), "bool")
             yield self.let(name, i.Select(has, i.Call("value_at", (self.member,)), i.ZERO))
             yield self.test(i.Logic("and", (has, self.outside(i.Var(name)))), self.number(name))
         else:

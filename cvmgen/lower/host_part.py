@@ -378,7 +378,7 @@ class SlotPlaces:
 
 def present(name: str) -> i.Expr:
     """Whether a structure has an operand."""
-    return i.Compare("!=", i.Member(h.ARGUMENTS, name), i.Call("null", ()))
+    return i.Compare("!=", i.Member(h.ARGUMENTS, name), h.NULL)
 
 
 def input_count(item: Input, objects: bool = False) -> i.Expr:

@@ -24,7 +24,6 @@ from cvmgen.typing import choices
 from cvmgen.typing.choices import Variant
 
 Tests = tuple[i.Expr, ...]
-NULL: i.Expr = i.Call("null", ())
 OK: i.Expr = i.Call("ok", ())
 ERROR, STATUS, AT = (i.Var(f"{h.OURS}{name}") for name in ("error", "status", "at"))
 NARROW_RESULT = i.Var(f"{h.OURS}narrow_result")
@@ -109,7 +108,7 @@ class CallWriter(Writer, ABC):
     def every_given(self, item: Input, *make: Callable[[i.Expr], i.Stmt]) -> i.Block:
         """The same for one that may not be given."""
         found = self.every(item, *make)
-        given = i.Compare("!=", operand(item.name), NULL)
+        given = i.Compare("!=", operand(item.name), h.NULL)
         return (self.where(given, *found),) if item.optional else found
 
     def output_checks(self) -> Iterable[i.Stmt]:
@@ -190,7 +189,7 @@ class CallWriter(Writer, ABC):
         """Memory of int64, if the case holds that needs it."""
         tests = (*([] if case is None else [self.case_holds(case)]), GOES_ON)
         had = self.request(size, i.Address(i.Var(name)))
-        return i.Let(name, "i64*", NULL, self.span), self.where(conjunction(tests), had)
+        return i.Let(name, "i64*", h.NULL, self.span), self.where(conjunction(tests), had)
 
     @abstractmethod
     def request(self, size: i.Expr, place: i.Expr) -> i.Stmt:
@@ -207,7 +206,7 @@ class CallWriter(Writer, ABC):
         assert nest.guarded is not None
         shape = i.Address(plan_member(f"{nest.guarded.tensor}_shape"))
         size = plan_member(self.program.scratch_of(nest.tensor)[0].size)
-        return shape if nest.guarded.placed else NULL, i.Var(nest.tensor), size
+        return shape if nest.guarded.placed else h.NULL, i.Var(nest.tensor), size
 
     # -------------------------------------------------------- what kernels are given
 
@@ -221,7 +220,7 @@ class CallWriter(Writer, ABC):
             data = i.Call("data", (tensor,))
         found = i.Convert(given.pointer, data)
         if any(item.name == name and item.optional for item in self.operator.inputs):
-            return i.Select(i.Compare("==", tensor, NULL), NULL, found)
+            return i.Select(i.Compare("==", tensor, h.NULL), h.NULL, found)
         return found
 
 

@@ -16,7 +16,6 @@ from cvmgen.schedule.dispatch import (
     AT,
     ERROR,
     GOES_ON,
-    NULL,
     STATUS,
     CallWriter,
     count_of,
@@ -27,13 +26,12 @@ from cvmgen.schedule.dispatch import (
 from cvmgen.schedule.gpu.mapped import NARROW, Parameter
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.signatures import (
-    NOTED,
-    TiledKernel,
     c_parameters,
     element_types,
-    tiled_kernel,
+    tile_parameters,
     workspaces,
 )
+from cvmgen.schedule.tile_functions import TileFunctions
 from cvmgen.spec.formula import Input
 
 SPACES, TILED = i.Var(f"{h.OURS}spaces"), i.Var(f"{h.OURS}tiled")
@@ -104,8 +102,8 @@ class CCallWriter(CallWriter):
 
     def copy(self, item: Input) -> i.Block:
         """The elements of an input as int32, and the copy where one was made."""
-        elements = i.Let(item.name, "const i32*", NULL, self.span)
-        return elements, self.let(copy_of(item), "i32*", NULL)
+        elements = i.Let(item.name, "const i32*", h.NULL, self.span)
+        return elements, self.let(copy_of(item), "i32*", h.NULL)
 
     def widened(self, item: Input, tensor: i.Expr) -> i.Stmt:
         places = i.Address(i.Var(item.name)), i.Address(copy_of(item))
@@ -167,10 +165,10 @@ class CCallWriter(CallWriter):
         if memory := self.program.scratch_of(kernel.nest.tensor):
             for at, each in enumerate(kept):
                 values[each.array] = entry_values(memory[0], at, each.type)
-        values[NOTED] = i.Address(noted_overflow(kernel.nest.tensor))
+        values[h.NOTED] = i.Address(noted_overflow(kernel.nest.tensor))
         call = i.Call(kernel.name, given_arguments(given, values))
         run = i.Invoke(call, self.span)
-        if tiles := tiled_kernel(self.kernels, kernel):
+        if tiles := kernel.tiles:
             tiled = self.let(TILED, "bool", self.by_tiles(kernel, tiles, values))
             return (tiled, self.where(i.Not(TILED), run))
         return (run,)
@@ -184,13 +182,13 @@ class CCallWriter(CallWriter):
             return i.Var(given.name)
         return self.elements(nest, given)
 
-    def by_tiles(self, kernel: Kernel, tiles: TiledKernel, values: dict[str, i.Expr]) -> i.Expr:
+    def by_tiles(self, kernel: Kernel, tiles: TileFunctions, values: dict[str, i.Expr]) -> i.Expr:
         """The nest by tiles of its totals, where its factors may fit int8."""
         wide = {name: kernel.subject.dtypes[name] == INT32 for name in tiles.factors}
         factors = (factor(values[name], wide=wide[name]) for name in tiles.factors)
         at = [*workspaces(self.kernels)].index(kernel.number)
-        space = i.Address(i.Load(SPACES.name, None, i.Const(at)), i.Compare("!=", SPACES, NULL))
-        others = given_arguments(tiles.parameters, values)
+        space = i.Address(i.Load(SPACES.name, None, i.Const(at)), i.Compare("!=", SPACES, h.NULL))
+        others = given_arguments(tile_parameters(self.program, kernel), values)
         call = i.Call(tiles.function, (PLAN, *factors, *others, space if at else SPACES))
         tests = [i.Call("may_be_int8", (operand(name),)) for name, each in wide.items() if each]
         return conjunction((*tests, call))

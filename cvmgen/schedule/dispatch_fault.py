@@ -24,7 +24,7 @@ from cvmgen.schedule.signatures import (
     element_types,
     mapping_of,
     plan_parameter,
-    tiled_kernel,
+    tile_parameters,
 )
 
 GIVEN = tuple(f"{h.OURS}{name}" for name in ("error", "stream", "spaces", "overflow", "plan"))
@@ -64,18 +64,16 @@ class Started:
         for kernel in self.kernels.kernels:
             types, kept = element_types(kernel), kernel.subject.kept
             yield kernel.name, c_parameters(program, kernel, types, kept)
-            if tiles := tiled_kernel(self.kernels, kernel):
+            if tiles := kernel.tiles:
                 factors = (Parameter(name, "factor") for name in tiles.factors)
-                space = Parameter("space", "")
-                given = (plan_parameter(program), *factors, *tiles.parameters, space)
-                yield tiles.function, given
+                others = (*tile_parameters(program, kernel), Parameter("space", ""))
+                yield tiles.function, (plan_parameter(program), *factors, *others)
 
     def of(self, kernel: Kernel) -> set[str]:
         """Those of them that a kernel became."""
         if kernel.mapped is not None:
             return {f"{kernel.name}{each.name}" for each in kernel.mapped.functions}
-        tiles = tiled_kernel(self.kernels, kernel)
-        return {kernel.name, *([tiles.function] if tiles else [])}
+        return {kernel.name, *([kernel.tiles.function] if kernel.tiles else [])}
 
     # -------------------------------------------------------- faults
 

@@ -8,17 +8,25 @@ from operator import itemgetter
 
 from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import INT8
+from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
-from cvmgen.ir.uses import has
+from cvmgen.ir.uses import all_names, has
 from cvmgen.lower.host_part import lower_for_c
 from cvmgen.schedule.entries import KeptValue
 from cvmgen.schedule.gpu.mapped import Mapped
-from cvmgen.schedule.outline import OVERFLOW, OutlinedPart, Outliner, part_fault
+from cvmgen.schedule.outline import OutlinedPart, Outliner, part_fault
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
+from cvmgen.schedule.tile_functions import TileFunctions, TileWriter
 from cvmgen.spec.formula import Operator
-from cvmgen.typing.choices import Variant, element_types, type_variants, used_tensors
+from cvmgen.typing.choices import (
+    Variant,
+    element_types,
+    read_in,
+    type_variants,
+    used_tensors,
+)
 from cvmgen.typing.types import type_nest, type_prepare
 
 
@@ -28,7 +36,7 @@ class Kernel:
 
     `typed` are its statements as they got machine types, which no schedule has changed; `subject`
     has those that its schedule made of them; `outlined` are those with `parts` for the loops that
-    threads share. On a GPU it is `mapped` to threads.
+    threads share, and `tiles` what computes the nest by tiles. On a GPU it is `mapped` to threads.
     """
 
     name: str
@@ -40,6 +48,7 @@ class Kernel:
     mapped: Mapped | None = None
     outlined: i.Block = ()
     parts: tuple[OutlinedPart, ...] = ()
+    tiles: TileFunctions | None = None
 
     @property
     def overflows(self) -> bool:
@@ -107,6 +116,9 @@ class Kernels:
         families; of kernels in several functions the parts stand first, each as a nest."""
         nests: list[i.Nest] = []
         for family in self.families:
+            tiles = {each.tiles.name: each.tiles for each in family.kernels if each.tiles}
+            for made in tiles.values():
+                nests += made.shown(family.kernels[0].nest)
             nests += family.shown()
         if nests:
             return replace(self.host, nests=tuple(nests))
@@ -155,9 +167,16 @@ def scheduled(target: str, kernels: Kernels, schedules: Schedules) -> Kernels:
 
 
 def outlined(kernels: Kernels) -> Kernels:
-    """The loops that threads share become functions of their own, which capture what they use."""
+    """The loops that threads share become functions of their own, which capture what they use; so
+    does what computes a nest by tiles."""
     fields = plan_fields(kernels.program)
-    done = tuple(outlined_kernel(kernels.program, each, fields) for each in kernels.kernels)
+    done = tuple(
+        replace(
+            outlined_kernel(kernels.program, each, fields),
+            tiles=tile_functions(kernels, each, fields),
+        )
+        for each in kernels.kernels
+    )
     return replace(kernels, kernels=done)
 
 
@@ -167,7 +186,7 @@ def outlined_kernel(program: i.Program, kernel: Kernel, fields: tuple[Field, ...
 
     body = kernel.subject.body
     tensors = used_tensors(program, kernel.nest)
-    tensors += [OVERFLOW] if kernel.overflows else []
+    tensors += [h.NOTED] if kernel.overflows else []
     tensors += [each.array for each in kernel.subject.kept]
     taken = {each.name for each in read(body)}
     name = nest_name(program, kernel.number)
@@ -177,6 +196,35 @@ def outlined_kernel(program: i.Program, kernel: Kernel, fields: tuple[Field, ...
     return replace(kernel, outlined=outliner.outlined(), parts=tuple(outliner.parts))
 
 
+def tile_functions(
+    kernels: Kernels, kernel: Kernel, fields: tuple[Field, ...]
+) -> TileFunctions | None:
+    """The functions that compute a nest by tiles, where its schedule has some."""
+    program, nest, tiling = kernels.program, kernel.nest, kernel.subject.tiling
+    if tiling is None:
+        return None
+    used = {*read_in(tiling.found.after), nest.tensor}
+    tensors = [each for each in used_tensors(program, nest) if each in used]
+    tensors += [h.NOTED] if has(tiling.found.after, i.Overflow) else []
+    name = f"{nest_name(program, kernel.number)}{tiles_suffix(kernels, kernel)}"
+    places = (kernel.typed, tiling.x_start, tiling.w_start, tiling.lines)
+    taken = {*all_names(kernel.typed), *tensors}
+    taken |= {each.name for each in fields_read(fields, program.operator, places)}
+    return TileWriter(name, tiling, kernel.subject, tuple(tensors), taken, nest.span).functions()
+
+
+def tiles_suffix(kernels: Kernels, kernel: Kernel) -> str:
+    """Without the type of the factors, if nothing behind their sums depends on it."""
+    shared = replace(kernel.variant, source=None)
+    found = {
+        (tiling.found.total.type, tiling.found.after, tiling.found.before)
+        for each in kernels.of(kernel.number)
+        if replace(each.variant, source=None) == shared
+        and (tiling := each.subject.tiling) is not None
+    }
+    return (shared if len(found) == 1 else kernel.variant).suffix
+
+
 def host_lowered(precision: str, kernels: Kernels, schedules: Schedules) -> Kernels:
     """The host part as checks and assignments; a function gives the `precision` of inputs."""
     return replace(kernels, host=lower_for_c(kernels.host, precision))
@@ -184,9 +232,11 @@ def host_lowered(precision: str, kernels: Kernels, schedules: Schedules) -> Kern
 
 def unsound_parts(program: i.Program, kernel: Kernel) -> Iterator[str]:
     """What does not hold together in the functions that were outlined."""
+    fields = plan_fields(program)
+    if kernel.tiles:
+        yield from kernel.tiles.faults((each.name for each in fields), kernel.subject.elements)
     if not kernel.parts:
         return
-    fields = plan_fields(program)
     elements, names = kernel.subject.elements, kernel.subject.outside.names
     if fault := kernel_fault(kernel.outlined, names, elements):
         yield fault

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from cvmgen.analysis.dependences import reduction_operations
+from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.logic import factors_in
@@ -22,7 +23,6 @@ from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors, stored_te
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.measures import parallel
 
-OVERFLOW = ""  # among the names of tensors: where the least place is noted
 OWN = ("context", "call", "low", "high", "at")
 """What a part has besides the names of its loops; `at` counts the iterations of several loops."""
 Local = i.Let | i.Array | i.Loop
@@ -214,7 +214,7 @@ def part_fault(part: OutlinedPart, fields: Collection[str], elements: Mapping[st
     reads, and its own names; empty where all does."""
     locals_ = {each.name for each in part.captures if each.kind in ("value", "list", "total")}
     arrays = {each.name for each in part.captures if each.kind == "array"}
-    tensors = {each.name for each in part.captures if each.kind == "tensor"} & {*elements, OVERFLOW}
+    tensors = {each.name for each in part.captures if each.kind == "tensor"} & {*elements, h.NOTED}
     names = locals_ | {*fields, part.own["low"], part.own["high"]}
     return kernel_fault(part.body, names - {each.name for each in part.totals}, arrays | tensors)
 
@@ -232,7 +232,7 @@ def names_used(body: i.Block) -> set[str]:
             case i.Given(name=name) | i.Accumulate(name=name) | i.Assign(name=name):
                 found.add(name)
             case i.Overflow():
-                found.add(OVERFLOW)
+                found.add(h.NOTED)
             case _:
                 pass
     return found

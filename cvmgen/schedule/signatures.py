@@ -16,8 +16,8 @@ from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.typing import choices
 
 Types = Mapping[str, str]
-PLAN, VALUES, NOTED = (f"{h.OURS}{name}" for name in ("plan", "values", "overflow"))
-OVERFLOW = Parameter(NOTED, "i64", elements=True, written=True, apart=False)
+PLAN, VALUES = (f"{h.OURS}{name}" for name in ("plan", "values"))
+OVERFLOW = Parameter(h.NOTED, "i64", elements=True, written=True, apart=False)
 FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
 
 
@@ -60,46 +60,11 @@ def c_parameters(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class TiledKernel:
-    """The functions that compute a nest by the register tile: what their names begin with, the
-    factors that they are given, and what the statements behind the totals read and write."""
-
-    name: str
-    factors: tuple[str, str]
-    parameters: tuple[Parameter, ...]
-
-    @property
-    def function(self) -> str:
-        """The function that runs the nest, and says whether it did."""
-        return f"{self.name}_by_tiles"
-
-
-def tiled_kernel(kernels: Kernels, kernel: Kernel) -> TiledKernel | None:
-    """The tiles of a kernel whose schedule has some: the same ones whatever integers the factors
-    are stored as."""
-    program, tiling = kernels.program, kernel.subject.tiling
-    if tiling is None:
-        return None
-    used = choices.read_in(tiling.found.after) | {kernel.nest.tensor}
+def tile_parameters(program: i.Program, kernel: Kernel) -> list[Parameter]:
+    """What the statements behind the totals of a kernel's tiles read and write."""
+    used = () if kernel.tiles is None else kernel.tiles.tensors
     tensors = tensor_parameters(program, kernel.nest, element_types(kernel))
-    parameters = [each for each in tensors if each.name in used]
-    parameters += overflow_parameters(tiling.found.after)
-    name = f"{nest_name(program, kernel.number)}{tiles_suffix(kernels, kernel)}"
-    factors = (tiling.x.load.tensor, tiling.w.load.tensor)
-    return TiledKernel(name, factors, tuple(parameters))
-
-
-def tiles_suffix(kernels: Kernels, kernel: Kernel) -> str:
-    """Without the type of the factors, if nothing behind their sums depends on it."""
-    shared = replace(kernel.variant, source=None)
-    found = {
-        (tiling.found.total.type, tiling.found.after, tiling.found.before)
-        for each in kernels.of(kernel.number)
-        if replace(each.variant, source=None) == shared
-        and (tiling := each.subject.tiling) is not None
-    }
-    return (shared if len(found) == 1 else kernel.variant).suffix
+    return [each for each in (*tensors, OVERFLOW) if each.name in used]
 
 
 def workspaces(kernels: Kernels) -> dict[int, str]:

@@ -205,7 +205,9 @@ class Agreement:
                     self.parameter(parameter)
                 self.block(body)
                 return HOST
-            case i.Member() | i.Address() | i.Closure():  # what the host gives, places, functions
+            case (
+                i.Member() | i.Structure() | i.Address() | i.Closure()
+            ):  # what the host gives, places, functions
                 return HOST
             case i.Limit() | i.Access() | i.Bind() | i.ArrayExpr():
                 raise DisagreementError(f"{type(expr).__name__} is left: {text(expr)}")

@@ -249,6 +249,13 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Structure:
+    """A structure by its members; others are 0."""
+
+    members: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Address:
     """Where an element lies, nowhere unless the guard holds; or a local that a helper changes, or
     a member of a structure."""
@@ -310,6 +317,7 @@ Expr = (
     | Given
     | PrecisionOf
     | Member
+    | Structure
     | Address
     | Closure
     | Convert

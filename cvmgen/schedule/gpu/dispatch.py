@@ -17,7 +17,6 @@ from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.dispatch import (
     ERROR,
     GOES_ON,
-    NULL,
     STATUS,
     CallWriter,
     count_of,
@@ -28,11 +27,11 @@ from cvmgen.schedule.dispatch import (
 )
 from cvmgen.schedule.gpu.mapped import NARROW, DeviceFunction, Parameter
 from cvmgen.schedule.kernels import Kernel, Kernels
-from cvmgen.schedule.signatures import NOTED, VALUES, DeviceSignatures, element_types, mapping_of
+from cvmgen.schedule.signatures import VALUES, DeviceSignatures, element_types, mapping_of
 from cvmgen.spec.formula import Input
 
 STREAM, DTYPE = i.Var(f"{h.OURS}stream"), i.Var(f"{h.OURS}dtype")
-OVERFLOW = i.Var(NOTED)
+OVERFLOW = i.Var(h.NOTED)
 INT8, INT32 = i.Call("int8", ()), i.Call("int32", ())
 
 
@@ -175,7 +174,7 @@ class CudaCallWriter(CallWriter):
             case i.Borrow(name=name, entries=entries, body=body):
                 memory = i.Var(name)
                 return (
-                    i.Let(name, "i64*", NULL, self.span),
+                    i.Let(name, "i64*", h.NULL, self.span),
                     self.request(entries, i.Address(memory)),
                     *(self.where(GOES_ON, each) for each in body),
                     self.free(memory),
@@ -187,7 +186,7 @@ class CudaCallWriter(CallWriter):
         own = self.signatures.own(kernel, function)
         values = {each.name: self.argument(kernel, each) for each in own}
         if (at := self.operator.output_names.index(kernel.nest.tensor)) if kernel.overflows else 0:
-            values[NOTED] = i.Binary("+", OVERFLOW, i.Const(at))
+            values[h.NOTED] = i.Binary("+", OVERFLOW, i.Const(at))
         pairs = zip(function.parameters, launch.arguments, strict=True)
         more = (i.Convert(e.pointer, value) if e.elements else value for e, value in pairs)
         given = (*given_arguments(own, values), *more)
@@ -205,4 +204,4 @@ def dtype_of(item: Input) -> i.Expr:
     """The type of an input's elements; of several those of the first, of none int32."""
     tensor = operand(item.name)
     dtype = i.Member(i.Item(tensor, i.ZERO) if item.variadic else tensor, "dtype")
-    return i.Select(i.Compare("==", tensor, NULL), INT32, dtype) if item.optional else dtype
+    return i.Select(i.Compare("==", tensor, h.NULL), INT32, dtype) if item.optional else dtype

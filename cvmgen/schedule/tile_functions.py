@@ -1,0 +1,277 @@
+"""Contractions in C by the register tile: two functions beside the kernel.
+
+One runs the nest: it says where the elements of both factors stand, by steps over host values, and
+hands that to the run time, which computes blocks of totals. The other one is called for each block
+and makes of its totals what the statements behind the sum say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cvmgen.analysis.tiling import AffineSteps, Flat, Stored, Tiling, flat_lines, read_locals
+from cvmgen.ir import checks as h
+from cvmgen.ir import nodes as i
+from cvmgen.ir.kernel_fault import kernel_fault
+from cvmgen.ir.logic import disjunction
+from cvmgen.ir.loops import product, unravel
+from cvmgen.ir.visit import fresh
+from cvmgen.schedule.subject import Subject
+from cvmgen.source import Span
+
+OWN = ("call", "given", "block", "row", "column", "totals", "first", "space", "nest")
+PLAN = i.Var(f"{h.OURS}plan")
+Row = tuple[i.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TileFunctions:
+    """The functions that compute a nest by tiles.
+
+    name: what their names begin with; factors: the tensors that are multiplied; tensors: what the
+    statements behind the totals read and write besides values of the call; own: their names for
+    OWN; taking, running: their statements
+    """
+
+    name: str
+    factors: tuple[str, str]
+    tensors: tuple[str, ...]
+    own: Mapping[str, str]
+    taking: i.Block
+    running: i.Block
+
+    @property
+    def function(self) -> str:
+        """The function that runs the nest, and says whether it did."""
+        return f"{self.name}_by_tiles"
+
+    @property
+    def taker(self) -> str:
+        """The function that takes blocks of totals."""
+        return f"{self.name}_totals"
+
+    @property
+    def structure(self) -> str:
+        """The structure that it is given."""
+        return f"{self.name}_call"
+
+    def shown(self, nest: i.Nest) -> Iterator[i.Nest]:
+        """The functions as nests, for people."""
+        for name, body in ((self.taker, self.taking), (self.function, self.running)):
+            yield replace(nest, body=body, formula=f"{name}: {nest.formula}")
+
+    def faults(self, fields: Iterable[str], elements: Iterable[str]) -> Iterator[str]:
+        """What does not hold together in the functions, which read values of the call."""
+        values, tensors = {*fields}, {*elements, self.own["totals"]}
+        if fault := kernel_fault(self.taking, {*values, self.own["block"]}, tensors):
+            yield f"{self.taker}: {fault}"
+        values |= {PLAN.name, self.taker, self.own["space"], *self.factors, *self.tensors}
+        if fault := kernel_fault(self.running, values, tensors):
+            yield f"{self.function}: {fault}"
+
+
+@dataclass
+class TileWriter:
+    """Makes the functions for a nest; `tensors` are those that the statements behind its totals
+    use, `taken` names that are not free."""
+
+    name: str
+    tiling: Tiling
+    subject: Subject
+    tensors: tuple[str, ...]
+    taken: set[str]
+    span: Span
+    own: Mapping[str, str] = field(init=False)
+    rows: Flat = field(init=False)
+    columns: Flat = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.own = {each: fresh(each, self.taken) for each in OWN}
+        found, facts = self.tiling.found, self.subject.facts
+        self.rows = flat_lines(found.after, self.tiling.x.lines, found.divided, facts)
+        behind = self.rows.statements
+        self.columns = flat_lines(behind, self.tiling.w.lines, found.divided, facts)
+
+    def functions(self) -> TileFunctions:
+        factors = (self.tiling.x.load.tensor, self.tiling.w.load.tensor)
+        made = TileFunctions(self.name, factors, self.tensors, self.own, self.taking(), ())
+        return replace(made, running=tuple(self.running(made)))
+
+    # -------------------------------------------------------- behind the totals
+
+    def taking(self) -> i.Block:
+        """The loops over a block, the one whose totals are neighbours inside, and in them the
+        statements of the nest behind its sum."""
+        found, own = self.tiling.found, self.own
+        sides = ((self.rows, "row"), (self.columns, "column"))
+        (inner, near), (outer, far) = sides if self.tiling.turned else reversed(sides)
+        start = i.Binary("*", i.Var(own[far]), self.of_block("step"))
+        totals = i.Binary("+", self.of_block("totals"), start)
+        total: i.Expr = i.Load(own["totals"], None, i.Var(own[near]))
+        if found.total.type != "i32":
+            total = i.Convert(found.total.type, total)
+        after = self.columns.statements
+        each = (
+            *self.index(inner, near),
+            *read_locals(found.before, after),
+            replace(found.total, value=total),
+            *after,
+        )
+        line = (
+            *self.firsts(outer, far),
+            *self.index(outer, far),
+            self.let("totals", "totals", totals),
+            self.over(near, each),
+        )
+        batches = self.unravel(found.batches, self.of_block("batch"))
+        return (*batches, *self.firsts(inner, near), self.over(far, line))
+
+    def let(self, name: str, type_name: str, value: i.Expr) -> i.Let:
+        return i.Let(self.own[name], type_name, value, self.span)
+
+    def of_block(self, member: str) -> i.Expr:
+        return i.Member(i.Var(self.own["block"]), member)
+
+    def over(self, side: str, body: i.Block) -> i.Loop:
+        """A loop over the rows or columns of a block."""
+        return i.Loop(self.own[side], i.ZERO, self.of_block(f"{side}s"), body, 0, self.span)
+
+    def firsts(self, side: Flat, name: str) -> i.Block:
+        """The indices of a side outside of its groups, which a block has one of each."""
+        if not side.outer:
+            return ()
+        return self.unravel(side.outer, i.Binary("truncdiv", self.of_block(name), group_size(side)))
+
+    def index(self, side: Flat, name: str) -> i.Block:
+        """The last index of a side, and the one that it is a part of."""
+        first = self.of_block(name)
+        if side.outer:
+            first = i.Binary("rem", first, group_size(side))
+        value = i.Binary("+", first, i.Var(self.own[name]))
+        index = i.Let(side.lines[-1].index, "i64", value, self.span)
+        divided = self.tiling.found.divided
+        if divided is None or all(loop.index != divided.inner for loop in side.lines):
+            return (index,)
+        return index, i.Let(divided.index, "i64", divided.whole, self.span)
+
+    def unravel(self, loops: Sequence[i.Loop], position: i.Expr) -> i.Block:
+        """The indices at a position among all of some loops, the last one first."""
+        values = unravel(position, [loop.high for loop in loops]) if loops else []
+        pairs = reversed([*zip(loops, values, strict=True)])
+        return tuple(i.Let(loop.index, "i64", value, self.span) for loop, value in pairs)
+
+    # -------------------------------------------------------- where elements stand
+
+    def running(self, made: TileFunctions) -> Iterator[i.Stmt]:
+        """The statements that run the nest, false where they leave it to the kernel."""
+        if tests := self.tests():
+            yield i.If(disjunction(tests), (i.Return(self.span, i.Const(False)),), (), self.span)
+        yield self.let("call", made.structure, listed((PLAN, *map(i.Var, made.tensors))))
+        yield self.let("nest", "contraction", i.Structure((*self.numbers(), *self.box_rows())))
+        given: Row = (
+            i.Address(i.Var(self.own["nest"])),
+            *map(i.Var, made.factors),
+            i.Const(self.tiling.turned),
+            i.Var(made.taker),
+            i.Address(i.Var(self.own["call"])),
+            i.Var(self.own["space"]),
+        )
+        yield i.Return(self.span, i.Call("contract", given))
+
+    def tests(self) -> list[i.Expr]:
+        """What must not be: there is too little to do, there is no quotient, or sums do not fit
+        their accumulator."""
+        found, tests = self.tiling.found, list[i.Expr]()
+        match self.tiling.worth:
+            case i.Compare(op=">=", left=much, right=least):
+                tests.append(i.Compare("<", much, least))
+            case _:
+                pass
+        if found.divided is not None:
+            divisor, extent = found.divided.divisor, found.divided.extent
+            tests.append(i.Compare("<", divisor, i.ONE))
+            tests.append(i.Compare("!=", i.Binary("rem", extent, divisor), i.ZERO))
+        if found.total.type not in ("u32", "i32"):
+            depth = product([loop.high for loop in found.summed])
+            tests.append(i.Compare(">", depth, i.Call("exact_depth", ())))
+        return tests
+
+    def numbers(self) -> Iterator[tuple[str, i.Expr]]:
+        """The members of the contraction that are one number, or a place."""
+        tiling = self.tiling
+        yield "x_start", tiling.x_start
+        yield "w_start", tiling.w_start
+        yield "x_count", tiling.sizes[tiling.x.load.tensor]
+        yield "w_count", tiling.sizes[tiling.w.load.tensor]
+        yield "row_group", group_size(self.rows)
+        yield "column_group", group_size(self.columns)
+        if self.stored is not None:
+            yield "y", first_total(self.stored)
+
+    def box_rows(self) -> Iterator[tuple[str, i.Expr]]:
+        """The members that are a row for each loop, and how many these are."""
+        tiling, found = self.tiling, self.tiling.found
+        summed = [loop.index for loop in found.summed]
+        taps = {line.tap for line in tiling.lines}
+        x, w = tiling.x_steps, tiling.w_steps
+        y = {} if self.stored is None else self.stored.steps
+        lines: list[Row] = [
+            (
+                line.loop.high,
+                line.step,
+                i.Const(-1 if line.tap is None else summed.index(line.tap)),
+                line.tap_step,
+                line.start,
+                line.places,
+                line.x_step,
+                step_of(y, line.loop),
+            )
+            for line in tiling.lines
+        ]
+        yield from counted(
+            "batch",
+            "batches",
+            [(e.high, step_of(x, e), step_of(w, e), step_of(y, e)) for e in found.batches],
+        )
+        yield from counted("line", "lines", lines)
+        columns: list[Row] = [(e.high, step_of(w, e), step_of(y, e)) for e in tiling.w.lines]
+        yield from counted("column", "columns", columns)
+        within = {name: step for name, step in x.items() if name not in taps}
+        yield from counted(
+            "summed", "summed", [(e.high, step_of(within, e), step_of(w, e)) for e in found.summed]
+        )
+
+    @property
+    def stored(self) -> Stored | None:
+        """Where totals of 32 bits are stored as they are."""
+        found = self.tiling.stored
+        return found if found is not None and self.subject.elements[found.tensor] == "i32" else None
+
+
+def counted(one: str, several: str, rows: Sequence[Row]) -> Iterator[tuple[str, i.Expr]]:
+    """The members for some rows; nothing for none."""
+    if rows:
+        yield f"{one}_count", i.Const(len(rows))
+        yield several, listed(map(listed, rows))
+
+
+def listed(values: Iterable[i.Expr]) -> i.ListOf:
+    return i.ListOf(tuple((each, False) for each in values))
+
+
+def first_total(stored: Stored) -> i.Expr:
+    """Where the first total goes, or nowhere if there is more to do with totals."""
+    place = i.Address(i.Load(stored.tensor, None, stored.start))
+    given = [i.Given(name) for name in dict.fromkeys(stored.without)]
+    return i.Select(disjunction(given), h.NULL, place) if given else place
+
+
+def group_size(side: Flat) -> i.Expr:
+    """How many lines there are inside the outer ones."""
+    return product([loop.high for loop in side.inner])
+
+
+def step_of(steps: AffineSteps, loop: i.Loop) -> i.Expr:
+    """What the index of a loop adds to a place."""
+    return steps.get(loop.index, i.ZERO)
