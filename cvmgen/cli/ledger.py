@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cvmgen.api.library import LANGUAGES
@@ -38,8 +38,8 @@ from cvmgen.verification.ledger import (
 )
 from cvmgen.verification.ledger_check import worse_text
 from cvmgen.verification.ledger_entries import (
+    ALSO_TESTED,
     PROPERTIES,
-    TESTED_ALONE,
     TRUSTED,
     VERIFIERS,
     stands,
@@ -61,6 +61,33 @@ class Task:
     text: str
 
 
+@dataclass
+class Book:
+    """The ledger of a folder as it is written; `found` is new, and `changed` are its files that
+    did change."""
+
+    folder: Path
+    tests: bool  # whether the project's tests are of these formulas
+    entries: Entries
+    accept: bool
+    found: dict[str, dict[str, Entry]] = field(default_factory=dict)
+    changed: dict[str, None] = field(default_factory=dict)
+
+    def add(self, task: Task, entry: Entry) -> None:
+        """Values of C are validated; those of other targets are tested, if anything."""
+        new = {task.target: entry}
+        if self.tests:
+            new |= {each: tested(new.get(each, Entry({}))) for each in ALSO_TESTED[task.target]}
+        name = task.operator.full_name
+        self.found.setdefault(name, {}).update(new)
+        self.entries = merged(self.entries, {name: new}, (), accept=self.accept)
+
+    def write(self) -> None:
+        ledger = Ledger(PROPERTIES, stands(tests=self.tests), TRUSTED, self.entries)
+        files = {LEDGER: ledger_text(ledger), PAGE: page(ledger)}
+        self.changed |= dict.fromkeys(write_beside(self.folder, files))
+
+
 def update_ledger(
     spec: Path, folder: Path, names: Sequence[str], *, accept: bool, as_json: bool
 ) -> Exit:
@@ -71,28 +98,20 @@ def update_ledger(
         texts = up_to_date_texts(spec, folder, progress)
         earlier = read_ledger(folder)
         before: Entries = {} if earlier is None else earlier.entries
-        now = text_digests(texts)
-        wanted = [each for each in wanted_entries(before, texts, chosen, accept) if each in now]
-        by_name = {each.full_name: each for each in operators}
-        schedules = read_schedules(spec)
-        tasks = [
-            Task(by_name[name], target, schedules, folder, now[name, target])
-            for name, target in wanted
-        ]
+        wanted = wanted_entries(before, texts, chosen)
+        tasks = tasks_of(wanted, operators, read_schedules(spec), folder, text_digests(texts))
         if tasks:
             engines_needed()
-        found = verified(tasks, progress)
-        found = with_tests(found) if has_tests(spec) else found
-        gone = [each for each in stale(before, texts) if each not in now]
-        entries = merged(before, found, gone, accept=accept)
-        meanings = PROPERTIES, stands(tests=has_tests(spec)), TRUSTED
-        ledger = Ledger(*meanings, entries)
-        files = {LEDGER: ledger_text(ledger), PAGE: page(ledger)}
-        changed = write_beside(folder, files)
-    lines = [*summary(found), *written(folder, changed)]
-    told = {"folder": str(folder), "changed": changed, "entries": as_data(found)}
+        gone = [each for each in stale(before, texts) if each not in text_digests(texts)]
+        book = Book(folder, has_tests(spec), merged(before, {}, gone, accept=accept), accept)
+        book.write()
+        for task, entry in zip(tasks, verified(tasks, progress), strict=True):
+            book.add(task, entry)
+            book.write()  # what is known stays known when somebody has waited long enough
+    lines = [*summary(book.found), *written(folder, book.changed)]
+    told = {"folder": str(folder), "changed": [*book.changed], "entries": as_data(book.found)}
     give(told, "".join(f"{line}\n" for line in lines), as_json=as_json)
-    return verdict(entries)
+    return verdict(book.entries)
 
 
 def up_to_date_texts(spec: Path, folder: Path, progress: Progress) -> Texts:
@@ -111,14 +130,28 @@ def targets_in(folder: Path) -> tuple[str, ...]:
     return found
 
 
-def wanted_entries(
-    before: Entries, texts: Texts, chosen: Sequence[Operator], accept: bool
-) -> list[Which]:
+def wanted_entries(before: Entries, texts: Texts, chosen: Sequence[Operator]) -> list[Which]:
     """What is named on each target; without names what has changed, or was better before."""
     if chosen:
         return [(each.full_name, target) for each in chosen for target in VERIFIED]
     marked = {(operator, target) for operator, target, *_ in worse(before)}
     return sorted({*stale(before, texts), *marked})
+
+
+def tasks_of(
+    wanted: Sequence[Which],
+    operators: Sequence[Operator],
+    schedules: Schedules,
+    folder: Path,
+    digests: Mapping[Which, str],
+) -> list[Task]:
+    """What is wanted of the operators that are generated for a target."""
+    by_name = {each.full_name: each for each in operators}
+    return [
+        Task(by_name[name], target, schedules, folder, digests[name, target])
+        for name, target in wanted
+        if (name, target) in digests
+    ]
 
 
 def engines_needed() -> None:
@@ -130,14 +163,11 @@ def engines_needed() -> None:
     program.clang()  # BuildError says what is missing
 
 
-def verified(tasks: Sequence[Task], progress: Progress) -> dict[str, dict[str, Entry]]:
-    """The entries, made by several processes at once."""
-    found: dict[str, dict[str, Entry]] = {}
+def verified(tasks: Sequence[Task], progress: Progress) -> Iterator[Entry]:
+    """The entries in the order of the tasks, made by several processes at once."""
     for number, (task, made) in enumerate(zip(tasks, helped(verify, tasks), strict=True), 1):
-        name = task.operator.full_name
-        progress.step(f"verifying {name}, {number} of {len(tasks)}")
-        found.setdefault(name, {})[task.target] = verify(task) if made is None else made
-    return found
+        progress.step(f"verifying {task.operator.full_name}, {number} of {len(tasks)}")
+        yield verify(task) if made is None else made
 
 
 def verify(task: Task) -> Entry:
@@ -147,14 +177,6 @@ def verify(task: Task) -> Entry:
 def has_tests(spec: Path) -> bool:
     """Whether these are the formulas that the project's tests are of."""
     return spec.resolve() == spec_folder().resolve() and checkout() is not None
-
-
-def with_tests(found: dict[str, dict[str, Entry]]) -> dict[str, dict[str, Entry]]:
-    """With what tests say of values on the targets where these are not validated."""
-    return {
-        name: several | {target: tested(several.get(target, Entry({}))) for target in TESTED_ALONE}
-        for name, several in found.items()
-    }
 
 
 # ---------------------------------------------------------------- what is told
@@ -179,7 +201,7 @@ def summary(found: Entries) -> Iterator[str]:
         yield f"{name}: {status} {number}"
 
 
-def written(folder: Path, changed: Sequence[str]) -> Iterator[str]:
+def written(folder: Path, changed: Collection[str]) -> Iterator[str]:
     if not changed:
         yield f"{folder / LEDGER} says so already"
     yield from (f"written {folder / name}" for name in changed)

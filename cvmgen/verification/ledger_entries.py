@@ -81,7 +81,8 @@ TRUSTED: Mapping[str, str] = {
     "hardware": "CUDA text runs on the CPU (`cuda-cpu`) in tests; it has not been run on a GPU",
     "callers": "that memory is as large as a call says",
 }
-TESTED_ALONE = ("cuda", "numpy", "python")  # where values are not validated
+ALSO_TESTED: Mapping[str, tuple[str, ...]] = {"c": ("numpy", "python"), "cuda": ("cuda",)}
+"""With an entry those of which tests alone say what the values are."""
 CALLS = 10  # at the edges of schedules, of each operator
 MOST_SHOWN = 3
 LONGEST = 160  # characters of what is shown
