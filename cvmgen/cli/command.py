@@ -218,15 +218,17 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
             accept=options.accept,
             as_json=options.json,
         )
-    if options.target == "cuda" and (options.explain or options.values is not None):
-        raise UsageError("--target cuda asks of threads alone: --explain and --values are of C")
+    if options.target == "cuda" and options.values is not None:
+        raise UsageError("--target cuda asks of threads alone: --values is of C")
     if options.values is not None:
         folder = options.generated or generated_folder()
         return values.verify_values(
             options.spec, folder, options.operators, calls=options.values, as_json=options.json
         )
     if options.target == "cuda":
-        return threads.verify_threads(options.spec, options.operators, as_json=options.json)
+        return threads.verify_threads(
+            options.spec, options.operators, explain=options.explain, as_json=options.json
+        )
     return verify.verify(
         options.spec, options.operators, explain=options.explain, as_json=options.json
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,12 @@ from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.driver import mapped_kernels
 from cvmgen.errors import Strict
 from cvmgen.schedule.schedules import read_schedules
+from cvmgen.verification import terms as t
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.solvers import installed
+from cvmgen.verification.terms import Formula
 from cvmgen.verification.threads import Result, races
+from cvmgen.verification.threads_symbols import OTHER
 
 KINDS = {"barrier": "barriers", "race": "races"}
 
@@ -30,8 +33,13 @@ class OfKernel:
     results: tuple[Result, ...]
 
 
-def verify_threads(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
+OTHER_THREAD = "a name that ends with ~ is that of the other thread; no call is all of:"
+
+
+def verify_threads(spec: Path, names: Sequence[str], *, explain: bool, as_json: bool) -> Exit:
     """Ask of each pair of threads of CUDA kernels, for all sizes and grids."""
+    if explain and not names:
+        raise UsageError("--explain shows every obligation: name an operator")
     if "z3" not in installed():
         raise UsageError("--target cuda asks z3: pip install 'cvmgen[verify]' brings it")
     found = list[OfKernel]()
@@ -46,7 +54,8 @@ def verify_threads(spec: Path, names: Sequence[str], *, as_json: bool) -> Exit:
                     results = tuple(races(made.program, kernel, prover))
                     found.append(OfKernel(each.full_name, kernel.name, results))
     told = [described(each, result) for each in found for result in each.results]
-    shown = [*(line for each in found for line in lines(each)), *totals(found)]
+    shown = [line for each in found for line in lines(each)]
+    shown += explained(found) if explain else totals(found)
     give(told, "\n".join(shown) + "\n", as_json=as_json)
     refuted = any(e.status == "refuted" for each in found for e in each.results)
     return Exit.WRONG if refuted else Exit.OK
@@ -57,8 +66,11 @@ def lines(kernel: OfKernel) -> Iterator[str]:
     yield f"{kernel.operator:<34} {kernel.kernel}: {counts(kernel.results)}"
     for each in kernel.results:
         if each.status != "proved":
-            why = f" ({each.why})" if each.why else ""
-            yield f"  {each.function}: {each.kind}: {each.shown}: {outcome(each)}{why}"
+            yield f"  {each.function}: {each.kind}: {each.shown}: {outcome(each)}{reason(each)}"
+
+
+def reason(result: Result) -> str:
+    return f" ({result.why})" if result.why else ""
 
 
 def outcome(result: Result) -> str:
@@ -76,14 +88,42 @@ def counts(results: Sequence[Result]) -> str:
     return "; ".join(parts) or "threads share nothing"
 
 
+def explained(found: Iterable[OfKernel]) -> Iterator[str]:
+    """Each proof once, in mathematics: what two threads would be that meet, which cannot be."""
+    seen = set[tuple[str, Sequence[Formula]]]()
+    for each in (result for kernel in found for result in kernel.results):
+        facts = each.verdict.facts
+        if (each.shown, facts) in seen:
+            continue
+        seen.add((each.shown, facts))
+        word = (
+            f"by {sorted_text(each.verdict.engines)}" if each.status == "proved" else outcome(each)
+        )
+        yield f"\n{each.function}: {each.kind}: {each.shown}: {word}{reason(each)}"
+        yield from (f"  given that {what}" for what in sorted(each.relied))
+        names = {name.rstrip(OTHER) for fact in facts for name in t.names_of(fact)}
+        for name, meaning in sorted(each.meanings.items()):
+            if name in names:
+                yield f"  where {name} is {meaning}"
+        if facts:
+            yield f"  {OTHER_THREAD}"
+            yield from (f"    {t.text(fact)}" for fact in facts)
+
+
 def totals(found: Sequence[OfKernel]) -> Iterator[str]:
     """All kernels, who comes to the places of the proofs, and what these rely on."""
     results = [result for each in found for result in each.results]
     yield f"{len(found)} kernels: {counts(results)}"
+    by = Counter(sorted_text(each.verdict.engines) for each in results if each.status == "proved")
+    yield from (f"proved by {engines}: {number}" for engines, number in sorted(by.items()))
     for reached, number in sorted(Counter(each.reached for each in results).items()):
         yield f"places of proofs, who comes there: {reached}: {number}"
     relied = Counter(each for result in results for each in result.relied)
     yield from (f"{number} proved given that {what}" for what, number in sorted(relied.items()))
+
+
+def sorted_text(engines: Iterable[str]) -> str:
+    return " and ".join(sorted(engines))
 
 
 def described(kernel: OfKernel, result: Result) -> dict[str, Any]:

@@ -9,8 +9,8 @@ wait for each other; there all accesses are of one epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from cvmgen.ir import nodes as i
@@ -39,6 +39,7 @@ class Result:
     shown: str
     verdict: Verdict
     reached: str
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> str:
@@ -93,7 +94,8 @@ def races_of(
             plain.threads.thorough = True
             verdict = each.ask()
             plain.threads.thorough = False
-        yield Result(name, each.kind, each.shown, verdict, each.reached())
+        meanings = plain.threads.symbols.meanings
+        yield Result(name, each.kind, each.shown, verdict, each.reached(), meanings)
 
 
 @dataclass(frozen=True)

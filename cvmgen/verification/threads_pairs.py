@@ -40,12 +40,25 @@ WALK = "steps of a walk over a result come to each place once"
 
 
 @dataclass(frozen=True)
+class Refutation:
+    """The solvers that show that facts cannot all hold, if any; and those that were needed."""
+
+    engines: frozenset[str] = frozenset()
+    facts: tuple[Formula, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.engines)
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """Whether two threads can meet: proved that they cannot, refuted by `model`, or open."""
+    """Whether two threads can meet: proved that they cannot, refuted by `model`, or open. A proof
+    shows that the `facts` cannot all hold: what is known, and that the claim does not hold."""
 
     status: str
     engines: frozenset[str]
     assumed: frozenset[str] = frozenset()
+    facts: tuple[Formula, ...] = field(default=(), kw_only=True)
     model: Mapping[str, int] = field(default_factory=dict)
     address: tuple[Access, Term] | None = None
 
@@ -71,6 +84,10 @@ def value_of(operand: Term, model: Mapping[str, int]) -> int:
 
 Ends = tuple[tuple[tuple[Formula, ...], frozenset[str]], ...]  # ways to places, symbols of these
 PROVED, OPEN = Verdict("proved", frozenset()), Verdict("open", frozenset())
+
+
+def proved_by(proof: Refutation, assumed: frozenset[str]) -> Verdict:
+    return Verdict("proved", proof.engines, assumed, facts=proof.facts)
 
 
 def axioms_of(symbols: Symbols) -> Iterator[Formula]:
@@ -129,11 +146,11 @@ class Threads:
         # where the digits are the same, what the whole offset is has nothing to add, as a rule
         if any(t.negation(each) in facts for each in facts):
             return Verdict("proved", frozenset(("written alike",)))
-        if digits and (engines := asked.linear_proof((*facts, *digits), claim)):
-            return Verdict("proved", engines, frozenset(assumed))
+        if digits and (proof := asked.linear_proof((*facts, *digits), claim)):
+            return proved_by(proof, frozenset(assumed))
         cuts = tuple(self.cuts(asked, (*facts, *digits)))
-        if cuts and (engines := asked.linear_proof((*cuts, *digits, *lemmas), claim)):
-            return Verdict("proved", engines, frozenset(assumed))
+        if cuts and (proof := asked.linear_proof((*cuts, *digits, *lemmas), claim)):
+            return proved_by(proof, frozenset(assumed))
         whole = (*facts, *digits, t.equal(one.offset, there))
         found = asked.decide(whole, claim, frozenset(assumed))
         return found if found.status != "refuted" else replace(found, address=(one, one.offset))
@@ -310,27 +327,27 @@ class Threads:
         conditions = tuple(dict.fromkeys((*facts, *axioms_of(symbols), t.negation(claim))))
         if t.FALSE in conditions:
             return Verdict("proved", frozenset(("written alike",)), assumed)
-        if engines := self.linear_proof(symbols, facts, claim):
-            return Verdict("proved", engines, assumed)
+        if proof := self.linear_proof(symbols, facts, claim):
+            return proved_by(proof, assumed)
         if not self.thorough:
             return OPEN
         if model := self.counterexample(conditions):
             vague = {name for name in model if symbols.vague.get(name.rstrip(OTHER), "")}
             status = "open" if vague else "refuted"
             return Verdict(status, frozenset(("z3",)), frozenset(vague), model)
-        if engines := self.refuted_by(conditions):
-            return Verdict("proved", engines, assumed)
+        if proof := self.refuted_by(conditions):
+            return proved_by(proof, assumed)
         return OPEN
 
     def linear_proof(
         self, symbols: Symbols, facts: tuple[Formula, ...], claim: Formula
-    ) -> frozenset[str]:
-        """The solvers that show a claim in linear arithmetic, from few facts at first."""
+    ) -> Refutation:
+        """A proof of a claim in linear arithmetic, from few facts at first."""
         for each in slices(symbols, facts, claim):
             simple = linear((*each.facts, t.negation(claim)))
-            if simple is not None and (engines := self.refuted_by(simple)):
-                return engines
-        return frozenset()
+            if simple is not None and (proof := self.refuted_by(simple)):
+                return proof
+        return Refutation()
 
     def ask(self, solver: str, asked: Question) -> Answer:
         """The answer of a solver; what was asked once is not asked again."""
@@ -339,14 +356,17 @@ class Threads:
             self.prover.answers[key] = ask(solver, asked, LIMITS[solver])
         return self.prover.answers[key]
 
-    def refuted_by(self, conditions: tuple[Formula, ...]) -> frozenset[str]:
-        """The solvers that show that conditions cannot all hold."""
-        asked = question(conditions)
+    def refuted_by(self, conditions: tuple[Formula, ...]) -> Refutation:
+        """Whether conditions cannot all hold: the first solver says which of them, and the others
+        are asked about those."""
         first, *others = self.prover.solvers
-        if self.ask(first, asked).result != "unsat":
-            return frozenset()
-        found = {first, *(e for e in others if self.ask(e, asked).result == "unsat")}
-        return frozenset(found)
+        answer = self.ask(first, question(conditions))
+        if answer.result != "unsat":
+            return Refutation()
+        facts = tuple(conditions[at] for at in answer.used) or conditions
+        asked = question(facts)
+        agreed = (each for each in others if self.ask(each, asked).result == "unsat")
+        return Refutation(frozenset((first, *agreed)), facts)
 
     def counterexample(self, conditions: tuple[Formula, ...]) -> Mapping[str, int]:
         """Small numbers for which all conditions hold, if a solver finds some."""
@@ -428,7 +448,7 @@ class Asked:
                 found.axioms[other(name)] = tuple(t.renamed(e, self.renamed) for e in axioms)
         return found
 
-    def linear_proof(self, facts: tuple[Formula, ...], claim: Formula) -> frozenset[str]:
+    def linear_proof(self, facts: tuple[Formula, ...], claim: Formula) -> Refutation:
         return self.threads.linear_proof(self.both(), facts, claim)
 
     def decide(

@@ -63,12 +63,21 @@ def test_threads(cvmgen, spec: Path) -> None:
     outcome = cvmgen("verify", "relu", "--target", "cuda", "--spec", spec)
     assert "toy.relu" in outcome.out
     assert "races 2 proved" in outcome.out
+    assert "proved by cvc5 and z3: " in outcome.out
     assert "who comes there: two threads" in outcome.out
     told = json.loads(cvmgen("verify", "relu", "--target", "cuda", "--spec", spec, "--json").out)
     assert {each["status"] for each in told} == {"proved"}
     assert {each["reached"] for each in told} == {"two threads"}
 
 
-def test_threads_are_not_explained(cvmgen, spec: Path) -> None:
+def test_threads_in_mathematics(cvmgen, spec: Path) -> None:
+    (spec / "toy" / "relu.cvm").write_text(RELU)
     outcome = cvmgen("verify", "relu", "--explain", "--target", "cuda", "--spec", spec)
-    assert "--explain and --values are of C" in outcome.err
+    assert "Y[d + element]: by cvc5 and z3\n" in outcome.out
+    assert "    lane != lane~\n" in outcome.out
+    assert "    block != block~\n" in outcome.out
+
+
+def test_threads_are_not_asked_for_values(cvmgen, spec: Path) -> None:
+    outcome = cvmgen("verify", "matmul", "--values", "--target", "cuda", "--spec", spec)
+    assert "--values is of C" in outcome.err
