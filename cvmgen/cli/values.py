@@ -11,7 +11,7 @@ from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
 from cvmgen.verification.values.shapes import edge_calls
-from cvmgen.verification.values.validate import Difference, Result, Text, validate
+from cvmgen.verification.values.validate import Difference, Result, Text, given, validate
 
 
 def verify_values(
@@ -39,8 +39,6 @@ def lines(result: Result) -> Iterator[str]:
     yield f"{result.operator:<34} {word(result):<9} {count} calls, {result.elements} elements"
     yield from (f"  not defined: {each}" for each in result.faults)
     yield from (f"  open: {each}" for each in result.open)
-    if result.unfit:
-        yield f"  taken to fit their type: {result.unfit} results of signed operations"
     if result.difference is not None:
         yield from shown(result.difference)
 
@@ -55,11 +53,10 @@ def shown(found: Difference) -> Iterator[str]:
     yield f"  {found.output}, element {found.position} of {found.call}"
     yield f"    the text gives {found.found}"
     yield f"    the formula    {found.wanted}"
-    if found.shown_by is not None:
-        inputs = (f"{name}[{at}] = {value}" for (name, at), value in sorted(found.shown_by.items()))
-        yield f"    for {', '.join(inputs)}"
-    if found.numbers is not None:
-        yield f"    these are {found.numbers[0]} and {found.numbers[1]}"
+    if found.shown_by is not None and found.numbers is not None:
+        yield f"    these are {found.numbers[0]} and {found.numbers[1]}{given(found.shown_by)}"
+    if found.compiled is not None:
+        yield f"    compiled, {found.python} gives {found.compiled}"
 
 
 def described(result: Result) -> dict[str, Any]:
@@ -70,6 +67,5 @@ def described(result: Result) -> dict[str, Any]:
         "elements": result.elements,
         "open": result.open,
         "faults": result.faults,
-        "unfit": result.unfit,
         "difference": list(shown(result.difference)) if result.difference is not None else [],
     }

@@ -31,24 +31,11 @@ def binary(opcode: str, bits: int, flags: frozenset[str]) -> Operation:
     def operate(a: Any, b: Any) -> Any:
         if type(a) is int and type(b) is int:
             return known(a, b)
-        result = on_terms(a, b, bits)
-        if exact and isinstance(result, t.Term):
-            return _within(opcode, a, b, bits)
-        return result
+        if exact:  # it does not overflow, which clang knows or a check before it makes sure of
+            a, b = modular.signed(a, bits), modular.signed(b, bits)
+        return on_terms(a, b, bits)
 
     return operate
-
-
-def _within(opcode: str, a: Any, b: Any, bits: int) -> Any:
-    """The exact result of an operation that must not overflow."""
-    result = _TERMS[opcode](modular.signed(a, bits), modular.signed(b, bits), bits)
-    if isinstance(result, t.Term) and not modular.in_signed(result, bits):
-        OVERFLOWS.append((opcode, bits, result))
-    return result
-
-
-OVERFLOWS: list[tuple[str, int, t.Term]] = []
-"""Results of signed operations whose bounds do not show that they fit."""
 
 
 def _folded(exact: Callable[[int, int], int]) -> Callable[[int], Callable[[int, int], int]]:

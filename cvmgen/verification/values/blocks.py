@@ -226,7 +226,10 @@ class _Writer:
             source = each.types[0]
             convert = a.conversion(opcode, _bits(_scalar(source)), _bits(inner))
             return _by_entries(convert, source), each.types
-        return _by_entries(a.binary(opcode, _bits(inner), each.flags), about), [about, about]
+        operate = a.binary(opcode, _bits(inner), each.flags)
+        if opcode in ("sdiv", "udiv", "srem", "urem"):
+            operate = _defined_division(machine, operate, _bits(inner), opcode[0] == "s")
+        return _by_entries(operate, about), [about, about]
 
     def called(self, each: llvm.Instruction) -> tuple[Callable[..., Any], list[llvm.Type]]:
         machine = self.machine
@@ -318,6 +321,21 @@ def _by_entries(function: Callable[..., Any], about: llvm.Type) -> Callable[...,
     if not isinstance(about, llvm.Vector):
         return function
     return lambda *operands: tuple(map(function, *operands))
+
+
+def _defined_division(
+    machine: Machine, operate: a.Operation, bits: int, by_sign: bool
+) -> a.Operation:
+    def divide(one: Any, other: Any) -> Any:
+        if isinstance(other, t.Term):
+            divisor, least = modular.signed(other, bits), -(1 << (bits - 1))
+            machine.never(t.equal(divisor, 0), "a division by 0")
+            if by_sign:
+                far = t.both(t.equal(modular.signed(one, bits), least), t.equal(divisor, -1))
+                machine.never(far, f"a quotient beyond {bits} bits")
+        return operate(one, other)
+
+    return divide
 
 
 def _unreachable() -> None:

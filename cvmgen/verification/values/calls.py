@@ -129,14 +129,8 @@ class Caller:
     def run(self, call: Call, outputs: Mapping[str, Tensor]) -> dict[str, list[Any]]:
         """The values of outputs of the given shapes and types."""
         info = self.info
-        given = [call.inputs.get(item.name) for item in info.inputs]
-        described = Described(
-            [_each(operand, lambda tensor: tensor.shape) for operand in given],
-            [_each(operand, lambda tensor: tensor.precision or None) for operand in given],
-            {a.name: _completed(a, call.attributes.get(a.name)) for a in info.attributes},
-        )
-        arrays = [_each(operand, self.placed) for operand in given]
-        args, kept = self.backend.arguments(info, described, arrays)  # type: ignore[arg-type]
+        arrays = [each_of(call.inputs.get(item.name), self.placed) for item in info.inputs]
+        args, kept = self.backend.arguments(info, described(info, call), arrays)  # type: ignore[arg-type]
         places: dict[str, Placed] = {}
         for name, tensor in outputs.items():
             places[name] = array = self.unwritten(name, tensor)
@@ -228,7 +222,16 @@ def _width(tensor: Tensor) -> int:
     return dtype.bits // 8 if dtype.kind != "bool" else 1
 
 
-def _each(operand: Operand, read: Any) -> Any:
+def described(info: OperatorInfo, call: Call) -> Described:
+    given = [call.inputs.get(item.name) for item in info.inputs]
+    return Described(
+        [each_of(operand, lambda tensor: tensor.shape) for operand in given],
+        [each_of(operand, lambda tensor: tensor.precision or None) for operand in given],
+        {a.name: _completed(a, call.attributes.get(a.name)) for a in info.attributes},
+    )
+
+
+def each_of(operand: Operand, read: Any) -> Any:
     if operand is None:
         return None
     return [read(tensor) for tensor in operand] if isinstance(operand, list) else read(operand)

@@ -52,9 +52,7 @@ class Comparison:
         tests = (test for value in (one, other) for test in _tests(value, set()))
         test = next((test for test in tests if self.facts.says(test) is None), None)
         if test is None:
-            if self._excluded(one, other):
-                return True
-            raise Open(f"{one!r} against {other!r}")
+            return self._excluded(one, other)
         for each in (test, test.other):
             try:
                 with self.facts.assuming(each):
@@ -70,14 +68,16 @@ class Comparison:
         return real and all(rebuilt.condition(rt.is_nan(each)) is True for each in (one, other))
 
     def _excluded(self, one: Any, other: Any) -> bool:
-        """Whether a solver knows that no inputs of this case tell the values apart."""
+        """True where no inputs of this case tell the values apart, as a solver knows it."""
         numbers = all(isinstance(each, (int, t.Term)) for each in (one, other))
         unlike = t.opposite(t.equal(one, other)) if numbers else True
         if unlike is False:
             return True
-        assumed = self.facts.conditions()
         more = [unlike] if isinstance(unlike, t.Condition) else []
-        return not possible([*assumed, *more])
+        assumed = [*self.facts.conditions(), *more]
+        if not possible(assumed):
+            return True
+        raise Open(f"{one!r} against {other!r}", assumed)
 
 
 def _fits(value: t.Integer, bits: int) -> bool:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
 from cvmgen import reals
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.facts import Facts
 
+TRIES = 400
 UNSET = 0x55  # what stands for an element that is not written
 
-Assignment = dict[tuple[str, int], Any]  # elements by the name of their input and position
+Place = tuple[str, int]  # the name of an input, and where in it an element stands
+Assignment = dict[Place, Any]
 
 
 class Open(Exception):
-    """Two terms whose equality is not known; the text is what is left of them in a case."""
+    """Two terms whose equality is not known; the text is what is left of them in a case, which is
+    what is `assumed`."""
+
+    def __init__(self, text: str, assumed: Sequence[t.Condition] = ()) -> None:
+        super().__init__(text)
+        self.assumed = assumed
 
 
 def same(one: Any, other: Any) -> bool:
@@ -161,9 +167,9 @@ _REALS: dict[str, Callable[..., float]] = {
 }
 
 
-def elements_of(values: list[Any]) -> set[tuple[str, int]]:
+def elements_of(values: Iterable[Any]) -> set[Place]:
     """The elements that terms speak of."""
-    found: set[tuple[str, int]] = set()
+    found: set[Place] = set()
     seen: set[int] = set()
     left = list(values)
     while left:
@@ -198,16 +204,18 @@ def elements_of(values: list[Any]) -> set[tuple[str, int]]:
 def witness(
     one: Any,
     other: Any,
-    draw: Callable[[tuple[str, int], Random], Any],
-    facts: Facts,
-    tries: int = 400,
+    draw: Callable[[Place, Random], Any],
+    assumed: Sequence[t.Condition],
+    known: Assignment,
 ) -> Assignment | None:
-    """Elements for which two terms differ, though what is assumed holds."""
+    """Elements for which two terms differ, though what is assumed holds: those that are known, with
+    others at random, and then all at random."""
     random = Random(1)
-    assumed = facts.conditions()
     about = sorted(elements_of([one, other, *assumed]))
-    for _ in range(tries):
+    for attempt in range(TRIES):
         assignment = {each: draw(each, random) for each in about}
+        if attempt < TRIES // 4:
+            assignment |= known
         evaluation = Evaluation(assignment)
         if not all(map(evaluation.value, assumed)):
             continue

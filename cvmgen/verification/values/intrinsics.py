@@ -70,7 +70,9 @@ def intrinsic(
             return lambda *_: -1
         case "is":
             return lambda *_: 0
-        case "trap" | "debugtrap":
+        case "sadd" | "ssub" | "smul" if ".with.overflow" in short:
+            return _checked(machine, base, a_bits(types[0]))
+        case "trap" | "debugtrap" | "ubsantrap":
             return _trap
         case _:
             pass
@@ -187,6 +189,25 @@ def _saturating(name: str, bits: int) -> Callable[..., Any]:
     return operate
 
 
+_EXACT = {"sadd": t.add, "ssub": lambda a, b: t.add(a, t.negated(b)), "smul": t.multiply}
+
+
+def _checked(machine: Machine, name: str, bits: int) -> Callable[..., Any]:
+    """An operation with a sign, which must not overflow: the exact result."""
+    exact, half = _EXACT[name], 1 << (bits - 1)
+
+    def operate(a: Any, b: Any) -> Any:
+        if type(a) is not int or type(b) is not int:
+            a, b = modular.signed(a, bits), modular.signed(b, bits)
+        result = exact(a, b)
+        if type(result) is int:
+            return result, int(not -half <= result < half)
+        machine.never(t.opposite(modular.fits(result, bits)), f"a result beyond {bits} bits")
+        return result, 0
+
+    return operate
+
+
 _REALS: dict[str, tuple[str, Callable[[float], float]]] = {
     "fabs": ("abs", abs),
     "floor": ("floor", reals.floor),
@@ -264,5 +285,5 @@ def _add_pairs(left: Any, right: Any) -> Any:
     return tuple(modular.signed(each, 32) if isinstance(each, int) else each for each in sums)
 
 
-def _trap() -> None:
+def _trap(*_: Any) -> None:
     raise Fault("a trap")

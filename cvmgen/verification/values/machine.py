@@ -35,6 +35,7 @@ class Machine:
         self.steps = MOST_STEPS
         self.merges = True
         self.split: Callable[[t.Condition], bool] | None = None
+        self.doubts: dict[tuple[t.Condition, ...], str] = {}
         self.distances: dict[int, int] = {}
         self.lasting: dict[int, bytes] = {}  # blocks that are there before a call, as they are
         for number, module in enumerate(modules):
@@ -62,7 +63,16 @@ class Machine:
             memory.blocks[number].data[:] = data
             memory.blocks[number].cells.clear()
         self.facts, self.split, self.merges = facts, split, split is None
+        self.doubts.clear()
         self.steps = MOST_STEPS
+
+    def never(self, test: t.Truth, why: str) -> None:
+        """Where this holds on the way that is gone the text is not defined."""
+        if isinstance(test, t.Condition):
+            if self.facts.says(test) is not False:
+                self.doubts[*self.facts.conditions(), test] = why
+        elif test:
+            raise Fault(why)
 
     # ------------------------------------------------------------ names
 

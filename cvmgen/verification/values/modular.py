@@ -14,6 +14,12 @@ def in_signed(a: t.Term, bits: int) -> bool:
     return -half <= a.low and a.high < half
 
 
+def fits(a: t.Integer, bits: int) -> t.Truth:
+    """Whether a number is one of `bits` bits with a sign."""
+    half = 1 << (bits - 1)
+    return t.both(t.at_least(a, -half), t.at_least(t.negated(a), 1 - half))
+
+
 def signed(a: t.Integer, bits: int) -> t.Integer:
     """The number that `bits` bits are, read with a sign; `a` is congruent to it."""
     half = 1 << (bits - 1)

@@ -21,6 +21,7 @@ from cvmgen.verification.values.llvm_text import read_module
 _FLAGS = (
     "-S", "-emit-llvm", "-O1", "-g0", "-w", "-fno-vectorize", "-fno-slp-vectorize",
     "-fno-unroll-loops", "-ffp-contract=off", "-fno-sanitize=all",
+    "-fsanitize=signed-integer-overflow", "-fsanitize-trap=signed-integer-overflow",
 )  # fmt: skip
 
 

@@ -1,15 +1,16 @@
-"""Whether conditions can hold together, as z3 knows it."""
+"""Whether conditions can hold together, as z3 knows it, and inputs for which they do."""
 
 from __future__ import annotations
 
 import functools
 import importlib
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.evaluate import Assignment, Place, elements_of
 
 # Of the solver, so that what it finds does not depend on the machine.
 STEPS = 300_000
@@ -28,25 +29,71 @@ def possible(conditions: Iterable[t.Condition], *, exact: bool = True) -> bool:
     impossible for these is so for the products, and a linear solver sees it at once. Unless it
     is asked to be exact, that is all.
     """
-    if not there():
-        return True
+    return not there() or all(_answer(part, exact) is not None for part in independent(conditions))
+
+
+def example(conditions: Iterable[t.Condition]) -> Assignment:
+    """Inputs for which all of them may hold: elements of which a solver says nothing are left
+    out, and operations that it has no word for are not what it takes them to be."""
+    found: Assignment = {}
+    for part in independent(conditions) if there() else ():
+        found |= _answer(part, True) or {}
+    return found
+
+
+def independent(conditions: Iterable[t.Condition]) -> Iterator[frozenset[t.Condition]]:
+    """The conditions in parts that have no element in common: all can hold if each part can, and
+    what was asked of a part need not be asked again."""
+    parts: list[tuple[frozenset[Place], set[t.Condition]]] = []
+    for each in dict.fromkeys(conditions):
+        about, members = elements(each), {each}
+        apart = []
+        for places, others in parts:
+            if places.isdisjoint(about):
+                apart.append((places, others))
+            else:
+                about, members = about | places, members | others
+        parts = [*apart, (about, members)]
+    return (frozenset(members) for _, members in parts)
+
+
+def elements(test: t.Condition) -> frozenset[Place]:
+    """The elements that a condition speaks of."""
+    known = t.TABLE.elements
+    if test not in known:
+        known[test] = known[test.other] = frozenset(elements_of([test]))
+    return known[test]
+
+
+def _answer(part: frozenset[t.Condition], exact: bool) -> Assignment | None:
+    """Inputs for a part, as far as they are known; None where there are none."""
+    answers = t.TABLE.answers
+    if (part, exact) not in answers:
+        answers[part, exact] = _asked(sorted(part, key=lambda each: each.number), exact)
+    return answers[part, exact]  # type: ignore[no-any-return]
+
+
+def _asked(conditions: list[t.Condition], exact: bool) -> Assignment | None:
     z3: Any = importlib.import_module("z3")
-    given = list(conditions)
     linear = _Linear(z3)
-    if not _satisfiable(z3.Solver(), STEPS, linear, given):
-        return False
-    if not (exact and linear.products):
-        return True
+    found = _solved(z3.Solver(), STEPS, linear, conditions)
+    if found is None or not (exact and linear.products):
+        return found
     # z3's qfnia turns products of elements of a few bits to bits, whose numbers end.
-    return _satisfiable(z3.Tactic("qfnia").solver(), EXACT_STEPS, _Words(z3), given)
+    return _solved(z3.Tactic("qfnia").solver(), EXACT_STEPS, _Words(z3), conditions)
 
 
-def _satisfiable(solver: Any, steps: int, words: _Words, conditions: list[t.Condition]) -> bool:
+def _solved(
+    solver: Any, steps: int, words: _Words, conditions: list[t.Condition]
+) -> Assignment | None:
     solver.set("rlimit", steps)
     for each in conditions:
         solver.add(words.condition(each))
     solver.add(*words.bounds)
-    return bool(solver.check() != words.z3.unsat)
+    said = solver.check()
+    if said == words.z3.unsat:
+        return None
+    return words.inputs(solver.model()) if said == words.z3.sat else {}
 
 
 class _Words:
@@ -57,6 +104,15 @@ class _Words:
         self.atoms: dict[int, Any] = {}
         self.cores: dict[Any, Any] = {}
         self.bounds: list[Any] = []
+
+    def inputs(self, model: Any) -> Assignment:
+        """The elements as a model has them."""
+        keys = {number: t.TABLE.atoms[number].key for number in self.atoms}
+        return {
+            key[1:]: model.eval(self.atoms[number], model_completion=True).as_long()
+            for number, key in keys.items()
+            if key[0] == "input"
+        }
 
     def integer(self, value: t.Integer) -> Any:
         if isinstance(value, int):

@@ -36,6 +36,8 @@ class Table:
         self.by_key: dict[tuple[Any, ...], Atom] = {}
         self.conditions: dict[tuple[Any, ...], Condition] = {}
         self.reals: dict[tuple[Any, ...], Any] = {}
+        self.answers: dict[Any, Any] = {}  # what a solver said of conditions
+        self.elements: dict[Condition, frozenset[tuple[str, int]]] = {}  # that one speaks of
 
 
 TABLE = Table()
@@ -43,7 +45,7 @@ TABLE = Table()
 
 def forget_all() -> None:
     """Begin anew; terms made before must not be used any more."""
-    for each in (TABLE.atoms, TABLE.by_key, TABLE.conditions, TABLE.reals):
+    for each in vars(TABLE).values():
         each.clear()
 
 
@@ -123,10 +125,11 @@ class Condition:
     """What holds or does not, depending on inputs. Of a condition and its opposite, one has
     `holds` False and the same `core`."""
 
-    __slots__ = ("core", "holds", "other")
+    __slots__ = ("core", "holds", "number", "other")
 
     def __init__(self, core: tuple[Any, ...], holds: bool) -> None:
         self.core, self.holds = core, holds
+        self.number = 2 * len(TABLE.conditions) + holds
         self.other: Condition = self
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -14,21 +14,20 @@ from cvmgen.dtypes import DTYPES, precision_bound
 from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.values import calls, choices, program
+from cvmgen.verification.values import calls, choices, native, program
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.arithmetic import OVERFLOWS
 from cvmgen.verification.values.compare import Comparison
-from cvmgen.verification.values.evaluate import Assignment, Evaluation, Open, witness
-from cvmgen.verification.values.facts import Facts
+from cvmgen.verification.values.evaluate import Assignment, Evaluation, Open, same, witness
+from cvmgen.verification.values.facts import Contradiction, Facts
 from cvmgen.verification.values.formula import TermReference
 from cvmgen.verification.values.library import library
 from cvmgen.verification.values.llvm import Module
 from cvmgen.verification.values.machine import Machine
 from cvmgen.verification.values.memory import Fault, Unmodelled
-from cvmgen.verification.values.solver import possible
+from cvmgen.verification.values.solver import example, possible
 from cvmgen.verification.values.terms import Undecided
+from cvmgen.verification.values.ways import ways
 
-MOST_WAYS = 400
 UNKNOWN = (Open, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
 
 # What cuts work into threads is run as its description says; what knows processors is told.
@@ -46,6 +45,8 @@ class Difference:
     wanted: str
     shown_by: Assignment | None
     numbers: tuple[Any, Any] | None = None  # what text and formula give for these inputs
+    compiled: Any = None  # what the compiled text gives
+    python: str = ""  # the call with these inputs
 
 
 @dataclass(slots=True)
@@ -60,7 +61,6 @@ class Result:
     difference: Difference | None = None
     faults: list[str] = field(default_factory=list)  # calls in which the text is not defined
     open: list[str] = field(default_factory=list)  # calls of which it is not known, and why
-    unfit: int = 0  # results of signed operations that are not shown to fit their type
 
     @property
     def validated(self) -> bool:
@@ -91,6 +91,13 @@ class Text:
         units = [own, *(name for name in shared if name not in _MODELLED)]
         return [program.module_of(name, self.read_by(name)) for name in units]
 
+    def linked(self, info: OperatorInfo) -> dict[str, str]:
+        """All that a library of the operator is compiled from."""
+        own = f"{info.opset}/{info.name}"
+        return {
+            name: text for name, text in self.sources.items() if "/" not in name or name[:-2] == own
+        }
+
     def read_by(self, unit: str) -> dict[str, str]:
         """The files that a unit may read."""
         return {
@@ -110,7 +117,6 @@ def validate(
     info = text.infos[operator.full_name]
     checking = _Checking(operator, text, info, text.modules(info), features)
     began = time.perf_counter()
-    OVERFLOWS.clear()
     for case in cases:
         try:
             checking.check(case)
@@ -121,8 +127,6 @@ def validate(
         if checking.result.difference is not None:
             break
     checking.result.seconds = time.perf_counter() - began
-    checking.result.unfit = len(OVERFLOWS)
-    OVERFLOWS.clear()
     return checking.result
 
 
@@ -144,26 +148,31 @@ class _Checking:
 
     def check(self, case: calls.Call) -> None:
         """All at once where that can be; else way by way."""
+        t.forget_all()
         if not self.by_ways:
             try:
                 return self.way(case, Facts(), None)
             except (Fault, Undecided, Unmodelled, choices.TooMany):
                 self.by_ways = True
-        for facts, decide in ways():
+        for way in ways():
             try:
-                self.way(case, facts, decide)
-            except (Fault, Unmodelled):
-                if facts.possible():
+                self.way(case, way.facts, way.decide)
+            except Contradiction:
+                continue
+            except (Fault, Unmodelled) as error:
+                if not possible(way.facts.conditions()):
+                    continue
+                if isinstance(error, Fault):
+                    self.fault(case, str(error), way.facts.conditions())
+                else:
                     raise
-            if self.result.difference is not None:
+            if self.result.refuted:
                 return
 
     def way(
         self, case: calls.Call, facts: Facts, decide: Callable[[t.Condition], bool] | None
     ) -> None:
         """One run of the formula, and of the text for each choice of result types."""
-        if decide is None or not facts.known:
-            t.forget_all()
         call = calls.with_terms(case)
         wanted = TermReference(self.operator).evaluate(call.inputs, call.attributes).outputs
         for dtypes in result_types(self.operator, self.info, case, wanted):
@@ -173,23 +182,73 @@ class _Checking:
             }
             found = calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
             self.compare(case, outputs, wanted, found, facts)
-            if self.result.difference is not None:
-                self.replay(case, outputs, self.result.difference)
+            for assumed, why in list(self.machine.doubts.items()):
+                if not self.result.refuted and possible(assumed):
+                    self.fault(case, why, assumed, outputs)
+            if self.result.refuted:
                 return
             shown = ", ".join(f"{name}: {dtype}" for name, dtype in dtypes.items())
             self.result.calls[f"{case.text()} -> {shown}"] = None
 
-    def replay(self, case: calls.Call, outputs: Mapping[str, Tensor], found: Difference) -> None:
-        """Run text and formula on the inputs that show a difference."""
-        if found.shown_by is None:
-            return
+    # ------------------------------------------------------------ what stands against it
+
+    def fault(
+        self,
+        case: calls.Call,
+        why: str,
+        assumed: Sequence[t.Condition],
+        outputs: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """The text is not defined where this is assumed: with inputs for which that is seen."""
+        shown = witness(0, 1, _drawing(case), assumed, example(assumed))
+        if shown is None:
+            raise Open(f"{why}, for no inputs that were found")
+        for each in [outputs] if outputs else self.outputs(case):
+            try:
+                self.replayed(case, each, shown)
+            except Fault as error:
+                self.result.faults.append(f"{case.text()}: {error}{given(shown)}")
+                return
+        raise Open(f"{why}, which is not seen{given(shown)}")
+
+    def outputs(self, case: calls.Call) -> list[dict[str, Tensor]]:
+        """The outputs of a call without their elements, for each choice of types."""
+        inferred = Reference(self.operator).infer(case.inputs, case.attributes).outputs
+        return [
+            {name: Tensor(tensor.shape, [], 0, dtypes[name]) for name, tensor in inferred.items()}
+            for dtypes in result_types(self.operator, self.info, case, inferred)
+        ]
+
+    def replayed(
+        self, case: calls.Call, outputs: Mapping[str, Tensor], shown: Assignment
+    ) -> dict[str, list[Any]]:
+        """What the text gives for these inputs."""
+        self.machine.begin(Facts(), None)
+        call = calls.with_numbers(case, shown)
+        return calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
+
+    def differs(
+        self, case: calls.Call, outputs: Mapping[str, Tensor], found: Difference
+    ) -> Difference:
+        """The difference with what text, formula and compiled text give for these inputs."""
+        assert found.shown_by is not None
         call = calls.with_numbers(case, found.shown_by)
         exact = Reference(self.operator).evaluate(call.inputs, call.attributes).outputs
-        self.machine.begin(Facts(), None)
-        run = calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
-        number = Evaluation(found.shown_by).value(run[found.output][found.position])
-        numbers = (number, exact[found.output].values[found.position])
-        self.result.difference = replace(found, numbers=numbers)
+        wanted = exact[found.output].values[found.position]
+        number = self.replayed(case, outputs, found.shown_by)[found.output][found.position]
+        number = Evaluation(found.shown_by).value(number)
+        if same(number, wanted):
+            raise Open(
+                f"{found.found} against {found.wanted}, which are equal{given(found.shown_by)}"
+            )
+        sources = self.text.linked(self.info)
+        compiled = native.run(sources, self.text.manifest, self.info, call, outputs)
+        return replace(
+            found,
+            numbers=(number, wanted),
+            compiled=compiled and compiled[found.output][found.position],
+            python=native.text_of(self.info, call, outputs),
+        )
 
     def compare(
         self,
@@ -202,20 +261,18 @@ class _Checking:
         for name, tensor in outputs.items():
             pairs = zip(found[name], wanted[name].values, strict=True)
             for position, (one, other) in enumerate(pairs):
-                self.element(case, name, position, one, other, tensor.dtype, facts)
-                if self.result.difference is not None:
+                shown = self.element(case, one, other, tensor.dtype, facts)
+                if shown is not None:
+                    difference = Difference(
+                        case.text(), name, position, repr(one)[:400], repr(other)[:400], shown
+                    )
+                    self.result.difference = self.differs(case, outputs, difference)
                     return
 
     def element(
-        self,
-        case: calls.Call,
-        name: str,
-        position: int,
-        one: Any,
-        other: Any,
-        dtype: str,
-        facts: Facts,
-    ) -> None:
+        self, case: calls.Call, one: Any, other: Any, dtype: str, facts: Facts
+    ) -> Assignment | None:
+        """Inputs for which an element is not what the formula says; None if it always is."""
         row = DTYPES[dtype]
         if row.kind == "bool":
             other = choices.choose(other, 1, 0)
@@ -223,54 +280,21 @@ class _Checking:
         comparison = Comparison(facts)
         self.result.elements += 1
         try:
-            if comparison.equal(one, other, bits):
-                self.result.cases += comparison.cases > 0
-                return
-            shown = None
-        except Open:
-            shown = witness(one, other, _drawing(case), facts)
+            comparison.equal(one, other, bits)
+        except Open as error:
+            assumed = error.assumed or facts.conditions()
+            shown = witness(one, other, _drawing(case), assumed, example(assumed))
             if shown is None:
                 raise
-        self.result.difference = Difference(
-            case.text(), name, position, repr(one)[:400], repr(other)[:400], shown
-        )
+            return shown
+        self.result.cases += comparison.cases > 0
+        return None
 
 
-def ways() -> Iterator[tuple[Facts, Callable[[t.Condition], bool]]]:
-    """Every way that decisions on elements may take, each with what it assumes."""
-    script: list[bool] = []
-    for _ in range(MOST_WAYS):
-        facts = Facts()
-        taken: list[bool] = []
-        given = script
-
-        def decide(
-            test: t.Condition,
-            facts: Facts = facts,
-            taken: list[bool] = taken,
-            given: list[bool] = given,
-        ) -> bool:
-            said = facts.says(test)
-            if said is not None:
-                return said
-            assumed = facts.conditions()
-            for only in (True, False):
-                if not possible([*assumed, test.other if only else test], exact=False):
-                    facts.assume(test if only else test.other)
-                    return only
-            holds = given[len(taken)] if len(taken) < len(given) else True
-            taken.append(holds)
-            facts.assume(test if holds else test.other)
-            return holds
-
-        with t.decided_by(decide):
-            yield facts, decide
-        while taken and not taken[-1]:
-            taken.pop()
-        if not taken:
-            return
-        script = [*taken[:-1], False]
-    raise Open(f"more than {MOST_WAYS} ways")
+def given(shown: Assignment) -> str:
+    """Inputs as they stand behind what they show."""
+    inputs = ", ".join(f"{name}[{at}] = {value}" for (name, at), value in sorted(shown.items()))
+    return f" for {inputs}" if inputs else ""
 
 
 def result_types(
