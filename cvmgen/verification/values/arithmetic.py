@@ -7,7 +7,6 @@ of a single bit is 0, 1 or a condition.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from cvmgen import reals
 from cvmgen.verification.values import choices, modular, operations
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.evaluate import integer_of
 from cvmgen.verification.values.memory import Fault, Unmodelled, as_bits, of_bits
 
 Operation = Callable[..., Any]
@@ -255,9 +255,20 @@ def comparison(predicate: str, bits: int) -> Operation:
         if type(a) is int and type(b) is int and read is modular.signed:
             return int((b - a if swap else a - b) >= least)
         a, b = read(a, bits), read(b, bits)
-        return bit(t.at_least(t.add(b, t.negated(a)) if swap else t.add(a, t.negated(b)), least))
+        more = t.add(b, t.negated(a)) if swap else t.add(a, t.negated(b))
+        return bit(_by_sign(t.at_least(more, least)))
 
     return ordered
+
+
+def _by_sign(test: t.Truth) -> t.Truth:
+    """Of the bits of a real number, those that are no negative integer are without its sign."""
+    if not isinstance(test, t.Condition) or test.core[0] != "ge" or test.core[2] != 0:
+        return test
+    inner = t.single(t.of_key(test.core[1]))
+    if inner is None or inner.key[0] != "bits":
+        return test
+    return t.condition(("below zero", inner.key[2]), not test.holds)
 
 
 _BIT_TESTS: dict[str, Operation] = {
@@ -455,8 +466,7 @@ _CONVERSIONS: dict[str, Callable[[int, int], Operation]] = {
 
 def integer_bits_of_real(value: Any, bits: int) -> Any:
     if isinstance(value, float):
-        data = struct.pack("<f" if bits == 32 else "<d", value)
-        return int.from_bytes(data, "little", signed=True)
+        return integer_of(value, bits // 8)
     return as_bits(value, bits // 8)
 
 

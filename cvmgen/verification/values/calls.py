@@ -24,6 +24,10 @@ Operand = Tensor | list[Tensor] | None
 Element = Callable[[str, int, Tensor], Any]
 
 
+class Refused(Fault):
+    """The text refuses a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """Inputs by name, whose values do not matter, and attributes that are given."""
@@ -141,7 +145,7 @@ class Caller:
         function = self.machine.exported(info.function)
         status = self.machine.call(function, [self.structure(args), error])
         if status:
-            raise Fault(f"the call is refused: {self.refusal(error)}")
+            raise Refused(f"the call is refused: {self.refusal(error)}")
         return {name: self.values(places[name], outputs[name]) for name in outputs}
 
     def refusal(self, error: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
@@ -103,6 +104,8 @@ class Evaluation:
             case ("bytes", parts):
                 whole = bytes(self.value(part) & 255 for part in parts)
                 return int.from_bytes(whole, "little", signed=True)
+            case ("bits", size, value):
+                return integer_of(self.value(value), size)
             case ("not written", *_):
                 return UNSET
             case ("to int", value):
@@ -145,9 +148,21 @@ class Evaluation:
             return float(self.value(operands[1] if self.value(operands[0]) else operands[2]))
         if name == "of":
             return float(self.value(operands[0]))
+        if name == "of bits":
+            return real_of(self.value(operands[1]), operands[0])
         if name in _REALS:
             return float(_REALS[name](*map(self.value, operands)))
         raise Open(f"no number for {name}")
+
+
+def integer_of(value: float, size: int) -> int:
+    """The bits of a real number of so many bytes, as an integer."""
+    return int.from_bytes(struct.pack("<f" if size == 4 else "<d", value), "little", signed=True)
+
+
+def real_of(value: int, size: int) -> float:
+    data = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    return float(struct.unpack("<f" if size == 4 else "<d", data)[0])
 
 
 _REALS: dict[str, Callable[..., float]] = {

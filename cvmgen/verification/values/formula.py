@@ -403,6 +403,10 @@ class TermReference(Reference):
         if dtype is None:
             return
         output.dtype = dtype.name
+        for value in output.values if dtype.kind == "int" else ():
+            within = t.both(value >= dtype.low, value <= dtype.high)
+            if not bool(within):  # of elements the one who explores decides it
+                raise self.refuse(name, "", "a value beyond its type")
         if dtype.kind == "real":
             output.values = [_stored(rt.as_real(value), dtype.bits) for value in output.values]
 

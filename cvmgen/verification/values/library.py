@@ -7,6 +7,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from cvmgen import reals
+from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values.memory import Unmodelled
 
 if TYPE_CHECKING:
@@ -100,7 +102,15 @@ def _share(machine: Machine, arguments: list[Any]) -> None:
         machine.call(part, [context, low, high])
 
 
+def _power(machine: Machine, arguments: list[Any]) -> Any:
+    """Exact powers rounded once, as formulas have them: their text is tested, not run on terms."""
+    base, exponent = arguments
+    numbers = isinstance(base, float) and isinstance(exponent, float)
+    return reals.power(base, exponent) if numbers else rt.real("pow", base, exponent)
+
+
 _ROUTINES: dict[str, Routine] = {
+    "cvmgen_power_f64": _power,
     "malloc": _new,
     "calloc": _new_zeros,
     "realloc": _larger,

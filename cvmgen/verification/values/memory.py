@@ -14,6 +14,7 @@ from typing import Any
 from cvmgen.verification.values import choices, modular, pieces
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.evaluate import real_of
 
 SHIFT = 32  # of the number of a block within an address
 PLACE = (1 << SHIFT) - 1
@@ -302,8 +303,7 @@ def of_bits(value: Any, size: int) -> Any:
             return inner.key[2]
         return rt.real("of bits", size, value)
     if isinstance(value, int):
-        data = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-        return struct.unpack("<f" if size == 4 else "<d", data)[0]
+        return real_of(value, size)
     return value
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from cvmgen.api.manifest import Manifest, OperatorInfo, read_manifest
 from cvmgen.dtypes import DTYPES, precision_bound
+from cvmgen.errors import OperatorError
 from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
@@ -28,6 +29,7 @@ from cvmgen.verification.values.solver import example, possible
 from cvmgen.verification.values.terms import Undecided
 from cvmgen.verification.values.ways import ways
 
+Decider = Callable[[t.Condition], bool] | None
 UNKNOWN = (Open, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
 
 # What cuts work into threads is run as its description says; what knows processors is told.
@@ -169,12 +171,13 @@ class _Checking:
             if self.result.refuted:
                 return
 
-    def way(
-        self, case: calls.Call, facts: Facts, decide: Callable[[t.Condition], bool] | None
-    ) -> None:
+    def way(self, case: calls.Call, facts: Facts, decide: Decider) -> None:
         """One run of the formula, and of the text for each choice of result types."""
         call = calls.with_terms(case)
-        wanted = TermReference(self.operator).evaluate(call.inputs, call.attributes).outputs
+        try:
+            wanted = TermReference(self.operator).evaluate(call.inputs, call.attributes).outputs
+        except OperatorError:
+            return self.refused(case, call, facts, decide)
         for dtypes in result_types(self.operator, self.info, case, wanted):
             self.machine.begin(facts, decide)
             outputs = {
@@ -189,6 +192,17 @@ class _Checking:
                 return
             shown = ", ".join(f"{name}: {dtype}" for name, dtype in dtypes.items())
             self.result.calls[f"{case.text()} -> {shown}"] = None
+
+    def refused(self, case: calls.Call, call: calls.Call, facts: Facts, decide: Decider) -> None:
+        """A call that the formula refuses."""
+        for outputs in self.outputs(case):
+            self.machine.begin(facts, decide)
+            try:
+                calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
+            except calls.Refused:
+                continue
+            shown = example(facts.conditions())
+            self.result.faults.append(f"{case.text()}: not refused{given(shown)}")
 
     # ------------------------------------------------------------ what stands against it
 
