@@ -88,7 +88,6 @@ MOST_SHOWN = 3
 LONGEST = 160  # characters of what is shown
 
 UNDECIDED = "calls of which it is not decided"
-FIT = "results of signed operations fit their types"
 GIVES_UP = "the solvers give up"
 
 
@@ -201,8 +200,7 @@ def of_values(found: OfValues) -> Finding:
         left.add(UNDECIDED, each)
     status = REFUTED if found.refuted else VALIDATED if found.validated else OPEN
     by = {"terms": len(found.calls)} if found.calls else {}
-    relies = {FIT: found.unfit} if found.unfit else {}
-    return Finding(status, by, left.all, calls=tuple(found.calls), relies=relies)
+    return Finding(status, by, left.all, calls=tuple(found.calls))
 
 
 class Reasons:

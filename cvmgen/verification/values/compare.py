@@ -14,7 +14,7 @@ from typing import Any
 from cvmgen.verification.values import choices, modular, operations
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import Open, same
+from cvmgen.verification.values.evaluate import REALS, Open, same
 from cvmgen.verification.values.facts import Contradiction, Facts
 from cvmgen.verification.values.solver import possible
 
@@ -75,9 +75,14 @@ class Comparison:
             return True
         more = [unlike] if isinstance(unlike, t.Condition) else []
         assumed = [*self.facts.conditions(), *more]
-        if not possible(assumed):
+        if not possible(assumed) or self._contradictory(assumed):
             return True
         raise Open(f"{one!r} against {other!r}", assumed)
+
+    def _contradictory(self, assumed: list[t.Condition]) -> bool:
+        """Whether one of them is not so where real numbers are what the others say."""
+        rebuilt = Rebuilt(self.facts)
+        return any(rebuilt.core(each.core) is (not each.holds) for each in assumed)
 
 
 def _fits(value: t.Integer, bits: int) -> bool:
@@ -205,10 +210,10 @@ class Rebuilt:
         said = self.facts.says(test)
         if said is not None:
             return said
-        made = self._core(test.core)
+        made = self.core(test.core)
         return made if test.holds else t.opposite(made)
 
-    def _core(self, core: tuple[Any, ...]) -> t.Truth:
+    def core(self, core: tuple[Any, ...]) -> t.Truth:
         match core:
             case ("ge", key, least):
                 made = t.at_least(self.key(key), least)
@@ -242,7 +247,7 @@ class Rebuilt:
     def _real(self, value: rt.RealTerm) -> Any:
         match value.key:
             case ("input", *_):
-                return value
+                return self._number(value)
             case ("if", test, yes, no):
                 held = self.condition(test)
                 if isinstance(held, t.Condition):
@@ -257,9 +262,21 @@ class Rebuilt:
             case ("+", one, other):
                 return rt.real_sum(self.real_key(one), self.real_key(other))
             case (name, *operands):
-                return rt.real(name, *map(self.real_key, operands))
+                found = [self.real_key(each) for each in operands]
+                if name in REALS and all(isinstance(each, float) for each in found):
+                    return REALS[name](*found)
+                return rt.real(name, *found)
             case _:
                 pass
+        return value
+
+    def _number(self, value: rt.RealTerm) -> Any:
+        """The number that an element is known to be equal to; 0 has two forms."""
+        for core, holds in self.facts.known.items():
+            if holds and core[0] == "same" and value in core[1]:
+                for each in core[1]:
+                    if isinstance(each, tuple) and self.real_key(each) != 0:
+                        return self.real_key(each)
         return value
 
 

@@ -150,8 +150,8 @@ class Evaluation:
             return float(self.value(operands[0]))
         if name == "of bits":
             return real_of(self.value(operands[1]), operands[0])
-        if name in _REALS:
-            return float(_REALS[name](*map(self.value, operands)))
+        if name in REALS:
+            return float(REALS[name](*map(self.value, operands)))
         raise Open(f"no number for {name}")
 
 
@@ -165,7 +165,7 @@ def real_of(value: int, size: int) -> float:
     return float(struct.unpack("<f" if size == 4 else "<d", data)[0])
 
 
-_REALS: dict[str, Callable[..., float]] = {
+REALS: dict[str, Callable[..., float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,

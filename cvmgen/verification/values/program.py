@@ -37,7 +37,7 @@ def clang() -> tuple[str, ...]:
         return (sys.executable, "-m", "ziglang", "cc")
     raise BuildError(
         "no clang found (looked at $CVMGEN_CLANG, for clang on $PATH, then for the ziglang wheel); "
-        "`pip install 'cvmgen[zig]'` brings one"
+        "`pip install 'cvmgen[verify]'` brings one"
     )
 
 

@@ -88,7 +88,10 @@ def as_real(value: Any) -> Any:
 
 
 def real(name: str, *operands: Any) -> RealTerm:
-    """An operation on real numbers; the operands of a sum and of a product have no order."""
+    """An operation on real numbers; the operands of a sum and of a product have no order, and a
+    square is a product."""
+    if name == "pow" and isinstance(operands[1], float) and operands[1] == 2:
+        return real("*", operands[0], operands[0])
     keys = tuple(
         each if isinstance(each, (RealTerm, t.Condition)) else real_key(each)
         if isinstance(each, float) else t.key_of(each)
