@@ -42,6 +42,7 @@ from cvmgen.schedule.effects import Effects, effects
 from cvmgen.schedule.generic import families, unsound_family
 from cvmgen.schedule.gpu.choice import unsound_on_gpu, with_mappings
 from cvmgen.schedule.gpu.dispatch import dispatched as dispatched_in_cuda
+from cvmgen.schedule.gpu.families import device_families, unsound_device_families
 from cvmgen.schedule.kernels import (
     Kernels,
     host_lowered,
@@ -121,6 +122,7 @@ C_KERNELS: KernelPasses = (
 CUDA_KERNELS: KernelPasses = (
     ("schedule", with_mappings),
     ("host", partial(host_lowered, "declared_precision")),
+    ("families", device_families),
     ("dispatch", partial(with_call, dispatched_in_cuda)),
 )
 PARTS = ("outline", "host", "families", "dispatch")  # stages of kernels that are shown as a program
@@ -262,7 +264,10 @@ def verify_kernels(kernels: Kernels, stage: str) -> None:
             name = kernels.operator.full_name
             message = f"the stage '{stage}' leaves {each.nest.tensor} of {name} unsound: {fault}"
             raise InternalError(message)
-    faults = chain.from_iterable(map(unsound_family, kernels.families))
+    faults = chain(
+        *map(unsound_family, kernels.families),
+        unsound_device_families(kernels),
+    )
     if fault := next(faults, "") or dispatch_fault(kernels):
         message = f"the stage '{stage}' leaves {kernels.operator.full_name} unsound: {fault}"
         raise InternalError(message)

@@ -6,7 +6,6 @@ checks and infers as the C target does, chooses a kernel of each nest for the ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property, partial
 
 from cvmgen.emit import c, c_support, interface
@@ -19,9 +18,8 @@ from cvmgen.emit.render import render_template
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.dispatch import overflowing
-from cvmgen.schedule.generic import generic
 from cvmgen.schedule.gpu.mapped import DeviceFunction
-from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
+from cvmgen.schedule.kernels import DeviceFamily, Kernel, Kernels
 from cvmgen.schedule.signatures import FIELD_TYPES, DeviceSignatures, mapping_of
 
 
@@ -131,28 +129,15 @@ class CudaEmitter(c.CEmitter):
         for number, nest in enumerate(self.program.nests):
             if self.signatures.values[number]:
                 found.append(self.values(number, nest))
-            found += self.nest_functions(self.kernels.of(number))
+            for family in self.kernels.device_families:
+                if family.kernels[0].number == number:
+                    found += self.device_family(family)
         return found
 
-    def nest_functions(self, kernels: Sequence[Kernel]) -> list[str]:
-        """The functions that the kernels of a nest become; those that differ in element types alone
-        are one for all of them, which a kernel for each choice of types calls."""
-        names = {
-            tuple(function.name for function in mapping_of(each).functions) for each in kernels
-        }
-        if len(names) > 1:
-            return [text for each in kernels for text in self.nest_functions([each])]
-        columns = zip(*(mapping_of(each).functions for each in kernels), strict=True)
-        return [text for functions in columns for text in self.column([*kernels], [*functions])]
-
-    def column(self, kernels: Sequence[Kernel], functions: Sequence[DeviceFunction]) -> list[str]:
-        """A function of kernels, once for all of them or one for each."""
-        frames = [self.frame(each) for each in kernels]
-        made = generic(kernels, functions)
-        name = nest_name(self.program, kernels[0].number)
-        if made is not None and (text := template(frames, *made, name)):
-            return text
-        return [frame.kernel(each) for frame, each in zip(frames, functions, strict=True)]
+    def device_family(self, family: DeviceFamily) -> list[str]:
+        """The function of a family, and the kernels that call it for their types."""
+        frames = [self.frame(each) for each in family.kernels]
+        return template(frames, family) if family.types else [frames[0].kernel(family.body)]
 
     def kernel_name(self, kernel: Kernel) -> str:
         # Kernels are extern "C": the opset keeps those of different opsets apart.

@@ -12,8 +12,8 @@ from cvmgen.emit.cuda_kernels import CudaKernelPrinter, called_helpers
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.schedule.generic import DifferentError, SideBySide, Types
 from cvmgen.schedule.gpu.mapped import DeviceFunction, Parameter
+from cvmgen.schedule.kernels import DeviceFamily
 from cvmgen.schedule.signatures import VALUES
 
 BOUNDS = {
@@ -97,24 +97,16 @@ def unpacked_fields(fields: Iterable[Field], short: Container[str]) -> list[str]
     return [*lines, *(f"const cvmgen_list &{name} = values.{name};" for name in lists)]
 
 
-def template(
-    frames: Sequence[KernelTexts], function: DeviceFunction, types: Types, nest: str
-) -> list[str]:
-    """A function for several element types, and the kernels that call it for theirs; nothing where
-    these are given other things."""
-    try:
-        given = SideBySide(types, ()).unified([frame.given(function) for frame in frames])
-    except DifferentError:
-        return []
-    name = f"{nest}{function.name}_body"
-    parameters = [declaration(each, inlined=True) for each in given]
+def template(frames: Sequence[KernelTexts], family: DeviceFamily) -> list[str]:
+    """A function for several element types, and the kernels that call it for theirs."""
+    function, types = family.body, family.types
     head = [
         f"template <{', '.join(f'typename {each}' for each in types)}>",
         "static __device__ __forceinline__ void",
-        *signature(f"{name}(", parameters),
+        *signature(f"{family.name}(", [declaration(each, inlined=True) for each in family.given]),
     ]
     found = ["\n".join([*head, *frames[0].lines(function), "}"])]
     for at, frame in enumerate(frames):
         kinds = ", ".join(MACHINE_TYPES[each[at]] for each in types.values())
-        found.append(frame.entry(function, f"{name}<{kinds}>"))
+        found.append(frame.entry(function, f"{family.name}<{kinds}>"))
     return found

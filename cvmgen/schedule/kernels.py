@@ -14,7 +14,7 @@ from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.uses import all_names, has
 from cvmgen.lower.host_part import lower_for_c
 from cvmgen.schedule.entries import KeptValue
-from cvmgen.schedule.gpu.mapped import Mapped
+from cvmgen.schedule.gpu.mapped import DeviceFunction, Mapped, Parameter
 from cvmgen.schedule.outline import OutlinedPart, Outliner, part_fault
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
@@ -70,7 +70,7 @@ class Family:
     def shown(self) -> Iterator[i.Nest]:
         """Its functions as nests, for people: what they are made for, then the formula."""
         nest, names = self.kernels[0].nest, ", ".join(each.name for each in self.kernels)
-        kinds = "".join(f", {name} = {', '.join(each)}" for name, each in self.types.items())
+        kinds = kinds_shown(self.types)
         for part in self.parts:
             yield replace(nest, body=part.body, formula=f"{part.name}: {nest.formula}")
         yield replace(nest, body=self.outlined, formula=f"{names}{kinds}: {nest.formula}")
@@ -85,10 +85,37 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceFamily:
+    """Functions of the kernels of a nest for a GPU, one of each, with the body and the parameters
+    that are theirs for the machine types that type parameters stand for in each. A function
+    without type parameters is by itself; `name` is what the one for several types is called."""
+
+    name: str
+    kernels: tuple[Kernel, ...]
+    functions: tuple[DeviceFunction, ...]
+    types: Mapping[str, tuple[str, ...]]
+    body: DeviceFunction
+    given: tuple[Parameter, ...]
+
+    def shown(self) -> i.Nest:
+        """It as a nest, for people."""
+        nest = self.kernels[0].nest
+        names = ", ".join(f"{each.name}{self.body.name}" for each in self.kernels)
+        title = f"{names}{kinds_shown(self.types)}: {nest.formula}"
+        return replace(nest, body=self.body.body, formula=title)
+
+
+def kinds_shown(types: Mapping[str, tuple[str, ...]]) -> str:
+    """What type parameters stand for, for people."""
+    return "".join(f", {name} = {', '.join(each)}" for name, each in types.items())
+
+
+@dataclass(frozen=True, slots=True)
 class Kernels:
     """A program with machine types: its host part, and all kernels of each nest, in order.
 
-    `program` is what they were made of, which types depend on; `families` have each kernel once.
+    `program` is what they were made of, which types depend on; `families` have each kernel once,
+    on a GPU `device_families` each function of a kernel.
     `call` is what the host does behind its part, up to the last kernel.
     """
 
@@ -96,6 +123,7 @@ class Kernels:
     host: i.Program
     kernels: tuple[Kernel, ...]
     families: tuple[Family, ...] = ()
+    device_families: tuple[DeviceFamily, ...] = ()
     call: i.Block = ()
 
     @property
@@ -120,6 +148,7 @@ class Kernels:
             for made in tiles.values():
                 nests += made.shown(family.kernels[0].nest)
             nests += family.shown()
+        nests += (each.shown() for each in self.device_families)
         if nests:
             return replace(self.host, nests=tuple(nests))
         for number, nest in enumerate(self.host.nests):
