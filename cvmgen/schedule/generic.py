@@ -19,6 +19,8 @@ from cvmgen.source import Span
 from cvmgen.typing.agreement import Agreement, DisagreementError, promoted
 
 Body = TypeVar("Body")
+Member = TypeVar("Member")
+Group = TypeVar("Group")
 Types = Mapping[str, tuple[str, ...]]
 """Type parameters, with the machine types that they stand for in each of some kernels."""
 
@@ -176,16 +178,23 @@ def families(kernels: Kernels) -> Kernels:
 
 
 def families_of(kernels: Iterable[Kernel]) -> Iterator[Family]:
-    """The families of the kernels of a nest: each joins the first one that it is like."""
-    found: list[Family] = []
-    for kernel in kernels:
-        joined = (family((*each.kernels, kernel)) for each in found)
-        at, made = next(
-            ((at, made) for at, made in enumerate(joined) if made is not None), (len(found), None)
-        )
-        found[at : at + 1] = [made or family_of_one(kernel)]
-    for each in found:
+    """The families of the kernels of a nest."""
+    for each in grouped(kernels, family):
         yield from [each] if is_worthwhile(each) else map(family_of_one, each.kernels)
+
+
+def grouped(
+    members: Iterable[Member], family: Callable[[tuple[Member, ...]], Group | None]
+) -> list[Group]:
+    """The families that members are: each joins the first one that it is like."""
+    found: list[tuple[tuple[Member, ...], Group]] = []
+    for each in members:
+        sides = ((at, (*others, each)) for at, (others, _) in enumerate(found))
+        made = ((at, whole, family(whole)) for at, whole in (*sides, (len(found), (each,))))
+        at, whole, group = next(row for row in made if row[-1] is not None)
+        assert group is not None
+        found[at : at + 1] = [(whole, group)]
+    return [group for _, group in found]
 
 
 def is_worthwhile(family: Family) -> bool:
@@ -202,6 +211,8 @@ def family_of_one(kernel: Kernel) -> Family:
 
 def family(kernels: tuple[Kernel, ...]) -> Family | None:
     """The family that kernels are, if they are one."""
+    if len(kernels) == 1:
+        return family_of_one(kernels[0])
     made = generic(kernels, [(each.outlined, each.parts, each.subject.kept) for each in kernels])
     if made is None:
         return None

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
+from cvmgen.ir.visit import fresh
 from cvmgen.schedule.generic import (
     DifferentError,
     SideBySide,
     generic,
+    grouped,
     instance,
     type_of_values,
     with_converted_stores,
@@ -27,7 +30,12 @@ def device_families(kernels: Kernels, schedules: Schedules) -> Kernels:
     """Functions of a nest's kernels that differ in element types alone are one family."""
     signatures = DeviceSignatures(kernels)
     numbers = range(len(kernels.program.nests))
-    found = [each for number in numbers for each in of_nest(signatures, kernels.of(number))]
+    taken: set[str] = set()
+    found = [
+        replace(each, name=fresh(each.name, taken)) if each.types else each
+        for number in numbers
+        for each in of_nest(signatures, kernels.of(number))
+    ]
     return replace(kernels, device_families=tuple(found))
 
 
@@ -40,16 +48,17 @@ def of_nest(signatures: DeviceSignatures, kernels: Sequence[Kernel]) -> Iterator
             yield from of_nest(signatures, [each])
         return
     for functions in zip(*(mapping_of(each).functions for each in kernels), strict=True):
-        whole = family(signatures, tuple(kernels), functions)
-        alone = zip(kernels, functions, strict=True)
-        yield from [whole] if whole else (family_of_one(signatures, *each) for each in alone)
+        yield from grouped(zip(kernels, functions, strict=True), partial(family, signatures))
 
 
 def family(
-    signatures: DeviceSignatures, kernels: tuple[Kernel, ...], functions: tuple[DeviceFunction, ...]
+    signatures: DeviceSignatures, members: Sequence[tuple[Kernel, DeviceFunction]]
 ) -> DeviceFamily | None:
     """The family that functions of some kernels are, if they are one: they are given the same, but
     for types."""
+    if len(members) == 1:
+        return family_of_one(signatures, *members[0])
+    kernels, functions = zip(*members, strict=True)
     made = generic(kernels, functions)
     if made is None:
         return None

@@ -19,9 +19,10 @@ struct clip_Y_values {
     int64_t a_min, a_max, n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_clip_Y_int8_int8(const __grid_constant__ clip_Y_values values, const int8_t *__restrict__ X,
-                     int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void
+clip_Y_body(const clip_Y_values &values, const element_t *__restrict__ X,
+            result_t *__restrict__ Y) {
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
     /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
        X[d...] */
@@ -30,59 +31,33 @@ cvm_clip_Y_int8_int8(const __grid_constant__ clip_Y_values values, const int8_t 
         const int64_t d = at * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane) {
             const int32_t x = X_vector.at[lane];
-            Y_vector.at[lane] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
+            Y_vector.at[lane] = (result_t)(x >= (int32_t)a_max ? (int32_t)a_max
                 : (x > (int32_t)a_min ? x : (int32_t)a_min));
         }
         Y_vector.store(&Y[d], 1, lanes);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_clip_Y_int8_int8(const __grid_constant__ clip_Y_values values, const int8_t *__restrict__ X,
+                     int8_t *__restrict__ Y) {
+    clip_Y_body<int8_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_clip_Y_int8_int32(const __grid_constant__ clip_Y_values values,
                       const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
-    /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
-       X[d...] */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane) {
-            const int32_t x = X_vector.at[lane];
-            Y_vector.at[lane] = x >= (int32_t)a_max ? (int32_t)a_max
-                : (x > (int32_t)a_min ? x : (int32_t)a_min);
-        }
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    clip_Y_body<int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_clip_Y_int32_int8(const __grid_constant__ clip_Y_values values,
                       const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
-    /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
-       X[d...] */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane) {
-            const int32_t x = X_vector.at[lane];
-            Y_vector.at[lane] = (int8_t)(x >= (int32_t)a_max ? (int32_t)a_max
-                : (x > (int32_t)a_min ? x : (int32_t)a_min));
-        }
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    clip_Y_body<int32_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

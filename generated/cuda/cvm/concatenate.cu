@@ -25,9 +25,10 @@ struct concatenate_Y_values {
     cvmgen_list Y_steps, d_box, d_strides;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_concatenate_Y_int8_int8(const __grid_constant__ concatenate_Y_values values,
-                            const int8_t *__restrict__ I, int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+concatenate_Y_body(const concatenate_Y_values &values, const int8_t *__restrict__ I,
+                   result_t *__restrict__ Y) {
     const int64_t Y_base = values.Y_base, d_step = values.d_step, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
@@ -44,7 +45,7 @@ cvm_concatenate_Y_int8_int8(const __grid_constant__ concatenate_Y_values values,
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
         const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
         const auto I_vector = cvmgen_load<16>(&I[d_start + d * d_step], d_step, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = I_vector.at[lane];
@@ -53,30 +54,15 @@ cvm_concatenate_Y_int8_int8(const __grid_constant__ concatenate_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_concatenate_Y_int8_int8(const __grid_constant__ concatenate_Y_values values,
+                            const int8_t *__restrict__ I, int8_t *__restrict__ Y) {
+    concatenate_Y_body<int8_t>(values, I, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_concatenate_Y_int8_int32(const __grid_constant__ concatenate_Y_values values,
                              const int8_t *__restrict__ I, int32_t *__restrict__ Y) {
-    const int64_t Y_base = values.Y_base, d_step = values.d_step, d_rows = values.d_rows;
-    const int64_t d_run = values.d_run, Y_step = values.Y_step;
-    const cvmgen_list &Y_steps = values.Y_steps;
-    const cvmgen_list &d_box = values.d_box;
-    const cvmgen_list &d_strides = values.d_strides;
-    /* concatenate line 12: Y[(start[i] + d[j] if j == a else d[j] for j < N)...] = I[i][d...]
-       forall i < M, d... < n[i]... */
-    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
-    const int64_t vectors = d_rows * d_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t d_row = at;
-        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
-        const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
-        const auto I_vector = cvmgen_load<16>(&I[d_start + d * d_step], d_step, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = I_vector.at[lane];
-        Y_vector.store(&Y[Y_base + (Y_row + d * Y_step)], Y_step, lanes);
-    }
+    concatenate_Y_body<int32_t>(values, I, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

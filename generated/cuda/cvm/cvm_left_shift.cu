@@ -20,9 +20,10 @@ struct cvm_left_shift_Y_values {
     int64_t shift_bit, alpha, n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_left_shift_Y_int8_int8(const __grid_constant__ cvm_left_shift_Y_values values,
-                               const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void
+cvm_left_shift_Y_body(const cvm_left_shift_Y_values &values, const element_t *__restrict__ X,
+                      result_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
@@ -30,51 +31,31 @@ cvm_cvm_left_shift_Y_int8_int8(const __grid_constant__ cvm_left_shift_Y_values v
         const int64_t d = at * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-alpha,
+            Y_vector.at[lane] = (result_t)cvmgen_max_i64(-alpha,
                 cvmgen_min_i64(X_vector.at[lane] * (INT64_C(1) << shift_bit), alpha));
         Y_vector.store(&Y[d], 1, lanes);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_cvm_left_shift_Y_int8_int8(const __grid_constant__ cvm_left_shift_Y_values values,
+                               const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    cvm_left_shift_Y_body<int8_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_left_shift_Y_int8_int32(const __grid_constant__ cvm_left_shift_Y_values values,
                                 const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
-    /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int32_t)cvmgen_max_i64(-alpha,
-                cvmgen_min_i64(X_vector.at[lane] * (INT64_C(1) << shift_bit), alpha));
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    cvm_left_shift_Y_body<int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_left_shift_Y_int32_int8(const __grid_constant__ cvm_left_shift_Y_values values,
                                 const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
-    /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-alpha,
-                cvmgen_min_i64(X_vector.at[lane] * (INT64_C(1) << shift_bit), alpha));
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    cvm_left_shift_Y_body<int32_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

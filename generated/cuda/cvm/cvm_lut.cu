@@ -19,10 +19,10 @@ struct cvm_lut_Y_values {
     int64_t m_size, n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_lut_Y_values values,
-                        const int8_t *__restrict__ indices, const int8_t *__restrict__ table,
-                        int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+cvm_lut_Y_body(const cvm_lut_Y_values &values, const int8_t *__restrict__ indices,
+               const int8_t *__restrict__ table, result_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* cvm_lut line 8: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     const int64_t vectors = cvmgen_vectors(m_size, 16);
@@ -30,7 +30,7 @@ cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_lut_Y_values values,
         const int64_t d = at * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
         const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = table[cvmgen_max_i32(0,
@@ -41,24 +41,17 @@ cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_lut_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_lut_Y_values values,
+                        const int8_t *__restrict__ indices, const int8_t *__restrict__ table,
+                        int8_t *__restrict__ Y) {
+    cvm_lut_Y_body<int8_t>(values, indices, table, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_lut_Y_int8_int32(const __grid_constant__ cvm_lut_Y_values values,
                          const int8_t *__restrict__ indices, const int8_t *__restrict__ table,
                          int32_t *__restrict__ Y) {
-    const int64_t m_size = values.m_size, n_size = values.n_size;
-    /* cvm_lut line 8: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t vectors = cvmgen_vectors(m_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
-        const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = table[cvmgen_max_i32(0,
-                cvmgen_min_i32(indices_vector.at[lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    cvm_lut_Y_body<int32_t>(values, indices, table, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

@@ -17,9 +17,10 @@ struct cvm_precision_Y_values {
     int64_t n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_precision_Y_int8_int8(const __grid_constant__ cvm_precision_Y_values values,
-                              const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+cvm_precision_Y_body(const cvm_precision_Y_values &values, const int8_t *__restrict__ X,
+                     result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* cvm_precision line 6: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
@@ -27,34 +28,26 @@ cvm_cvm_precision_Y_int8_int8(const __grid_constant__ cvm_precision_Y_values val
         const int64_t d = at * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane) {
             const int32_t x = X_vector.at[lane];
-            Y_vector.at[lane] = (int8_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1);
+            Y_vector.at[lane] = (result_t)(x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1);
         }
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_cvm_precision_Y_int8_int8(const __grid_constant__ cvm_precision_Y_values values,
+                              const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    cvm_precision_Y_body<int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_precision_Y_int8_int32(const __grid_constant__ cvm_precision_Y_values values,
                                const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* cvm_precision line 6: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane) {
-            const int32_t x = X_vector.at[lane];
-            Y_vector.at[lane] = x != 0 ? cvmgen_ceil_log2(cvmgen_abs_i32(x) + 1) : 1;
-        }
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    cvm_precision_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

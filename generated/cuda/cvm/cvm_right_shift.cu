@@ -19,9 +19,10 @@ struct cvm_right_shift_Y_values {
     int64_t shift_bit, alpha, n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_right_shift_Y_int8_int8(const __grid_constant__ cvm_right_shift_Y_values values,
-                                const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+cvm_right_shift_Y_body(const cvm_right_shift_Y_values &values, const int8_t *__restrict__ X,
+                       result_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* cvm_right_shift line 8: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha,
        alpha) */
@@ -30,33 +31,25 @@ cvm_cvm_right_shift_Y_int8_int8(const __grid_constant__ cvm_right_shift_Y_values
         const int64_t d = at * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)cvmgen_max_i32((int32_t)-alpha,
+            Y_vector.at[lane] = (result_t)cvmgen_max_i32((int32_t)-alpha,
                 cvmgen_min_i32(((X_vector.at[lane] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_cvm_right_shift_Y_int8_int8(const __grid_constant__ cvm_right_shift_Y_values values,
+                                const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    cvm_right_shift_Y_body<int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_cvm_right_shift_Y_int8_int32(const __grid_constant__ cvm_right_shift_Y_values values,
                                  const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
-    /* cvm_right_shift line 8: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha,
-       alpha) */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = cvmgen_max_i32((int32_t)-alpha,
-                cvmgen_min_i32(((X_vector.at[lane] >> (shift_bit - 1)) + 1) >> 1, (int32_t)alpha));
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    cvm_right_shift_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

@@ -24,9 +24,10 @@ struct expand_dims_Y_values {
     cvmgen_list Y_steps, d_box, d_strides;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_expand_dims_Y_int8_int8(const __grid_constant__ expand_dims_Y_values values,
-                            const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+expand_dims_Y_body(const expand_dims_Y_values &values, const int8_t *__restrict__ X,
+                   result_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
@@ -43,7 +44,7 @@ cvm_expand_dims_Y_int8_int8(const __grid_constant__ expand_dims_Y_values values,
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
         const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
         const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
@@ -52,30 +53,15 @@ cvm_expand_dims_Y_int8_int8(const __grid_constant__ expand_dims_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_expand_dims_Y_int8_int8(const __grid_constant__ expand_dims_Y_values values,
+                            const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    expand_dims_Y_body<int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_expand_dims_Y_int8_int32(const __grid_constant__ expand_dims_Y_values values,
                              const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
-    const int64_t Y_step = values.Y_step;
-    const cvmgen_list &Y_steps = values.Y_steps;
-    const cvmgen_list &d_box = values.d_box;
-    const cvmgen_list &d_strides = values.d_strides;
-    /* expand_dims line 10: Y[(d[j] if j < a else (0 if j < a + num_newaxis else d[j - num_newaxis])
-       for j < N + num_newaxis)...] = X[d...] forall d... < n... */
-    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
-    const int64_t vectors = d_rows * d_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t d_row = at;
-        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
-        const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
-        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = X_vector.at[lane];
-        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
-    }
+    expand_dims_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

@@ -16,9 +16,10 @@ struct relu_Y_values {
     int64_t n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_relu_Y_int8_int8(const __grid_constant__ relu_Y_values values, const int8_t *__restrict__ X,
-                     int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t>
+static __device__ __forceinline__ void
+relu_Y_body(const relu_Y_values &values, const element_t *__restrict__ X,
+            result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* relu line 5: Y[d...] = max(0, X[d...]) */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
@@ -26,48 +27,30 @@ cvm_relu_Y_int8_int8(const __grid_constant__ relu_Y_values values, const int8_t 
         const int64_t d = at * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)cvmgen_max_i32(0, X_vector.at[lane]);
+            Y_vector.at[lane] = (result_t)cvmgen_max_i32(0, X_vector.at[lane]);
         Y_vector.store(&Y[d], 1, lanes);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_relu_Y_int8_int8(const __grid_constant__ relu_Y_values values, const int8_t *__restrict__ X,
+                     int8_t *__restrict__ Y) {
+    relu_Y_body<int8_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_relu_Y_int8_int32(const __grid_constant__ relu_Y_values values,
                       const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* relu line 5: Y[d...] = max(0, X[d...]) */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = cvmgen_max_i32(0, X_vector.at[lane]);
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    relu_Y_body<int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_relu_Y_int32_int8(const __grid_constant__ relu_Y_values values,
                       const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* relu line 5: Y[d...] = max(0, X[d...]) */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)cvmgen_max_i32(0, X_vector.at[lane]);
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    relu_Y_body<int32_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

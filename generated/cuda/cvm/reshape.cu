@@ -20,9 +20,10 @@ struct reshape_Y_values {
     int64_t target_shape_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_reshape_Y_int8_int8(const __grid_constant__ reshape_Y_values values,
-                        const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+reshape_Y_body(const reshape_Y_values &values, const int8_t *__restrict__ X,
+               result_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* reshape line 9: Y[d...] = T[flatten_index(d..., target_shape...)] */
     const int64_t vectors = cvmgen_vectors(target_shape_size, 16);
@@ -30,7 +31,7 @@ cvm_reshape_Y_int8_int8(const __grid_constant__ reshape_Y_values values,
         const int64_t d = at * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(target_shape_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
@@ -39,21 +40,15 @@ cvm_reshape_Y_int8_int8(const __grid_constant__ reshape_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_reshape_Y_int8_int8(const __grid_constant__ reshape_Y_values values,
+                        const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    reshape_Y_body<int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_reshape_Y_int8_int32(const __grid_constant__ reshape_Y_values values,
                          const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t target_shape_size = values.target_shape_size;
-    /* reshape line 9: Y[d...] = T[flatten_index(d..., target_shape...)] */
-    const int64_t vectors = cvmgen_vectors(target_shape_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(target_shape_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = X_vector.at[lane];
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    reshape_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

@@ -29,9 +29,10 @@ struct slice_like_Y_values {
     cvmgen_list X_strides, d_box;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_slice_like_Y_int8_int8(const __grid_constant__ slice_like_Y_values values,
-                           const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+slice_like_Y_body(const slice_like_Y_values &values, const int8_t *__restrict__ X,
+                  result_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_strides_step = values.X_strides_step;
     const cvmgen_list &X_strides = values.X_strides;
@@ -46,7 +47,7 @@ cvm_slice_like_Y_int8_int8(const __grid_constant__ slice_like_Y_values values,
         const int64_t X_strides_row = cvmgen_walk_offset(d_row, &d_box, &X_strides);
         const auto X_vector = cvmgen_load<16>(&X[X_strides_row + d * X_strides_step],
             X_strides_step, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
@@ -55,28 +56,15 @@ cvm_slice_like_Y_int8_int8(const __grid_constant__ slice_like_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_slice_like_Y_int8_int8(const __grid_constant__ slice_like_Y_values values,
+                           const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    slice_like_Y_body<int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_slice_like_Y_int8_int32(const __grid_constant__ slice_like_Y_values values,
                             const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run;
-    const int64_t X_strides_step = values.X_strides_step;
-    const cvmgen_list &X_strides = values.X_strides;
-    const cvmgen_list &d_box = values.d_box;
-    /* slice_like line 16: Y[d...] = X[d...] */
-    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
-    const int64_t vectors = d_rows * d_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t d_row = at;
-        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
-        const int64_t X_strides_row = cvmgen_walk_offset(d_row, &d_box, &X_strides);
-        const auto X_vector = cvmgen_load<16>(&X[X_strides_row + d * X_strides_step],
-            X_strides_step, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = X_vector.at[lane];
-        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
-    }
+    slice_like_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

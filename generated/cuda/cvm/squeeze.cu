@@ -35,9 +35,10 @@ struct squeeze_Y_0_values {
     cvmgen_list Y_steps, d_box, d_strides;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_squeeze_Y_0_int8_int8(const __grid_constant__ squeeze_Y_0_values values,
-                          const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+squeeze_Y_0_body(const squeeze_Y_0_values &values, const int8_t *__restrict__ X,
+                 result_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
@@ -53,7 +54,7 @@ cvm_squeeze_Y_0_int8_int8(const __grid_constant__ squeeze_Y_0_values values,
         const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
         const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
         const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
@@ -62,29 +63,15 @@ cvm_squeeze_Y_0_int8_int8(const __grid_constant__ squeeze_Y_0_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_squeeze_Y_0_int8_int8(const __grid_constant__ squeeze_Y_0_values values,
+                          const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    squeeze_Y_0_body<int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_squeeze_Y_0_int8_int32(const __grid_constant__ squeeze_Y_0_values values,
                            const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
-    const int64_t Y_step = values.Y_step;
-    const cvmgen_list &Y_steps = values.Y_steps;
-    const cvmgen_list &d_box = values.d_box;
-    const cvmgen_list &d_strides = values.d_strides;
-    /* squeeze line 16: Y[(d[i] for i in K)...] = X[d...] forall d... < n... */
-    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
-    const int64_t vectors = d_rows * d_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t d_row = at;
-        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
-        const int64_t Y_row = cvmgen_walk_offset(d_row, &d_box, &Y_steps);
-        const int64_t d_start = cvmgen_walk_offset(d_row, &d_box, &d_strides);
-        const auto X_vector = cvmgen_load<16>(&X[d_start + d * d_step], d_step, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = X_vector.at[lane];
-        Y_vector.store(&Y[Y_row + d * Y_step], Y_step, lanes);
-    }
+    squeeze_Y_0_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

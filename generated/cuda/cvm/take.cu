@@ -31,10 +31,10 @@ struct take_Y_0_values {
     int64_t m_size, n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_0_int8_int8(const __grid_constant__ take_Y_0_values values,
-                       const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
-                       int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+take_Y_0_body(const take_Y_0_values &values, const int8_t *__restrict__ X,
+              const int8_t *__restrict__ indices, result_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     const int64_t vectors = cvmgen_vectors(m_size, 16);
@@ -42,7 +42,7 @@ cvm_take_Y_0_int8_int8(const __grid_constant__ take_Y_0_values values,
         const int64_t d = at * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
         const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X[cvmgen_max_i32(0,
@@ -53,24 +53,17 @@ cvm_take_Y_0_int8_int8(const __grid_constant__ take_Y_0_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_take_Y_0_int8_int8(const __grid_constant__ take_Y_0_values values,
+                       const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
+                       int8_t *__restrict__ Y) {
+    take_Y_0_body<int8_t>(values, X, indices, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_take_Y_0_int8_int32(const __grid_constant__ take_Y_0_values values,
                         const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
                         int32_t *__restrict__ Y) {
-    const int64_t m_size = values.m_size, n_size = values.n_size;
-    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
-    const int64_t vectors = cvmgen_vectors(m_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(m_size - d, 16);
-        const auto indices_vector = cvmgen_load<16>(&indices[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = X[cvmgen_max_i32(0,
-                cvmgen_min_i32(indices_vector.at[lane],
-                (int32_t)cvmgen_min_i64(n_size - 1, INT32_MAX)))];
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    take_Y_0_body<int32_t>(values, X, indices, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -120,10 +113,10 @@ struct take_Y_1_values {
     int64_t m_size, i_extents_size, k_extents_size, n_a;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
-                       const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
-                       int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+take_Y_1_body(const take_Y_1_values &values, const int8_t *__restrict__ X,
+              const int8_t *__restrict__ indices, result_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
     const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
     /* take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
@@ -139,7 +132,7 @@ cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
             + cvmgen_max_i32(0,
             cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
             * k_extents_size + k], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
@@ -148,30 +141,17 @@ cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
+                       const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
+                       int8_t *__restrict__ Y) {
+    take_Y_1_body<int8_t>(values, X, indices, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_take_Y_1_int8_int32(const __grid_constant__ take_Y_1_values values,
                         const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
                         int32_t *__restrict__ Y) {
-    const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
-    const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
-    /* take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
-       i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
-    const int64_t k_vectors = cvmgen_vectors(k_extents_size, 16);
-    const int64_t vectors = i_extents_size * m_size * k_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t i = at;
-        const int64_t k = cvmgen_innermost(&i, k_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(k_extents_size - k, 16);
-        const int64_t j = cvmgen_innermost(&i, m_size);
-        const auto X_vector = cvmgen_load<16>(&X[(i * n_a
-            + cvmgen_max_i32(0,
-            cvmgen_min_i32(indices[j], (int32_t)cvmgen_min_i64(n_a - 1, INT32_MAX))))
-            * k_extents_size + k], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = X_vector.at[lane];
-        Y_vector.store(&Y[(i * m_size + j) * k_extents_size + k], 1, lanes);
-    }
+    take_Y_1_body<int32_t>(values, X, indices, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

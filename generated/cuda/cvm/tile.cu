@@ -25,9 +25,10 @@ struct tile_Y_values {
     cvmgen_list X_steps, k_box;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_tile_Y_int8_int8(const __grid_constant__ tile_Y_values values, const int8_t *__restrict__ X,
-                     int8_t *__restrict__ Y) {
+template <typename result_t>
+static __device__ __forceinline__ void
+tile_Y_body(const tile_Y_values &values, const int8_t *__restrict__ X,
+            result_t *__restrict__ Y) {
     const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
     const cvmgen_list &k_box = values.k_box;
@@ -40,7 +41,7 @@ cvm_tile_Y_int8_int8(const __grid_constant__ tile_Y_values values, const int8_t 
         const int32_t lanes = (int32_t)cvmgen_min_i64(k_run - k, 16);
         const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
         const auto X_vector = cvmgen_load<16>(&X[X_row + k * X_step], X_step, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = X_vector.at[lane];
@@ -49,26 +50,15 @@ cvm_tile_Y_int8_int8(const __grid_constant__ tile_Y_values values, const int8_t 
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_tile_Y_int8_int8(const __grid_constant__ tile_Y_values values, const int8_t *__restrict__ X,
+                     int8_t *__restrict__ Y) {
+    tile_Y_body<int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_tile_Y_int8_int32(const __grid_constant__ tile_Y_values values,
                       const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
-    const cvmgen_list &X_steps = values.X_steps;
-    const cvmgen_list &k_box = values.k_box;
-    /* tile line 12: Y[k...] = X[(k[K - N + j] mod n[j] for j < N)...] */
-    const int64_t k_vectors = cvmgen_vectors(k_run, 16);
-    const int64_t vectors = k_rows * k_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t k_row = at;
-        const int64_t k = cvmgen_innermost(&k_row, k_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(k_run - k, 16);
-        const int64_t X_row = cvmgen_walk_offset(k_row, &k_box, &X_steps);
-        const auto X_vector = cvmgen_load<16>(&X[X_row + k * X_step], X_step, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = X_vector.at[lane];
-        Y_vector.store(&Y[k_row * k_run + k], 1, lanes);
-    }
+    tile_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

@@ -43,9 +43,10 @@ cvm_upsampling_Y_int8_int8(const __grid_constant__ upsampling_Y_values values,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_upsampling_Y_int8_int32(const __grid_constant__ upsampling_Y_values values,
-                            const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
+template <typename element_t>
+static __device__ __forceinline__ void
+upsampling_Y_body(const upsampling_Y_values &values, const element_t *__restrict__ X,
+                  int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
     const int64_t w_vectors = cvmgen_vectors(W * scale, 4);
@@ -67,6 +68,18 @@ cvm_upsampling_Y_int8_int32(const __grid_constant__ upsampling_Y_values values,
         Y_vector.store(&Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
             + w], 1, lanes);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_upsampling_Y_int8_int32(const __grid_constant__ upsampling_Y_values values,
+                            const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
+    upsampling_Y_body<int8_t>(values, X, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_upsampling_Y_int32_int32(const __grid_constant__ upsampling_Y_values values,
+                             const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
+    upsampling_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -89,32 +102,6 @@ cvm_upsampling_Y_int32_int8(const __grid_constant__ upsampling_Y_values values,
             const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
             const int64_t w_outer = cvmgen_quotient(w_lane, scale);
             Y_vector.at[lane] = (int8_t)X[((n * C + c) * H + h_outer) * W + w_outer];
-        }
-        Y_vector.store(&Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
-            + w], 1, lanes);
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_upsampling_Y_int32_int32(const __grid_constant__ upsampling_Y_values values,
-                             const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
-    /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
-    const int64_t w_vectors = cvmgen_vectors(W * scale, 4);
-    const int64_t vectors = N * C * H * scale * w_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t n = at;
-        const int64_t w = cvmgen_innermost(&n, w_vectors) * 4;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(W * scale - w, 4);
-        const int64_t h_inner = cvmgen_innermost(&n, scale);
-        const int64_t h_outer = cvmgen_innermost(&n, H);
-        const int64_t c = cvmgen_innermost(&n, C);
-        cvmgen_vector<int32_t, 4> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 4; ++lane) {
-            const int64_t w_lane = w + cvmgen_min_i32(lane, lanes - 1);
-            const int64_t w_outer = cvmgen_quotient(w_lane, scale);
-            Y_vector.at[lane] = X[((n * C + c) * H + h_outer) * W + w_outer];
         }
         Y_vector.store(&Y[((n * C + c) * (H * scale) + (h_outer * scale + h_inner)) * (W * scale)
             + w], 1, lanes);

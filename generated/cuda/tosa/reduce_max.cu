@@ -43,10 +43,10 @@ struct reduce_max_output1_values {
     cvmgen_list input1_steps_2, d_R_box_3, input1_steps_3, d_R_box_4, input1_steps_4;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_reduce_max_output1_int8(const __grid_constant__ cvmgen_teams teams,
-                             const __grid_constant__ reduce_max_output1_values values,
-                             const int8_t *__restrict__ input1, int8_t *__restrict__ output1) {
+template <typename element_t>
+static __device__ __forceinline__ void
+reduce_max_output1_body(const cvmgen_teams &teams, const reduce_max_output1_values &values,
+                        const element_t *__restrict__ input1, element_t *__restrict__ output1) {
     const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
     const int64_t output1_K_step = values.output1_K_step, d_R_rows_4 = values.d_R_rows_4;
     const int64_t d_R_run_4 = values.d_R_run_4, input1_4_step = values.input1_4_step;
@@ -77,9 +77,16 @@ tosa_reduce_max_output1_int8(const __grid_constant__ cvmgen_teams teams,
         largest_2 = cvmgen_combine<cvmgen_greatest>(team, largest_2);
         if (cvmgen_stores(team)) {
             const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
-            output1[output1_K_row + d_K * output1_K_step] = (int8_t)largest_2;
+            output1[output1_K_row + d_K * output1_K_step] = (element_t)largest_2;
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+tosa_reduce_max_output1_int8(const __grid_constant__ cvmgen_teams teams,
+                             const __grid_constant__ reduce_max_output1_values values,
+                             const int8_t *__restrict__ input1, int8_t *__restrict__ output1) {
+    reduce_max_output1_body<int8_t>(teams, values, input1, output1);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -87,39 +94,7 @@ tosa_reduce_max_output1_int16(const __grid_constant__ cvmgen_teams teams,
                               const __grid_constant__ reduce_max_output1_values values,
                               const int16_t *__restrict__ input1,
                               int16_t *__restrict__ output1) {
-    const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
-    const int64_t output1_K_step = values.output1_K_step, d_R_rows_4 = values.d_R_rows_4;
-    const int64_t d_R_run_4 = values.d_R_run_4, input1_4_step = values.input1_4_step;
-    const cvmgen_list &input1_steps_K = values.input1_steps_K;
-    const cvmgen_list &output1_steps_K = values.output1_steps_K;
-    const cvmgen_list &d_K_box = values.d_K_box;
-    const cvmgen_list &d_R_box_4 = values.d_R_box_4;
-    const cvmgen_list &input1_steps_4 = values.input1_steps_4;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run;
-        const int64_t d_K = team.result % d_K_run;
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &input1_steps_K);
-        int32_t largest_2 = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_4, d_R_run_4);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_4; d_R_row += share.rows) {
-            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4, &input1_steps_4);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run_4; d_R += share.columns)
-                largest_2 = cvmgen_max_i32(largest_2,
-                    input1[input1_K_row + d_K * input1_K_step
-                    + (input1_4_row + d_R * input1_4_step)]);
-        }
-        largest_2 = cvmgen_combine<cvmgen_greatest>(team, largest_2);
-        if (cvmgen_stores(team)) {
-            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
-            output1[output1_K_row + d_K * output1_K_step] = (int16_t)largest_2;
-        }
-    }
+    reduce_max_output1_body<int16_t>(teams, values, input1, output1);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -127,39 +102,7 @@ tosa_reduce_max_output1_int32(const __grid_constant__ cvmgen_teams teams,
                               const __grid_constant__ reduce_max_output1_values values,
                               const int32_t *__restrict__ input1,
                               int32_t *__restrict__ output1) {
-    const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
-    const int64_t output1_K_step = values.output1_K_step, d_R_rows_4 = values.d_R_rows_4;
-    const int64_t d_R_run_4 = values.d_R_run_4, input1_4_step = values.input1_4_step;
-    const cvmgen_list &input1_steps_K = values.input1_steps_K;
-    const cvmgen_list &output1_steps_K = values.output1_steps_K;
-    const cvmgen_list &d_K_box = values.d_K_box;
-    const cvmgen_list &d_R_box_4 = values.d_R_box_4;
-    const cvmgen_list &input1_steps_4 = values.input1_steps_4;
-    /* reduce_max line 5: output1[(0 if i in R else d[i] for i in D)...] = max[d[j] < n[j] for j in
-       R if not isnan(input1[d...])](input1[d...]) if nan_mode == "IGNORE" and any[d[j] < n[j] for j
-       in R](isnan(input1[d...])) and any[d[j] < n[j] for j in R](not isnan(input1[d...])) else
-       max[d[j] < n[j] for j in R](input1[d...]) forall d[i] < n[i] for i in K */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        const int64_t d_K_row = team.result / d_K_run;
-        const int64_t d_K = team.result % d_K_run;
-        const int64_t input1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &input1_steps_K);
-        int32_t largest_2 = INT32_MIN;
-        const cvmgen_share share = cvmgen_share_of(team, d_R_rows_4, d_R_run_4);
-        for (int64_t d_R_row = share.row; d_R_row < d_R_rows_4; d_R_row += share.rows) {
-            const int64_t input1_4_row = cvmgen_walk_offset(d_R_row, &d_R_box_4, &input1_steps_4);
-            CVMGEN_OVERLAP
-            for (int64_t d_R = share.column; d_R < d_R_run_4; d_R += share.columns)
-                largest_2 = cvmgen_max_i32(largest_2,
-                    input1[input1_K_row + d_K * input1_K_step
-                    + (input1_4_row + d_R * input1_4_step)]);
-        }
-        largest_2 = cvmgen_combine<cvmgen_greatest>(team, largest_2);
-        if (cvmgen_stores(team)) {
-            const int64_t output1_K_row = cvmgen_walk_offset(d_K_row, &d_K_box, &output1_steps_K);
-            output1[output1_K_row + d_K * output1_K_step] = largest_2;
-        }
-    }
+    reduce_max_output1_body<int32_t>(teams, values, input1, output1);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
