@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from cvmgen.source import Span
 from cvmgen.verification import terms as t
-from cvmgen.verification.proofs import Proof
+from cvmgen.verification.proofs import INTERVALS, SOLVER_FREE, Proof
 from cvmgen.verification.solvers import question
 from cvmgen.verification.terms import Formula
 
@@ -54,9 +54,11 @@ class Obligation:
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """What every claim was proved by: the intervals alone, or solvers where one was asked."""
-        asked = [set(e.engines) for e in self.proofs if e.engines != ("intervals",)]
-        return tuple(sorted(set.intersection(*asked))) if asked else ("intervals",)
+        """What every claim was proved by: the solvers where one was asked, else without any."""
+        asked = [set(each.engines) for each in self.proofs if not each.alone]
+        if asked:
+            return tuple(sorted(set.intersection(*asked)))
+        return max((each.engines for each in self.proofs), key=SOLVER_FREE.index, default=INTERVALS)
 
     @cached_property
     def digest(self) -> str:

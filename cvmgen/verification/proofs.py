@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cvmgen.verification import terms as t
+from cvmgen.verification.contexts import Contexts
 from cvmgen.verification.intervals import plain
 from cvmgen.verification.slices import Slice, slices
 from cvmgen.verification.solvers import Answer, Question, ask, installed, question
@@ -13,6 +14,8 @@ from cvmgen.verification.symbols import LISTED, Symbols
 from cvmgen.verification.terms import Formula, names_of
 
 LIMITS = {"z3": 120_000, "cvc5": 30_000}  # units of the solvers' own for one question
+INTERVALS, ELIMINATION = ("intervals",), ("elimination",)
+SOLVER_FREE = (INTERVALS, ELIMINATION)
 QUICK = 4  # a share of the limit for what has to be plain
 
 
@@ -27,6 +30,11 @@ class Proof:
     cost: int = 0
     model: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def alone(self) -> bool:
+        """Whether no solver was asked."""
+        return self.engines in SOLVER_FREE
+
 
 class Prover:
     """Proves claims; what was asked once is not asked again."""
@@ -34,6 +42,13 @@ class Prover:
     def __init__(self, solvers: tuple[str, ...] | None = None) -> None:
         self.solvers = installed() if solvers is None else solvers
         self.answers: dict[tuple[str, str, int], Answer] = {}
+        self.proofs: dict[tuple[tuple[Formula, ...], Formula], Proof] = {}
+        self.known: Contexts | None = None  # of the symbols of the last claim
+
+    def contexts(self, symbols: Symbols) -> Contexts:
+        if self.known is None or self.known.symbols is not symbols:
+            self.known = Contexts(symbols)
+        return self.known
 
     def ask(self, solver: str, asked: Question, share: int) -> Answer:
         key = (solver, asked.text, share)
@@ -42,11 +57,23 @@ class Prover:
         return self.answers[key]
 
     def prove(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof:
-        """From the facts of a place: few of them first, then more."""
+        """What was proved of kernels of other types, from the same facts, is not proved again."""
         tried = list(slices(symbols, path, claim))
+        key = tried[-1].facts, claim
+        if key not in self.proofs:
+            self.proofs[key] = self.proof(symbols, path, claim, tried)
+        return self.proofs[key]
+
+    def proof(
+        self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula, tried: list[Slice]
+    ) -> Proof:
+        """From the facts of a place: few of them first, then more. Products are for elimination,
+        and solvers are asked for what it does not show."""
         for each in tried[:2]:
             if plain(each.facts, claim):
-                return Proof("proved", ("intervals",), each.facts)
+                return Proof("proved", INTERVALS, each.facts)
+        if self.solvers and self.contexts(symbols).shown(path, claim):
+            return Proof("proved", ELIMINATION, tried[-1].facts)
         vague = any(symbols.vague.get(name, LISTED) != LISTED for name in names_of(claim))
         tried = tried[: (2 if vague else len(tried)) if self.solvers else 0]
         last = Proof("open", (), tried[-1].facts if tried else ())
@@ -85,6 +112,8 @@ class Prover:
         """Whether a claim is proved with little effort."""
         near = [each for _, each in zip(range(2), slices(symbols, path, claim), strict=False)]
         if any(plain(each.facts, claim) for each in near):
+            return True
+        if self.solvers and self.contexts(symbols).shown(path, claim):
             return True
         for each in near if self.solvers else ():
             asked = question((*each.facts, t.negation(claim)))

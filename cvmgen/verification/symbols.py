@@ -151,6 +151,7 @@ class Symbols:
         made = self.fresh("c", shown)
         self.know(made, implies(condition, equal(made, then)))
         self.know(made, implies(negation(condition), equal(made, otherwise)))
+        self.know(made, some(equal(made, then), equal(made, otherwise)))
         return made
 
     def magnitude(self, operand: Term) -> Term:

@@ -199,6 +199,20 @@ def names_of(formula: Formula) -> frozenset[str]:
             assert_never(formula)
 
 
+def comparisons(formula: Formula) -> Iterator[Holds]:
+    """The comparisons in a condition, those under `not` as well."""
+    match formula:
+        case Holds():
+            yield formula
+        case Every(parts=parts) | Some(parts=parts):
+            for each in parts:
+                yield from comparisons(each)
+        case Negation(operand=operand):
+            yield from comparisons(operand)
+        case Truth():
+            pass
+
+
 def truths_of(formula: Formula) -> Iterator[str]:
     """Those of its symbols that are conditions."""
     match formula:

@@ -90,7 +90,7 @@ class KernelProofs:
 
     def width(self, demand: Demand) -> Obligation:
         """The result of an operation lies in its type; tensors are no larger than they can be."""
-        path = (*demand.path, *self.call.sizes)
+        path = (*self.call.sizes, *demand.path)
         return self.proved(WIDTHS, replace(demand, path=path), conjuncts(demand.claim))
 
     def bounds(self, demand: Demand) -> Obligation:
