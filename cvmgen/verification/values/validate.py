@@ -184,10 +184,11 @@ class _Checking:
                 name: Tensor(tensor.shape, [], 0, dtypes[name]) for name, tensor in wanted.items()
             }
             found = calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
-            self.compare(case, outputs, wanted, found, facts)
             for assumed, why in list(self.machine.doubts.items()):
                 if not self.result.refuted and possible(assumed):
                     self.fault(case, why, assumed, outputs)
+            if not self.result.refuted:
+                self.compare(case, outputs, wanted, found, facts)
             if self.result.refuted:
                 return
             shown = ", ".join(f"{name}: {dtype}" for name, dtype in dtypes.items())
