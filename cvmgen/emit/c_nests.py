@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.emit import interface
@@ -66,15 +66,9 @@ class NestEmitter:
         nest = kernel.nest
         given = c_parameters(self.program, kernel, family.elements, family.kept)
         tensors = {each.name: element_type(each) for each in given[1:]}
-        frame = PartScope(
-            f"{self.name}_plan",
-            (self.program.quoted(nest), *nest.more),
-            self.restrict,
-            tensors,
-            self.nest_fields,
-            self.unpack,
-            typed_name if family.types else lambda name: f"{name}{kernel.variant.suffix}",
-        )
+        suffix = kernel.variant.suffix
+        named = typed_name if family.types else lambda name: f"{name}{suffix}"
+        frame = self.scope(kernel, tensors, named)
         name = typed_name(nest_name(self.program, kernel.number))
         name = name if family.types else self.kernel_name(kernel)
         functions = [outlined_function(self.program, frame, each) for each in family.parts]
@@ -98,14 +92,21 @@ class NestEmitter:
         if kernel.tiles is None:
             return None
         parameters = tile_parameters(self.program, kernel)
-        return TilePrinter(
-            self.program,
-            kernel.nest,
-            kernel.tiles,
-            parameters,
+        frame = self.scope(kernel, {each.name: element_type(each) for each in parameters}, str)
+        return TilePrinter(self.program, frame, kernel.tiles, parameters)
+
+    def scope(
+        self, kernel: Kernel, tensors: Mapping[str, str], named: Callable[[str], str]
+    ) -> PartScope:
+        """What the functions of a kernel share."""
+        return PartScope(
+            f"{self.name}_plan",
+            (self.program.quoted(kernel.nest), *kernel.nest.more),
             self.restrict,
+            tensors,
             self.nest_fields,
             self.unpack,
+            named,
         )
 
     def kernel_name(self, kernel: Kernel) -> str:

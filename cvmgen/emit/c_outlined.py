@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cvmgen.emit.c_spelling import indented
 from cvmgen.emit.c_text import signature
 from cvmgen.emit.wrap import WIDTH, wrap_c
+from cvmgen.schedule.outline import call_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +21,20 @@ class CaptureMember:
     local: str
 
 
-def call_name(part: str) -> str:
-    """The name of the structure that the function for a part is given."""
-    return f"{part}_call"
-
-
 def part_function(
     part: str,
     names: Mapping[str, str],
+    given: Sequence[str],
     members: Sequence[CaptureMember],
     versions: Sequence[str],
     lines: Sequence[str],
     named: Callable[[str], str],
 ) -> list[str]:
-    """The function for a part of a loop, behind the structure that it is given; `names` are those
-    of OWN, `versions` what stands before its head, `named` what the text calls functions."""
+    """An outlined function, behind the structure that it is given; `names` are those of OWN,
+    `given` its other parameters, `versions` what stands before its head, `named` what the text
+    calls functions."""
     call, context, structure = names["call"], names["context"], named(call_name(part))
-    parameters = [f"const void *{context}", f"int64_t {names['low']}", f"int64_t {names['high']}"]
+    parameters = [f"const void *{context}", *given]
     return [
         f"typedef struct {structure} {{",
         *indented(f"{each.type}{each.name};" for each in members),

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from cvmgen.analysis.plan import Field
 from cvmgen.emit.c_kernels import KernelPrinter
-from cvmgen.emit.c_outlined import CaptureMember, call_name, part_function
+from cvmgen.emit.c_outlined import CaptureMember, part_function
 from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment, indented
 from cvmgen.emit.c_text import versions, wrapped_declarations, wrapped_list
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
-from cvmgen.schedule.outline import OutlinedPart, Total
+from cvmgen.schedule.outline import OutlinedPart, Total, call_name
 
 LONG = 256  # elements
 OPERATIONS = {"and": "&&", "or": "||"}
@@ -123,7 +123,9 @@ class FunctionPrinter(KernelPrinter):
         members = [self.member(each) for each in part.captures]
         head = self.versions(part.body)
         lines = [*comments, *self.unpacked(part.body), *self.part(part)]
-        return "\n".join(part_function(part.name, part.own, members, head, lines, self.frame.named))
+        given = [f"int64_t {part.own[each]}" for each in ("low", "high")]
+        named = self.frame.named
+        return "\n".join(part_function(part.name, part.own, given, members, head, lines, named))
 
     def versions(self, body: i.Block) -> list[str]:
         """What stands before the head of a function."""

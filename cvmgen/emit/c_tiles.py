@@ -2,85 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from cvmgen.analysis.plan import Field
-from cvmgen.emit.c_kernels import KernelPrinter
+from cvmgen.emit.c_outlined import part_function
+from cvmgen.emit.c_parts import FunctionPrinter, PartScope
 from cvmgen.emit.c_spelling import PRIMARY, c_identifier, comment, declared, indented, pointer
 from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import reassigned
 from cvmgen.schedule.gpu.mapped import Parameter
 from cvmgen.schedule.tile_functions import TileFunctions
 
 
-class TilePrinter(KernelPrinter):
+class TilePrinter(FunctionPrinter):
     """Prints the functions that compute a nest by tiles."""
 
     def __init__(
         self,
         program: i.Program,
-        nest: i.Nest,
+        frame: PartScope,
         tiles: TileFunctions,
         parameters: Sequence[Parameter],
-        restrict: str,
-        fields: Callable[[i.Block], list[Field]],
-        unpack: Callable[[Iterable[Field]], list[str]],
     ) -> None:
-        self.fields, self.unpack = fields, unpack
-        reads = self.fields((*tiles.taking, *tiles.running))
-        super().__init__(
-            program, tiles.taking, [each.name for each in reads if each.type == "cvmgen_list"]
-        )
-        self.tiles, self.parameters, self.restrict = tiles, parameters, restrict
-        self.plan = f"{program.operator.name}_plan"
-        self.quoted = program.quoted(nest)
+        super().__init__(program, (*tiles.taking, *tiles.running), frame, None)
+        self.tiles, self.parameters = tiles, parameters
         self.pointers.add(tiles.own["block"])
 
     def text(self) -> str:
-        return "\n\n".join(["\n".join(self.structure()), self.taking(), self.running()])
-
-    def structure(self) -> list[str]:
-        members = [f"const {self.plan} *plan;", *(f"{each};" for each in self.pointers_given())]
-        return [
-            "/* What becomes of totals depends on this. */",
-            f"typedef struct {self.tiles.structure} {{",
-            *indented(members),
-            f"}} {self.tiles.structure};",
-        ]
-
-    def pointers_given(self) -> list[str]:
-        """What is behind the totals as members and parameters, which may be the same."""
-        return [pointer(replace(each, apart=False), "") for each in self.parameters]
+        return f"{self.taking()}\n\n{self.running()}"
 
     def taking(self) -> str:
-        """The function that takes blocks of totals."""
-        tiles, own = self.tiles, self.tiles.own
-        given, block = own["given"], own["block"]
-        self.changing = frozenset(reassigned(tiles.taking))
-        lines = [f"const {tiles.structure} *const {given} = {own['call']};"]
-        if fields := self.fields(tiles.taking):
-            lines.append(f"const {self.plan} *const plan = {given}->plan;")
-            lines += self.unpack(fields)
-        for each in self.parameters:
-            lines.append(f"{pointer(each, self.restrict)} = {given}->{c_identifier(each.name)};")
-        lines += [comment(self.quoted), *self.block(tiles.taking)]
-        arguments = [f"const void *{own['call']}", f"const cvmgen_totals *{block}"]
-        head = signature(f"static void {tiles.taker}(", arguments)
-        return "\n".join([*head, *wrap_c(indented(lines)), "}"])
+        """The function that takes blocks of totals, behind what it is given."""
+        tiles = self.tiles
+        block = f"const cvmgen_totals *{tiles.own['block']}"
+        members = [self.member(each) for each in tiles.captures]
+        formulas = map(comment, self.frame.formulas)
+        lines = [*formulas, *self.unpacked(tiles.taking), *self.block(tiles.taking)]
+        return "\n".join(part_function(tiles.taker, tiles.own, [block], members, (), lines, str))
 
     def running(self) -> str:
         """The function that runs the nest, and says whether it did."""
         tiles = self.tiles
         parameters = [
-            f"const {self.plan} *plan",
+            f"const {self.frame.plan} *plan",
             *(f"cvmgen_factor {c_identifier(each)}" for each in tiles.factors),
-            *self.pointers_given(),
+            *(pointer(replace(each, apart=False), "") for each in self.parameters),
             f"cvmgen_workspace *{tiles.own['space']}",
         ]
-        lines = [*self.unpack(self.fields(tiles.running)), *self.block(tiles.running)]
+        lines = [*self.unpacked(tiles.running), *self.block(tiles.running)]
         head = signature(f"static bool {tiles.function}(", parameters)
         title = "/* The nest by tiles of its totals; false if it is to be run as it stands. */"
         return "\n".join([title, *head, *wrap_c(indented(lines)), "}"])
@@ -95,7 +65,7 @@ class TilePrinter(KernelPrinter):
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
             case i.Let(name=name, type=kind, value=i.Structure(members=members)):
-                lines = [line for each in members for line in self.member(*each)]
+                lines = [line for each in members for line in self.initialised(*each)]
                 return [f"const {declared(kind, name)} = {{", *indented(lines), "};"]
             case i.Let(name=name, type=kind, value=i.ListOf() as value):
                 return [f"const {declared(kind, name)} = {self.expr(value)};"]
@@ -105,7 +75,7 @@ class TilePrinter(KernelPrinter):
             case _:
                 return super().statement(statement)
 
-    def member(self, name: str, value: i.Expr) -> list[str]:
+    def initialised(self, name: str, value: i.Expr) -> list[str]:
         """A member of a structure; one of several rows may take several lines."""
         match value:
             case i.ListOf(entries=entries):

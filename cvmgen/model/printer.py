@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cvmgen.algebra import simplify
-from cvmgen.emit.c_outlined import call_name
 from cvmgen.emit.c_parts import FunctionPrinter, PartScope, outlined_function
 from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment, indented
 from cvmgen.emit.c_text import signature, versions, wrapped_list
@@ -14,7 +13,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in, read_tensors, stored_tensors
 from cvmgen.known.known_types import ElementStorage
 from cvmgen.model.steps import KernelStep
-from cvmgen.schedule.outline import OutlinedPart
+from cvmgen.schedule.outline import OutlinedPart, call_name
 
 
 def step_text(step: KernelStep, kinds: Mapping[str, str]) -> str:

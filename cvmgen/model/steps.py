@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cvmgen.emit.c_outlined import call_name
 from cvmgen.emit.c_spelling import c_identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
@@ -17,7 +16,7 @@ from cvmgen.model.nests import ShortNames, border, longest_steps_first, nest_of,
 from cvmgen.model.storage import Storage, along_memory
 from cvmgen.model.tiles import Tiled
 from cvmgen.schedule.legality import unsound
-from cvmgen.schedule.outline import OutlinedPart, Outliner, part_fault, part_name
+from cvmgen.schedule.outline import OutlinedPart, Outliner, call_name, part_fault, part_name
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import InModel, Subject
 

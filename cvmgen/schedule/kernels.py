@@ -239,7 +239,13 @@ def tile_functions(
     places = (kernel.typed, tiling.x_start, tiling.w_start, tiling.lines)
     taken = {*all_names(kernel.typed), *tensors}
     taken |= {each.name for each in fields_read(fields, program.operator, places)}
-    return TileWriter(name, tiling, kernel.subject, tuple(tensors), taken, nest.span).functions()
+
+    def reads_plan(body: i.Block) -> bool:
+        return bool(fields_read(fields, program.operator, body))
+
+    return TileWriter(
+        name, tiling, kernel.subject, tuple(tensors), reads_plan, taken, nest.span
+    ).functions()
 
 
 def tiles_suffix(kernels: Kernels, kernel: Kernel) -> str:

@@ -71,6 +71,11 @@ def part_name(function: str) -> str:
     return f"{function}_part"
 
 
+def call_name(function: str) -> str:
+    """The name of the structure that an outlined function is given."""
+    return f"{function}_call"
+
+
 @dataclass(slots=True)
 class Outliner:
     """Outlines the loops of a kernel; `parts` are the functions for them so far, those inside of

@@ -7,7 +7,7 @@ and makes of its totals what the statements behind the sum say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen.analysis.tiling import AffineSteps, Flat, Stored, Tiling, flat_lines, read_locals
@@ -17,10 +17,11 @@ from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.logic import disjunction
 from cvmgen.ir.loops import product, unravel
 from cvmgen.ir.visit import fresh
+from cvmgen.schedule.outline import call_name
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span
 
-OWN = ("call", "given", "block", "row", "column", "totals", "first", "space", "nest")
+OWN = ("context", "call", "block", "row", "column", "totals", "first", "space", "nest")
 PLAN = i.Var(f"{h.OURS}plan")
 Row = tuple[i.Expr, ...]
 
@@ -29,14 +30,14 @@ Row = tuple[i.Expr, ...]
 class TileFunctions:
     """The functions that compute a nest by tiles.
 
-    name: what their names begin with; factors: the tensors that are multiplied; tensors: what the
-    statements behind the totals read and write besides values of the call; own: their names for
-    OWN; taking, running: their statements
+    name: what their names begin with; factors: the tensors that are multiplied; captures: what the
+    statements behind the totals read and write; own: their names for OWN; taking, running: their
+    statements
     """
 
     name: str
     factors: tuple[str, str]
-    tensors: tuple[str, ...]
+    captures: tuple[i.Capture, ...]
     own: Mapping[str, str]
     taking: i.Block
     running: i.Block
@@ -52,9 +53,9 @@ class TileFunctions:
         return f"{self.name}_totals"
 
     @property
-    def structure(self) -> str:
-        """The structure that it is given."""
-        return f"{self.name}_call"
+    def tensors(self) -> tuple[str, ...]:
+        """What that reads and writes besides values of the call."""
+        return tuple(each.name for each in self.captures if each.kind == "tensor")
 
     def shown(self, nest: i.Nest) -> Iterator[i.Nest]:
         """The functions as nests, for people."""
@@ -74,12 +75,14 @@ class TileFunctions:
 @dataclass
 class TileWriter:
     """Makes the functions for a nest; `tensors` are those that the statements behind its totals
-    use, `taken` names that are not free."""
+    use, `reads_plan` says whether statements read values of the call, `taken` are names that are
+    not free."""
 
     name: str
     tiling: Tiling
     subject: Subject
     tensors: tuple[str, ...]
+    reads_plan: Callable[[i.Block], bool]
     taken: set[str]
     span: Span
     own: Mapping[str, str] = field(init=False)
@@ -95,7 +98,10 @@ class TileWriter:
 
     def functions(self) -> TileFunctions:
         factors = (self.tiling.x.load.tensor, self.tiling.w.load.tensor)
-        made = TileFunctions(self.name, factors, self.tensors, self.own, self.taking(), ())
+        taking = self.taking()
+        plan = (i.Capture("plan", "plan"),) if self.reads_plan(taking) else ()
+        captures = (*plan, *(i.Capture(each, "tensor") for each in self.tensors))
+        made = TileFunctions(self.name, factors, captures, self.own, taking, ())
         return replace(made, running=tuple(self.running(made)))
 
     # -------------------------------------------------------- behind the totals
@@ -167,7 +173,8 @@ class TileWriter:
         """The statements that run the nest, false where they leave it to the kernel."""
         if tests := self.tests():
             yield i.If(disjunction(tests), (i.Return(self.span, i.Const(False)),), (), self.span)
-        yield self.let("call", made.structure, listed((PLAN, *map(i.Var, made.tensors))))
+        values = (PLAN if each.kind == "plan" else i.Var(each.name) for each in made.captures)
+        yield self.let("call", call_name(made.taker), listed(values))
         yield self.let("nest", "contraction", i.Structure((*self.numbers(), *self.box_rows())))
         given: Row = (
             i.Address(i.Var(self.own["nest"])),

@@ -173,22 +173,20 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
 #define wide_t uint32_t
 #include "conv2d.c"
 
-/* What becomes of totals depends on this. */
-typedef struct conv2d_Y_int8_call {
+typedef struct conv2d_Y_int8_totals_call {
     const conv2d_plan *plan;
     const int32_t *B;
     int8_t *Y;
-} conv2d_Y_int8_call;
-
-static void conv2d_Y_int8_totals(const void *call, const cvmgen_totals *block) {
-    const conv2d_Y_int8_call *const given = call;
-    const conv2d_plan *const plan = given->plan;
-    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    const int32_t *restrict B = given->B;
-    int8_t *restrict Y = given->Y;
+} conv2d_Y_int8_totals_call;
+static void conv2d_Y_int8_totals(const void *context, const cvmgen_totals *block) {
+    const conv2d_Y_int8_totals_call *const call = context;
+    const conv2d_plan *const plan = call->plan;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
     /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
        - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
        div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
     const int64_t oc_outer = block->batch;
     const int64_t n = block->row / (YH * YW);
     for (int64_t column = 0; column < block->columns; ++column) {
@@ -211,7 +209,7 @@ static bool conv2d_Y_int8_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvm
     const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG;
     const int64_t YH = plan->YH, YW = plan->YW;
     if (N * OC * YH * YW * IC * KH * KW < 8192 || OPG < 1 || OC % OPG != 0) return false;
-    const conv2d_Y_int8_call call = {plan, B, Y};
+    const conv2d_Y_int8_totals_call call = {plan, B, Y};
     const cvmgen_contraction nest = {
         .x_start = -PH * XW - PW,
         .w_start = 0,
@@ -232,22 +230,20 @@ static bool conv2d_Y_int8_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cvm
     return cvmgen_contract(&nest, X, W, true, conv2d_Y_int8_totals, &call, space);
 }
 
-/* What becomes of totals depends on this. */
-typedef struct conv2d_Y_int32_call {
+typedef struct conv2d_Y_int32_totals_call {
     const conv2d_plan *plan;
     const int32_t *B;
     int32_t *Y;
-} conv2d_Y_int32_call;
-
-static void conv2d_Y_int32_totals(const void *call, const cvmgen_totals *block) {
-    const conv2d_Y_int32_call *const given = call;
-    const conv2d_plan *const plan = given->plan;
-    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
-    const int32_t *restrict B = given->B;
-    int32_t *restrict Y = given->Y;
+} conv2d_Y_int32_totals_call;
+static void conv2d_Y_int32_totals(const void *context, const cvmgen_totals *block) {
+    const conv2d_Y_int32_totals_call *const call = context;
+    const conv2d_plan *const plan = call->plan;
+    const int32_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
     /* conv2d line 19: Y[n, oc, y, x] = sum[ic < IC, ki < KH, kj < KW]( pad(y*SH - PH + ki*DH, x*SW
        - PW + kj*DW) * W[oc, ic, ki, kj]) + (B[oc] if present(B) else 0) where pad(h, w) = X[n, (oc
        div OPG)*IC + ic, h, w] if 0 <= h < XH and 0 <= w < XW else 0 */
+    const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
     const int64_t oc_outer = block->batch;
     const int64_t n = block->row / (YH * YW);
     for (int64_t column = 0; column < block->columns; ++column) {
@@ -270,7 +266,7 @@ static bool conv2d_Y_int32_by_tiles(const conv2d_plan *plan, cvmgen_factor X, cv
     const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG;
     const int64_t YH = plan->YH, YW = plan->YW;
     if (N * OC * YH * YW * IC * KH * KW < 8192 || OPG < 1 || OC % OPG != 0) return false;
-    const conv2d_Y_int32_call call = {plan, B, Y};
+    const conv2d_Y_int32_totals_call call = {plan, B, Y};
     const cvmgen_contraction nest = {
         .x_start = -PH * XW - PW,
         .w_start = 0,

@@ -98,20 +98,18 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
 #define wide_t uint32_t
 #include "dense.c"
 
-/* What becomes of totals depends on this. */
-typedef struct dense_Y_int8_call {
+typedef struct dense_Y_int8_totals_call {
     const dense_plan *plan;
     const int32_t *B;
     int8_t *Y;
-} dense_Y_int8_call;
-
-static void dense_Y_int8_totals(const void *call, const cvmgen_totals *block) {
-    const dense_Y_int8_call *const given = call;
-    const dense_plan *const plan = given->plan;
-    const int64_t N = plan->N;
-    const int32_t *restrict B = given->B;
-    int8_t *restrict Y = given->Y;
+} dense_Y_int8_totals_call;
+static void dense_Y_int8_totals(const void *context, const cvmgen_totals *block) {
+    const dense_Y_int8_totals_call *const call = context;
+    const dense_plan *const plan = call->plan;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
     /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const int64_t N = plan->N;
     for (int64_t row = 0; row < block->rows; ++row) {
         const int64_t i = block->row + row;
         const int32_t *const totals = block->totals + row * block->step;
@@ -128,7 +126,7 @@ static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmge
                                   const int32_t *B, int8_t *Y, cvmgen_workspace *space) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     if (M * N * K < 8192) return false;
-    const dense_Y_int8_call call = {plan, B, Y};
+    const dense_Y_int8_totals_call call = {plan, B, Y};
     const cvmgen_contraction nest = {
         .x_start = 0,
         .w_start = 0,
@@ -146,20 +144,18 @@ static bool dense_Y_int8_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmge
     return cvmgen_contract(&nest, X, W, false, dense_Y_int8_totals, &call, space);
 }
 
-/* What becomes of totals depends on this. */
-typedef struct dense_Y_int32_call {
+typedef struct dense_Y_int32_totals_call {
     const dense_plan *plan;
     const int32_t *B;
     int32_t *Y;
-} dense_Y_int32_call;
-
-static void dense_Y_int32_totals(const void *call, const cvmgen_totals *block) {
-    const dense_Y_int32_call *const given = call;
-    const dense_plan *const plan = given->plan;
-    const int64_t N = plan->N;
-    const int32_t *restrict B = given->B;
-    int32_t *restrict Y = given->Y;
+} dense_Y_int32_totals_call;
+static void dense_Y_int32_totals(const void *context, const cvmgen_totals *block) {
+    const dense_Y_int32_totals_call *const call = context;
+    const dense_plan *const plan = call->plan;
+    const int32_t *restrict B = call->B;
+    int32_t *restrict Y = call->Y;
     /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
+    const int64_t N = plan->N;
     for (int64_t row = 0; row < block->rows; ++row) {
         const int64_t i = block->row + row;
         const int32_t *const totals = block->totals + row * block->step;
@@ -176,7 +172,7 @@ static bool dense_Y_int32_by_tiles(const dense_plan *plan, cvmgen_factor X, cvmg
                                    const int32_t *B, int32_t *Y, cvmgen_workspace *space) {
     const int64_t M = plan->M, K = plan->K, N = plan->N;
     if (M * N * K < 8192) return false;
-    const dense_Y_int32_call call = {plan, B, Y};
+    const dense_Y_int32_totals_call call = {plan, B, Y};
     const cvmgen_contraction nest = {
         .x_start = 0,
         .w_start = 0,
