@@ -278,6 +278,8 @@ class OperatorChecker:
             message = f"'{item.name}' is already a let with indices, declared in line {first}"
             raise SpecError(item.name_span, message, "choose another name")
         selected = is_selection(item.value, item.name)
+        if not selected:
+            refuse_recursion(item)
         if item.parameters is not None or self.within or selected:
             return self.definition(item, item.parameters or (), selected=selected)
         value, kind = self.expressions.check(item.value)
@@ -466,3 +468,15 @@ def bound_names(item: d.ItemDecl) -> Iterator[n.Name]:
                     yield node
         case _:
             pass
+
+
+def refuse_recursion(item: d.LetDecl) -> None:
+    """A `let` that is no list of chosen indices speaks of what stands before it."""
+    nodes = list(n.walk(item.value))
+    if any(getattr(each, "index", None) == item.name for each in nodes):
+        return  # the name of an index as well
+    for each in nodes:
+        if isinstance(each, n.Name) and each.text == item.name:
+            message = f"'{item.name}' is defined by itself: recursion"
+            hint = "formulas have no recursion; reduce over a range, as sum[k < i + 1](X[k]) does"
+            raise SpecError(each.span, message, hint)
