@@ -165,8 +165,10 @@ def engines_needed() -> None:
 
 def verified(tasks: Sequence[Task], progress: Progress) -> Iterator[Entry]:
     """The entries in the order of the tasks, made by several processes at once."""
-    for number, (task, made) in enumerate(zip(tasks, helped(verify, tasks), strict=True), 1):
+    ahead = helped(verify, tasks)
+    for number, task in enumerate(tasks, 1):
         progress.step(f"verifying {task.operator.full_name}, {number} of {len(tasks)}")
+        made = next(ahead)
         yield verify(task) if made is None else made
 
 

@@ -10,11 +10,12 @@ from typing import Any
 
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import Assignment, Place, elements_of
+from cvmgen.verification.values.evaluate import Assignment, Open, Place, elements_of
 
 # Of the solver, so that what it finds does not depend on the machine.
 STEPS = 300_000
 EXACT_STEPS = 20_000_000
+CALL_STEPS = 40_000_000  # of all questions of a call
 
 
 @functools.cache
@@ -86,11 +87,15 @@ def _asked(conditions: list[t.Condition], exact: bool) -> Assignment | None:
 def _solved(
     solver: Any, steps: int, words: _Words, conditions: list[t.Condition]
 ) -> Assignment | None:
+    spent = t.TABLE.spent
+    if spent and spent[-1] - spent[0] > CALL_STEPS:
+        raise Open(f"more than {CALL_STEPS} steps of the solver")
     solver.set("rlimit", steps)
     for each in conditions:
         solver.add(words.condition(each))
     solver.add(*words.bounds)
     said = solver.check()
+    spent += [int(steps) for name, steps in solver.statistics() if name == "rlimit count"]
     if said == words.z3.unsat:
         return None
     return words.inputs(solver.model()) if said == words.z3.sat else {}

@@ -38,6 +38,7 @@ class Table:
         self.reals: dict[tuple[Any, ...], Any] = {}
         self.answers: dict[Any, Any] = {}  # what a solver said of conditions
         self.elements: dict[Condition, frozenset[tuple[str, int]]] = {}  # that one speaks of
+        self.spent: list[int] = []  # steps of the solver since it began, after each question
 
 
 TABLE = Table()
