@@ -10,6 +10,7 @@ from cvmgen.api.library import library_sources
 from cvmgen.build import compile_library
 from cvmgen.build.library import sanitizer_environment
 from tests.emit.processes import python
+from tests.emit.units import joined
 from tests.fuzz import seeds
 
 
@@ -21,7 +22,7 @@ def test_misuse_is_refused(opset: str, generated: Path, extra_generated: Path) -
     if not environment:
         pytest.skip("the compiler has no sanitizers that Python can load")
     # The same library as that of other tests with sanitizers.
-    sources = library_sources(folder)
+    sources = joined(library_sources(folder))
     library = compile_library(sources, name="cvmgen", sanitizers=kinds, flags=("-O0",))
     given = seeds(6)
     said = python(
