@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk, with_children
 
@@ -67,6 +68,7 @@ def _below(
     return (inner if renamed == name else {**inner, name: i.Var(renamed)}), renamed
 
 
+@remembered
 def canonical(expr: i.Expr, depth: int = 0) -> i.Expr:
     """The expression with bound names by their depth: what means the same looks the same."""
     if not any(isinstance(each, BINDERS) for each in walk(expr)):

@@ -52,6 +52,7 @@ class Prover(Quotients):
         self.left = GOALS
         self.depth = 0
         self.refuting = False
+        self.told_plainly: dict[tuple[int, object], tuple[Knowledge, bool]] = {}
 
     def one_of(self, at: Knowledge, conditions: tuple[i.Expr, ...]) -> Knowledge:
         """One of these holds: where all but one plainly do not, that one."""
@@ -172,13 +173,22 @@ class Prover(Quotients):
         value = p.value_of(goal)
         if at.impossible or (value is not None and value >= 0) or frozen(goal) in at.known:
             return True
-        near = self.learned(at, goal) if splits >= 0 else self.told_once(at, goal)
-        if near.impossible:
-            return True
-        steps = STEPS if splits >= 0 else FEW_STEPS
-        if ProofSearch(self, near, steps).proves(goal):
+        if splits < 0:
+            return self.plainly(at, goal)
+        near = self.learned(at, goal)
+        if near.impossible or ProofSearch(self, near).proves(goal):
             return True
         return splits > 0 and self.by_cases(near, goal, splits - 1)
+
+    def plainly(self, at: Knowledge, goal: Poly) -> bool:
+        """Whether facts at hand, and what the goal's atoms say once, say it; asked again and again
+        of the same."""
+        key = (id(at), frozen(goal))
+        if key not in self.told_plainly:
+            near = self.told_once(at, goal)
+            found = near.impossible or ProofSearch(self, near, FEW_STEPS).proves(goal)
+            self.told_plainly[key] = at, found
+        return self.told_plainly[key][1]
 
     def learned(self, at: Knowledge, goal: Poly) -> Knowledge:
         """With what the atoms of a goal, and of facts that speak of them, say of themselves."""
