@@ -229,6 +229,8 @@ def unsound_family(family: Family) -> Iterator[str]:
     for at, kernel in enumerate(family.kernels):
         types = {name: kinds[at] for name, kinds in family.types.items()}
         own = kernel.outlined, kernel.parts, kernel.subject.kept
+        if not types and own == body:
+            continue
         stored = with_converted_stores(own, kernel) if types else own
         type_of = type_of_values(kernel, stored)
         if without_idle(instance(body, types), type_of) != without_idle(stored, type_of):
@@ -245,7 +247,8 @@ def instance(body: Body, types: Mapping[str, str]) -> Body:
 
     def change(node: Any) -> Any:
         named = {name: getattr(node, name) for name in TYPE_FIELDS if hasattr(node, name)}
-        return replace(node, **{name: type_name(value) for name, value in named.items()})
+        other = {name: type_name(value) for name, value in named.items()}
+        return node if other == named else replace(node, **other)
 
     return rebuild(body, change)
 
