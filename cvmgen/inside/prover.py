@@ -25,7 +25,7 @@ from cvmgen.inside.knowledge import (
     is_list_value,
     wins,
 )
-from cvmgen.inside.search import FEW_STEPS, STEPS, ProofSearch, Quotients
+from cvmgen.inside.search import FEW_STEPS, ProofSearch, Quotients
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import has, names_in
 from cvmgen.ir.visit import walk
@@ -173,8 +173,9 @@ class Prover(Quotients):
         value = p.value_of(goal)
         if at.impossible or (value is not None and value >= 0) or frozen(goal) in at.known:
             return True
-        if splits < 0:
-            return self.plainly(at, goal)
+        plain = self.plainly(at, goal)
+        if plain or splits < 0:
+            return plain
         near = self.learned(at, goal)
         if near.impossible or ProofSearch(self, near).proves(goal):
             return True
