@@ -67,6 +67,14 @@ def interfaces() -> dict[str, str]:
 
 
 NAMES = tuple(operators())
+# Those with a kernel that is a contraction.
+TILED = (
+    "cvm.conv2d",
+    "cvm.dense",
+    "extra.batched_product",
+    "extra.scaled_product",
+    "extra.scores",
+)
 
 
 def cplusplus() -> str:

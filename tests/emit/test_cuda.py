@@ -30,6 +30,7 @@ from cvmgen.schedule.signatures import DeviceSignatures, mapping_of
 from tests.alike import ALIKE
 from tests.emit.cuda_texts import (
     NAMES,
+    TILED,
     WARNINGS,
     classes,
     compile_with,
@@ -146,6 +147,11 @@ def test_every_kernel_has_a_class(name: str) -> None:
     names = [re.match(r"void __launch_bounds__\([^)]*\)\s+(\w+)\(", head) for head in heads]
     assert {found and found[1] for found in names} == set(classes(name))
     assert len(names) == len(classes(name))
+
+
+def test_which_nests_are_contractions() -> None:
+    found = [name for name in NAMES if "contraction" in classes(name).values()]
+    assert tuple(sorted(found)) == TILED
 
 
 # By the class that recognisers find: the kernels that a nest may get. A mapping may decline what is

@@ -17,24 +17,12 @@ from cvmgen.emit import cuda_support
 from cvmgen.errors import BuildError
 from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.schedules import packaged
-from tests.emit.cuda_texts import NAMES, classes, headers, text
+from tests.emit.cuda_texts import TILED, classes, headers, text
 from tests.emit.on_cpu import OnCpu
 
 # What a block of tiles has in dynamic shared memory: three slices of 64 bytes a line.
 TILES = all_settings(packaged())["tensor_tiles"]
 TILE_BYTES = 3 * 64 * (TILES["rows"] + TILES["columns"])
-TILED = (
-    "cvm.conv2d",
-    "cvm.dense",
-    "extra.batched_product",
-    "extra.scaled_product",
-    "extra.scores",
-)
-
-
-def test_which_nests_are_contractions() -> None:
-    found = [name for name in NAMES if "contraction" in classes(name).values()]
-    assert tuple(sorted(found)) == TILED
 
 
 # What the oldest has, and what came with another one.
