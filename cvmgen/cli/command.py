@@ -230,7 +230,11 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
             options.spec, options.operators, explain=options.explain, as_json=options.json
         )
     return verify.verify(
-        options.spec, options.operators, explain=options.explain, as_json=options.json
+        options.spec,
+        options.operators,
+        explain=options.explain,
+        as_json=options.json,
+        jobs=options.jobs,
     )
 
 

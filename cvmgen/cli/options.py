@@ -210,6 +210,13 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="with --values and --ledger: the generated files are in DIR (default: generated/)",
     )
+    made.add_argument(
+        "-j",
+        dest="jobs",
+        type=positive_number,
+        metavar="N",
+        help="prove with at most N processes at once (default: one for each core)",
+    )
     add_spec(made)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from cvmgen.build.helpers import helped
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError, give
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
-from cvmgen.schedule.schedules import read_schedules
+from cvmgen.schedule.schedules import Schedules, read_schedules
+from cvmgen.spec.formula import Operator
 from cvmgen.verification import terms as t
 from cvmgen.verification.obligations import PROPERTIES, Obligation
 from cvmgen.verification.proofs import Prover
@@ -23,23 +26,31 @@ NO_SOLVERS = (
 )
 
 
-def verify(spec: Path, names: Sequence[str], *, explain: bool, as_json: bool) -> Exit:
+def verify(
+    spec: Path, names: Sequence[str], *, explain: bool, as_json: bool, jobs: int | None
+) -> Exit:
     """Prove what the C kernels of operators must keep; of none that is named, of all."""
+    if jobs is not None:
+        os.environ["CVMGEN_JOBS"] = str(jobs)  # read where processes are started
     if explain and not names:
         raise UsageError("--explain shows every obligation: name an operator")
     with Progress() as progress:
         operators = checked_operators(spec, progress, Strict())
         chosen = find_operators(operators, names) if names else list(operators)
-        schedules = read_schedules(spec)
-        prover, found = Prover(), list[Obligation]()
-        for each in chosen:
-            progress.step(f"proving {each.full_name}")
-            found += obligations(each, schedules, prover)
+        schedules, found = read_schedules(spec), list[Obligation]()
+        tasks = [(each, schedules) for each in chosen]
+        for task, made in zip(tasks, helped(prove, tasks), strict=True):
+            progress.step(f"proving {task[0].full_name}")
+            found += prove(task) if made is None else made
     lines = [*([] if installed() else [NO_SOLVERS]), *table(found)]
     lines += explained(found) if explain else left(found)
     told = [described(each) for each in found]
     give(told, "\n".join(lines) + "\n", as_json=as_json)
     return Exit.WRONG if any(each.status == "refuted" for each in found) else Exit.OK
+
+
+def prove(task: tuple[Operator, Schedules]) -> list[Obligation]:
+    return list(obligations(*task, Prover()))
 
 
 def table(found: Sequence[Obligation]) -> Iterator[str]:

@@ -34,6 +34,7 @@ class Ranges:
         self.signs: dict[Term, bool] = {}  # what is known already of whether terms are not negative
         self.false = False
         self.changed = False
+        self.touched: set[str] = set()  # of which a bound is new
 
     def extended(self, facts: Iterable[Formula]) -> Ranges:
         """The same with more facts."""
@@ -174,7 +175,9 @@ class Ranges:
                 self.add_cases(each)
             for each in self.cases:
                 self.hull(each)
-            for fact in tuple(dict.fromkeys(f for each in self.by_name.values() for f in each)):
+            touched, self.touched = sorted(self.touched), set()
+            near = (fact for name in touched for fact in self.by_name.get(name, ()))
+            for fact in tuple(dict.fromkeys(near)):
                 self.learn(fact)
             if self.false or not self.changed:
                 return
@@ -249,12 +252,14 @@ class Ranges:
     def raise_low(self, name: str, bound: int) -> None:
         if bound > self.low.get(name, bound - 1):
             self.low[name] = bound
+            self.touched.add(name)
             self.changed = True
             self.false = self.false or bound > self.high.get(name, bound)
 
     def lower_high(self, name: str, bound: int) -> None:
         if bound < self.high.get(name, bound + 1):
             self.high[name] = bound
+            self.touched.add(name)
             self.changed = True
             self.false = self.false or bound < self.low.get(name, bound)
 

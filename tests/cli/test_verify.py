@@ -81,3 +81,11 @@ def test_threads_in_mathematics(cvmgen, spec: Path) -> None:
 def test_threads_are_not_asked_for_values(cvmgen, spec: Path) -> None:
     outcome = cvmgen("verify", "matmul", "--values", "--target", "cuda", "--spec", spec)
     assert "--values is of C" in outcome.err
+
+
+def test_processes_find_the_same(cvmgen, spec: Path) -> None:
+    file = spec / "toy" / "matmul.cvm"
+    file.write_text("".join(MATMUL.replace("matmul", f"matmul{at}") for at in range(6)))
+    outcomes = [cvmgen("verify", "--spec", spec, "-j", jobs, "--json").out for jobs in ("1", "2")]
+    assert outcomes[0] == outcomes[1]
+    assert len({each["operator"] for each in json.loads(outcomes[0])}) == 6
