@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cvmgen.errors import InternalError
 from cvmgen.verification import terms as t
 from cvmgen.verification.contexts import Contexts
 from cvmgen.verification.intervals import plain
@@ -42,6 +43,7 @@ class Prover:
     def __init__(self, solvers: tuple[str, ...] | None = None) -> None:
         self.solvers = installed() if solvers is None else solvers
         self.answers: dict[tuple[str, str, int], Answer] = {}
+        self.decided: dict[str, tuple[str, str]] = {}  # by question: what a solver says, and which
         self.proofs: dict[tuple[tuple[Formula, ...], Formula], Proof] = {}
         self.known: Contexts | None = None  # of the symbols of the last claim
 
@@ -51,9 +53,21 @@ class Prover:
         return self.known
 
     def ask(self, solver: str, asked: Question, share: int) -> Answer:
-        key = (solver, asked.text, share)
+        return self.answer(solver, asked, LIMITS[solver] // share)
+
+    def answer(self, solver: str, asked: Question, limit: int) -> Answer:
+        """What a solver says; that two say the opposite of one question is a fault of one of them,
+        behind which nothing is proved."""
+        key = (solver, asked.text, limit)
         if key not in self.answers:
-            self.answers[key] = ask(solver, asked, LIMITS[solver] // share)
+            found = self.answers[key] = ask(solver, asked, limit)
+            if found.result != "unknown":
+                said, who = self.decided.setdefault(asked.text, (found.result, solver))
+                if said != found.result:
+                    raise InternalError(
+                        f"{who} says {said} and {solver} says {found.result} of one question:\n"
+                        f"{asked.text}"
+                    )
         return self.answers[key]
 
     def prove(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof:

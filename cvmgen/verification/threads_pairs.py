@@ -24,7 +24,7 @@ from cvmgen.verification import terms as t
 from cvmgen.verification.products import linear
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.slices import slices
-from cvmgen.verification.solvers import Answer, Question, ask, question
+from cvmgen.verification.solvers import Answer, Question, question
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term, names_of
 from cvmgen.verification.threads_epochs import Access, Divided, Meeting, Pair, Split
@@ -350,11 +350,7 @@ class Threads:
         return Refutation()
 
     def ask(self, solver: str, asked: Question) -> Answer:
-        """The answer of a solver; what was asked once is not asked again."""
-        key = solver, asked.text, LIMITS[solver]
-        if key not in self.prover.answers:
-            self.prover.answers[key] = ask(solver, asked, LIMITS[solver])
-        return self.prover.answers[key]
+        return self.prover.answer(solver, asked, LIMITS[solver])
 
     def refuted_by(self, conditions: tuple[Formula, ...]) -> Refutation:
         """Whether conditions cannot all hold: the first solver says which of them, and the others
