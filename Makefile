@@ -6,7 +6,7 @@
 # make fuzz       invented formulas, schedules and files, 50 times as many as in tests (FUZZ=50)
 # make sanitize   CUDA kernels on the CPU under sanitizers and the race detector
 # make emulated   kernels and models of the C target on other processors, under emulation
-# make mutants    what every step of testing CUDA text makes of bugs put into it, as a table
+# make mutants    faults put into formulas, kernels and text: what engines and tests make of them
 # make check      everything about the text: lint, format, types, layers, generated/ and README
 # make format     mend what can be;  make readme  list the operators in README.md
 # make bench      measure, beside the libraries that are there;  make bench-peers  install them
@@ -88,6 +88,7 @@ emulated: $(TEST) $(EMULATION)
 
 mutants: $(TEST)
 	@$(BIN)/python -m pytest -q -m slow tests/emit/test_cuda_mutants.py
+	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -q -m slow tests/verification/mutants tests/verification/values/test_actions.py
 
 check: $(CHECK)
 	@$(BIN)/ruff check .

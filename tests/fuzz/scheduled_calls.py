@@ -170,6 +170,9 @@ class Batch:
             return
         self.call(place, library, kept, sanitized, threads)
 
+    def calls_of(self, each: Scheduled) -> tuple[tuple[Call, Expected], ...]:
+        return expected(each.operator, self.seed)
+
     def call(
         self,
         place: Path,
@@ -179,7 +182,7 @@ class Batch:
         threads: Sequence[int],
     ) -> None:
         """Make all calls in processes of their own, each as far as it comes."""
-        left = {name: expected(each.operator, self.seed) for name, each in kept.items()}
+        left = {name: self.calls_of(each) for name, each in kept.items()}
         while left:
             (place / "calls.pickle").write_bytes(pickle.dumps((library, threads, left)))
             found = subprocess.run(
@@ -211,7 +214,7 @@ def called(operators: Any, name: str, calls: Sequence[tuple[Call, Expected]]) ->
             found = operators[f"z.{name}"](*call.inputs, **call.attributes)
             if wanted.refusal:
                 return f"{call}: not refused, {wanted.refusal}"
-            compare(found, wanted, wanted_dtype(call, None), str(call))
+            compare(found, wanted, wanted_dtype(call, call.attributes.get("dtype")), str(call))
         except OperatorError as error:
             if error.rule not in wanted.refusal:
                 return f"{call}: refused, {error}"

@@ -1,0 +1,62 @@
+"""Why mutants that nothing refutes mean the same; and those that mean something else, with what
+does not look there yet."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tests.verification.mutants.made import Mutant
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Mutants whose names have a pattern in them, and what is known of all these."""
+
+    pattern: str
+    why: str
+
+    def explains(self, mutant: Mutant) -> bool:
+        return re.search(self.pattern, mutant.name) is not None
+
+
+EITHER_WAY = "the test says which way is worth it, and both compute the same"
+EMPTY = "a block behind the last one has no iterations"
+AS_IT_IS = "the operands have that type anyway, by the rules of C"
+SMALL_WINDOWS = (
+    "windows have at most 4 elements a side: there is one part, with no whole group of 4"
+)
+MAXIMUM = "a maximum stays what it is when an element comes twice"
+FITS = (
+    "elements within their precision do not leave the type; for others the obligation is open, so "
+    "that a kernel with it counts as not proved"
+)
+EQUIVALENT: tuple[Rule, ...] = (
+    Rule(r"no wrap: ", FITS),
+    Rule(r"(< for <=|operands swapped): [^\n]*(>= 4|4 >=|> 4)", EITHER_WAY),
+    Rule(r"text, another operator: cvmgen_share\(.* >= 4,", EITHER_WAY),
+    Rule(r"(no guard|the other branch): (if )?\w+ >= 4", EITHER_WAY),
+    Rule(r"text, or for and: if \(by == 1 && \w+ >= 4\)", EITHER_WAY),
+    Rule(r"another start: .*worth|the other branch: parallel", EITHER_WAY),
+    Rule(r"(pooled|mean), kernel, .*(j_part|j_pieces|tdiv 4|j_piece )", SMALL_WINDOWS),
+    Rule(r"(pooled|mean), text, .*(j_part|j_pieces|/ 4|j_piece\b)", SMALL_WINDOWS),
+    Rule(r"(pooled|tallest), kernel, (twice|step one off): ", MAXIMUM),
+    Rule(r"(pooled|tallest), kernel, .*largest max= .*largest max=", MAXIMUM),
+    Rule(r"kernel, end one off: .*_(group|block|piece) < .* by 16", EMPTY),
+    Rule(r"text, < for <=: for \(int64_t (at = low; at < high|\w+_(group|block|piece) = )", EMPTY),
+    Rule(r"text, no conversion: ", AS_IT_IS),
+    Rule(r"too narrow: u32\(\d\)", "the constant fits"),
+    Rule(
+        r"kernel, at once: ",
+        "its iterations may run at once: each has elements of its own, or adds to a total that "
+        "threads share",
+    ),
+    Rule(r"formula, another rounding: .* j div k.* tdiv", "indices are not negative"),
+    Rule(r"convolved, (kernel|text), (no clamp|another rounding)", "more is laid out than is read"),
+)
+MISSED: tuple[Rule, ...] = (
+    Rule(
+        r"sums, threads, (another share|not shared): (share|by) team",
+        "threads add elements twice, which is no race: values of CUDA kernels are not looked at",
+    ),
+)

@@ -1,0 +1,59 @@
+"""Every fault that changes what a kernel computes is refuted, by values that show it.
+
+The usual run puts in a few; `make mutants` five of each kind, runs each under sanitizers, and
+`python -m tests.verification.mutants` prints them as a table.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.verification.mutants.engines import has_values
+from tests.verification.mutants.judged import judged
+from tests.verification.mutants.made import FORMULA, GPU, KERNEL, LAYERS, TEXT, mutants
+
+pytest.importorskip("z3")
+pytest.importorskip("cvc5")
+
+COUNT = 5  # of each kind
+KINDS = [(layer, kind) for layer, kinds in LAYERS.items() for kind in kinds]
+FEW = [
+    (KERNEL, "index one off"),
+    (KERNEL, "end one off"),
+    (FORMULA, "another operator"),
+    (TEXT, "an element beside"),
+    (GPU, "a barrier of some threads"),
+]
+
+
+@pytest.mark.parametrize(("layer", "kind"), FEW)
+def test_a_fault_is_refuted(layer: str, kind: str, tmp_path: Path) -> None:
+    if layer in (FORMULA, TEXT) and not has_values():
+        pytest.skip("no clang: cvmgen[zig] brings one")
+    (found,) = judged(mutants(layer, kind, 1), tmp_path, run=False)
+    assert found.refuted, found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For the right text of all formulas, which is made once."""
+    return tmp_path_factory.mktemp("mutants")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("layer", "kind"), KINDS)
+def test_no_mutant_survives_without_a_reason(layer: str, kind: str, folder: Path) -> None:
+    if not has_values():
+        pytest.skip("no clang: cvmgen[zig] brings one")
+    several = mutants(layer, kind, COUNT)
+    assert several
+    found = judged(several, folder)
+    left = [str(each) for each in found if each.verdict not in ("refused", "refuted")]
+    known = [str(each) for each in found if each.reason]
+    assert left == known
+
+
+def test_there_are_enough_kinds() -> None:
+    assert len(KINDS) >= 15
