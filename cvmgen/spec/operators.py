@@ -473,8 +473,9 @@ def bound_names(item: d.ItemDecl) -> Iterator[n.Name]:
 def refuse_recursion(item: d.LetDecl) -> None:
     """A `let` that is no list of chosen indices speaks of what stands before it."""
     nodes = list(n.walk(item.value))
-    if any(getattr(each, "index", None) == item.name for each in nodes):
-        return  # the name of an index as well
+    ranges = [each for each in nodes if isinstance(each, n.Below | n.PackBelow | n.Member)]
+    if any(isinstance(each.target, n.Name) and each.target.text == item.name for each in ranges):
+        return  # an index of its own has that name
     for each in nodes:
         if isinstance(each, n.Name) and each.text == item.name:
             message = f"'{item.name}' is defined by itself: recursion"

@@ -269,6 +269,18 @@ def test_nothing_unresolved_is_left(name: str) -> None:
     assert operator.examples
 
 
+def test_an_index_inside_of_a_let_may_have_its_name() -> None:
+    operator = written(
+        """operator f {
+          input  X : cvm[N]
+          let    s[i] = i * sum[s < N](X[s])
+          output Y : cvm[N] precision 32
+          Y[i] = s[i]
+        }"""
+    )
+    assert "sum[0 <= s < extent:N](X[index:s])" in " ".join(map(show_item, operator.items))
+
+
 def test_opsets_do_not_see_each_other() -> None:
     body = "{ input X : cvm[N] output Y : cvm[N] precision 32 Y[i] = scale(X[i]) }"
     shared = SpecFile(Source("common.cvm", "const k = 3"), "")
