@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import combination
 from cvmgen.ir.remember import remembered
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk, with_children
@@ -133,7 +134,7 @@ def all_of(tests: Iterable[i.Expr]) -> i.Expr:
                 parts.append(each)
     if not parts:
         return TRUE
-    return parts[0] if len(parts) == 1 else i.Logic("and", tuple(parts))
+    return combination("and", parts)
 
 
 def bind(name: str, value: i.Expr, test: i.Expr) -> i.Expr:

@@ -20,14 +20,18 @@ def conjuncts(condition: i.Expr) -> tuple[i.Expr, ...]:
 
 def conjunction(tests: Iterable[i.Expr]) -> i.Expr:
     """The test that all of some hold."""
-    tests = tuple(tests)
-    return tests[0] if len(tests) == 1 else i.Logic("and", tests)
+    return combination("and", tests)
 
 
 def disjunction(tests: Iterable[i.Expr]) -> i.Expr:
     """The test that one of some holds."""
+    return combination("or", tests)
+
+
+def combination(op: str, tests: Iterable[i.Expr]) -> i.Expr:
+    """Tests by `and` or `or`; one alone as it is."""
     tests = tuple(tests)
-    return tests[0] if len(tests) == 1 else i.Logic("or", tests)
+    return tests[0] if len(tests) == 1 else i.Logic(op, tests)
 
 
 def merged_conditions(statement: i.If) -> i.If:

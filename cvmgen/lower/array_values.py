@@ -9,7 +9,7 @@ from typing import Any
 from cvmgen.analysis.definedness import always_evaluated, may_fail
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.ir.logic import conjunction, conjuncts
+from cvmgen.ir.logic import combination, conjunction, conjuncts
 from cvmgen.ir.loops import Over, bound_name, distance
 from cvmgen.ir.uses import has, may_be_real, names_in
 from cvmgen.ir.visit import substitute, walk, with_children
@@ -191,8 +191,7 @@ class Values:
         whole = i.Logic("both" if both else "either", tuple(map(self.value, rest)))
         if not known:
             return whole
-        tests = tuple(map(self.value, known))
-        test = tests[0] if len(tests) == 1 else i.Logic(op, tests)
+        test = combination(op, map(self.value, known))
         if both:
             return i.Select(test, whole, i.Const(False))
         return i.Select(test, i.Const(True), whole)

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
+from cvmgen.ir.logic import conjunction
 from cvmgen.ir.uses import bound_in, has
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.lower.common_subexpressions import with_bindings
@@ -320,8 +321,7 @@ class Expressions:
                     bindings.append((name, operands[at]))
                     operands[at] = i.Var(name)
         pairs = zip(expr.relations, operands, operands[1:], strict=False)
-        tests = tuple(i.Compare(relation, left, right) for relation, left, right in pairs)
-        result: i.Expr = tests[0] if len(tests) == 1 else i.Logic("and", tests)
+        result = conjunction(i.Compare(relation, left, right) for relation, left, right in pairs)
         for name, value in reversed(bindings):
             result = i.Bind(name, value, result)
             self.active.discard(name)

@@ -12,7 +12,7 @@ from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
-from cvmgen.ir.logic import opposite
+from cvmgen.ir.logic import combination, opposite
 from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import assigned, names_in
@@ -281,7 +281,7 @@ class Unfold:
             if not block:
                 done.append(value)
                 continue
-            so_far = done[0] if len(done) == 1 else i.Logic(expr.op, tuple(done))
+            so_far = combination(expr.op, done)
             rest = expr.operands[at + 1 :]
             name = self.fresh("test")
             span = self.span

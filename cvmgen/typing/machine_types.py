@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cvmgen import ranges
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import combination
 from cvmgen.ranges import Range
 from cvmgen.rules import MOST_NAMED
 
@@ -32,7 +33,7 @@ def joined_tests(op: str, tests: tuple[i.Expr, ...]) -> i.Expr:
         return i.Const(decides)
     if not left:
         return i.Const(not decides)
-    return left[0] if len(left) == 1 else i.Logic(op, left)
+    return combination(op, left)
 
 
 def is_constant_test(test: i.Expr, value: bool) -> bool:

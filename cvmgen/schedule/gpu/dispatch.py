@@ -10,7 +10,7 @@ from typing import Any
 
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
-from cvmgen.ir.logic import conjunction
+from cvmgen.ir.logic import conjunction, disjunction
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import assigned, nodes_in
 from cvmgen.ir.visit import rebuild
@@ -91,8 +91,7 @@ class CudaCallWriter(CallWriter):
         tests = dict.fromkeys(type_tests(each.variant) for each in made if each.overflows)
         if () in tests or all(each.overflows for each in made):
             return None
-        either = tuple(map(conjunction, tests))
-        return either[0] if len(either) == 1 else i.Logic("or", either)
+        return disjunction(map(conjunction, tests))
 
     # -------------------------------------------------------- run
 
