@@ -234,4 +234,8 @@ def default_folder(spec: Path, folder: Path | None) -> Path:
     """Where the ledger lies: beside the project's files, or the ones that are named."""
     if folder is None and spec.resolve() != spec_folder().resolve():
         raise UsageError("--ledger with --spec needs --generated DIR: what was built from it")
+    if folder is None and checkout() is None:
+        raise UsageError(
+            "the files of this installation stay as they are: --generated DIR is others"
+        )
     return folder or generated_folder()

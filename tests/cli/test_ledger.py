@@ -177,6 +177,11 @@ def test_formulas_of_ones_own_need_a_folder(cvmgen: Command, spec: Path) -> None
     assert "needs --generated DIR" in cvmgen("verify", "--ledger", "--spec", spec).err
 
 
+def test_an_installation_stays_as_it_is(cvmgen: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "checkout", lambda: None)
+    assert "stay as they are" in cvmgen("verify", "--ledger").err
+
+
 def _has_engines() -> bool:
     try:
         return bool(program.clang()) and set(installed()) >= {"z3", "cvc5"}
