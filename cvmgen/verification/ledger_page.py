@@ -23,7 +23,7 @@ from cvmgen.verification.ledger import (
 
 TITLE = "# What holds of the generated kernels, and how it is known"
 WORDS: Mapping[str, str] = {
-    PROVED: "for all sizes and all values that a call may have, by intervals or solvers",
+    PROVED: "for all sizes and all values that a call may have, by the engines that are named",
     VALIDATED: "for all values of the elements, on the calls that the ledger lists",
     TESTED: "on random calls, by the tests of the project",
     OPEN: "not decided: how much is, what is not and why, and what stands there instead, is below",
