@@ -10,8 +10,7 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
-from cvmgen.verification.values.shapes import edge_calls
-from cvmgen.verification.values.validate import Difference, Result, Text, given, validate
+from cvmgen.verification.values.validate import Difference, Result, Text, given, validate_edges
 
 
 def verify_values(
@@ -24,8 +23,7 @@ def verify_values(
         operators = checked_operators(spec, progress, Strict())
         for each in find_operators(operators, names) if names else operators:
             progress.step(f"checking {each.full_name}")
-            source = text.sources[f"{each.opset}/{each.name}.c"]
-            results.append(validate(each, text, edge_calls(each, source, calls)))
+            results.append(validate_edges(each, text, calls))
     told = [described(result) for result in results]
     give(
         told, "".join(f"{line}\n" for result in results for line in lines(result)), as_json=as_json
@@ -36,7 +34,12 @@ def verify_values(
 def lines(result: Result) -> Iterator[str]:
     """What came of an operator, and each thing that stands against it."""
     count = len(result.calls)
-    yield f"{result.operator:<34} {word(result):<9} {count} calls, {result.elements} elements"
+    ran = result.blocks - sum(result.not_run.values())
+    yield (
+        f"{result.operator:<34} {word(result):<9} {count} calls, {result.elements} elements, "
+        f"{ran} of {result.blocks} blocks"
+    )
+    yield from (f"  not run: {count} blocks in {name}" for name, count in result.not_run.items())
     yield from (f"  not defined: {each}" for each in result.faults)
     yield from (f"  open: {each}" for each in result.open)
     if result.difference is not None:
@@ -65,6 +68,8 @@ def described(result: Result) -> dict[str, Any]:
         "status": word(result),
         "calls": list(result.calls),
         "elements": result.elements,
+        "blocks": result.blocks,
+        "not run": result.not_run,
         "open": result.open,
         "faults": result.faults,
         "difference": list(shown(result.difference)) if result.difference is not None else [],

@@ -32,9 +32,8 @@ from cvmgen.verification.threads import Result as OfThreads
 from cvmgen.verification.threads import races
 from cvmgen.verification.threads_pairs import DEAD
 from cvmgen.verification.values import program
-from cvmgen.verification.values.shapes import edge_calls
 from cvmgen.verification.values.validate import Result as OfValues
-from cvmgen.verification.values.validate import Text, validate
+from cvmgen.verification.values.validate import Text, validate_edges
 from cvmgen.verification.verify import obligations
 
 VALUES = "values"
@@ -109,8 +108,7 @@ def entry_of_c(operator: Operator, schedules: Schedules, folder: Path, text: str
     began = time.perf_counter()
     findings = of_obligations(list(obligations(operator, schedules, Prover())))
     generated = Text(folder)
-    source = generated.sources[f"{operator.opset}/{operator.name}.c"]
-    found = validate(operator, generated, edge_calls(operator, source, CALLS))
+    found = validate_edges(operator, generated, CALLS)
     findings[VALUES] = of_values(found)
     versions = {**solver_versions(), "clang": clang_version()}
     return Entry(findings, text, versions, round(time.perf_counter() - began, 1))

@@ -38,6 +38,7 @@ class Fork:
 class Prepared:
     """A function that can be run. `meeting` is where the ways of a block's branch meet."""
 
+    name: str
     blocks: list[Callable[[Registers], Any]]
     meeting: list[int]
     phis: list[list[tuple[int, llvm.Type]]]
@@ -45,6 +46,7 @@ class Prepared:
     registers: int
     rest: int
     owned: int
+    ran: list[int]  # how often each block ran
 
     def met(self, block: int) -> list[tuple[int, llvm.Type]]:
         """The registers that a block takes from those before it."""
@@ -271,22 +273,16 @@ def prepare(machine: Machine, number: int, function: llvm.Function) -> Prepared:
     blocks = [writer.space[f"b{at}"] for at in range(len(function.blocks))]
     meeting = _meetings(function, writer.labels)
     count = writer.owned + 1
-    return Prepared(blocks, meeting, phis, function.result, count, writer.rest, writer.owned)
+    ran = [0] * len(blocks)
+    return Prepared(
+        function.name, blocks, meeting, phis, function.result, count, writer.rest, writer.owned, ran
+    )
 
 
 def _meetings(function: llvm.Function, labels: dict[str, int]) -> list[int]:
     """Of each block its immediate postdominator: the first block that every way reaches."""
     count = len(function.blocks)
-    after: list[set[int]] = []
-    for block in function.blocks:
-        last = block.instructions[-1]
-        match last.opcode:
-            case "br":
-                after.append({labels[label] for label in last.more})
-            case "switch":
-                after.append({labels[last.more[0]], *(labels[label] for _, label in last.more[1])})
-            case _:
-                after.append({END})
+    after = [{labels[each] for each in llvm.targets(block)} or {END} for block in function.blocks]
     everything = set(range(count)) | {END}
     behind: list[set[int]] = [set(everything) for _ in range(count)]
     changed = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +256,20 @@ def tensors_of(call: Call) -> Iterator[tuple[str, Tensor]]:
             yield from ((f"{name}[{at}]", tensor) for at, tensor in enumerate(value))
         elif value is not None:
             yield name, value
+
+
+def with_types(case: Call, dtype: str) -> Call:
+    """The call with inputs of type `cvm` stored so, where their precision fits."""
+
+    def stored(tensor: Tensor) -> Tensor:
+        if not tensor.precision or (dtype == "int8" and tensor.precision > 8):
+            return tensor
+        return replace(tensor, dtype=dtype)
+
+    inputs = {
+        name: [stored(each) for each in value]
+        if isinstance(value, list)
+        else value and stored(value)
+        for name, value in case.inputs.items()
+    }
+    return Call(inputs, case.attributes)

@@ -17,13 +17,9 @@ if TYPE_CHECKING:
 Routine = Callable[["Machine", list[Any]], Any]
 
 
-def library(features: frozenset[str] = frozenset()) -> dict[str, Routine]:
-    """The functions, on a processor that has these features of x86."""
-    return {**_ROUTINES, "cvmgen_x86_has": _has(features)}
-
-
-def _has(features: frozenset[str]) -> Routine:
-    return lambda machine, arguments: int(text_at(machine, arguments[0]) in features)
+def _has(machine: Machine, arguments: list[Any]) -> int:
+    machine.asked = True
+    return int(text_at(machine, arguments[0]) in machine.features)
 
 
 def text_at(machine: Machine, address: int) -> str:
@@ -109,7 +105,8 @@ def _power(machine: Machine, arguments: list[Any]) -> Any:
     return reals.power(base, exponent) if numbers else rt.real("pow", base, exponent)
 
 
-_ROUTINES: dict[str, Routine] = {
+LIBRARY: dict[str, Routine] = {
+    "cvmgen_x86_has": _has,
     "cvmgen_power_f64": _power,
     "malloc": _new,
     "calloc": _new_zeros,

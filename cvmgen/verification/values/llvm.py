@@ -124,6 +124,18 @@ class Module:
     aliases: dict[str, str] = field(default_factory=dict)
 
 
+def targets(block: Block) -> list[str]:
+    """The labels of the blocks that may come next."""
+    last = block.instructions[-1]
+    match last.opcode:
+        case "br":
+            return list(last.more)
+        case "switch":
+            return [last.more[0], *(label for _, label in last.more[1])]
+        case _:
+            return []
+
+
 def size_of(about: Type) -> int:
     """Bytes that a value takes in memory."""
     match about:

@@ -8,7 +8,7 @@ Each block becomes a Python function on the list of its function's registers.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from cvmgen.verification.values import choices, llvm, modular
@@ -31,10 +31,12 @@ class Machine:
         self.modules = modules
         self.places: dict[tuple[int, str], int] = {}  # addresses of variables and functions
         self.routines: dict[int, tuple[int, llvm.Function] | str] = {}
-        self.prepared: dict[int, Prepared] = {}
+        self.prepared: dict[int, Prepared] = {}  # by functions as objects
         self.steps = MOST_STEPS
         self.merges = True
         self.split: Callable[[t.Condition], bool] | None = None
+        self.features: frozenset[str] = frozenset()  # of the processor
+        self.asked = False  # for one of them
         self.doubts: dict[tuple[t.Condition, ...], str] = {}
         self.distances: dict[int, int] = {}
         self.lasting: dict[int, bytes] = {}  # blocks that are there before a call, as they are
@@ -54,7 +56,12 @@ class Machine:
         for number in self.memory.blocks:
             self.lasting[number] = bytes(self.memory.blocks[number].data)
 
-    def begin(self, facts: Facts, split: Callable[[t.Condition], bool] | None) -> None:
+    def begin(
+        self,
+        facts: Facts,
+        split: Callable[[t.Condition], bool] | None,
+        steps: int = MOST_STEPS,
+    ) -> None:
         """Be as if nothing was run; `split` decides where ways are run one by one."""
         memory = self.memory
         memory.journals.clear()
@@ -64,7 +71,14 @@ class Machine:
             memory.blocks[number].cells.clear()
         self.facts, self.split, self.merges = facts, split, split is None
         self.doubts.clear()
-        self.steps = MOST_STEPS
+        self.steps = steps
+        for prepared in self.prepared.values():
+            prepared.ran[:] = [0] * len(prepared.ran)
+
+    def counts(self) -> Iterator[tuple[str, list[int]]]:
+        """How often each block of each function ran since the beginning."""
+        for prepared in self.prepared.values():
+            yield prepared.name, prepared.ran
 
     def never(self, test: t.Truth, why: str) -> None:
         """Where this holds on the way that is gone the text is not defined."""
@@ -239,11 +253,12 @@ class Machine:
         return registers[0]
 
     def execute(self, function: Prepared, registers: list[Any], block: int, stop: int) -> None:
-        blocks = function.blocks
+        blocks, ran = function.blocks, function.ran
         while block != stop:
             self.steps -= 1
             if self.steps < 0:
                 raise Unmodelled("too many steps")
+            ran[block] += 1
             following = blocks[block](registers)
             if type(following) is int:
                 block = following

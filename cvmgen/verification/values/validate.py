@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -15,13 +15,14 @@ from cvmgen.errors import OperatorError
 from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.values import calls, choices, native, program
+from cvmgen.verification.values import calls, choices, coverage, native, program, shapes
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.compare import Comparison
+from cvmgen.verification.values.coverage import Feature, covering, not_run
 from cvmgen.verification.values.evaluate import Assignment, Evaluation, Open, same, witness
 from cvmgen.verification.values.facts import Contradiction, Facts
 from cvmgen.verification.values.formula import TermReference
-from cvmgen.verification.values.library import library
+from cvmgen.verification.values.library import LIBRARY
 from cvmgen.verification.values.llvm import Module
 from cvmgen.verification.values.machine import Machine
 from cvmgen.verification.values.memory import Fault, Unmodelled
@@ -29,6 +30,14 @@ from cvmgen.verification.values.solver import example, possible
 from cvmgen.verification.values.terms import Undecided
 from cvmgen.verification.values.ways import ways
 
+TRIED_STEPS = 60_000
+DRAWN = 6  # calls for each that is looked at
+PLAIN = frozenset[str]()
+PROCESSORS = (
+    frozenset(["avx2"]),
+    frozenset(["avx2", "avx512f", "avx512bw", "avx512vl", "avx512vnni"]),
+)
+Case = tuple[calls.Call, frozenset[str]]  # and the features of the processor
 Decider = Callable[[t.Condition], bool] | None
 UNKNOWN = (Open, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
 
@@ -63,6 +72,8 @@ class Result:
     difference: Difference | None = None
     faults: list[str] = field(default_factory=list)  # calls in which the text is not defined
     open: list[str] = field(default_factory=list)  # calls of which it is not known, and why
+    blocks: int = 0  # of the functions that calls may come to, without those that refuse
+    not_run: dict[str, int] = field(default_factory=dict)  # how many of these, by function
 
     @property
     def validated(self) -> bool:
@@ -86,11 +97,14 @@ class Text:
         } | dict(replaced or {})
         self.infos = {info.full_name: info for info in self.manifest.operators}
 
+    @staticmethod
+    def own(info: OperatorInfo) -> str:
+        return f"{info.opset}/{info.name}.c"
+
     def modules(self, info: OperatorInfo) -> list[Module]:
         """The units of an operator and of the runtime."""
-        own = f"{info.opset}/{info.name}.c"
         shared = [name for name in self.sources if "/" not in name and name.endswith(".c")]
-        units = [own, *(name for name in shared if name not in _MODELLED)]
+        units = [self.own(info), *(name for name in shared if name not in _MODELLED)]
         return [program.module_of(name, self.read_by(name)) for name in units]
 
     def linked(self, info: OperatorInfo) -> dict[str, str]:
@@ -113,23 +127,20 @@ def validate(
     operator: Operator,
     text: Text,
     cases: Iterable[calls.Call],
-    features: frozenset[str] = frozenset(),
+    features: frozenset[str] = PLAIN,
 ) -> Result:
     """Check each call for all values of its inputs, on a processor with these features."""
-    info = text.infos[operator.full_name]
-    checking = _Checking(operator, text, info, text.modules(info), features)
-    began = time.perf_counter()
-    for case in cases:
-        try:
-            checking.check(case)
-        except Fault as error:
-            checking.result.faults.append(f"{case.text()}: {error}")
-        except UNKNOWN as error:
-            checking.result.open.append(f"{case.text()}: {type(error).__name__}: {error}")
-        if checking.result.difference is not None:
-            break
-    checking.result.seconds = time.perf_counter() - began
-    return checking.result
+    return _Checking(operator, text).all((case, features) for case in cases)
+
+
+def validate_edges(operator: Operator, text: Text, most: int) -> Result:
+    """Check at most so many calls: those that come to as many blocks of the text as can be, on
+    processors that differ where the text asks for it."""
+    checking = _Checking(operator, text)
+    source = text.sources[text.own(checking.info)]
+    drawn = shapes.edge_calls(operator, source, DRAWN * most)
+    chosen = covering(checking.trials(drawn), most)
+    return checking.all(chosen or [(case, PLAIN) for case in drawn[:most]])
 
 
 class _Checking:
@@ -139,14 +150,50 @@ class _Checking:
         self,
         operator: Operator,
         text: Text,
-        info: OperatorInfo,
-        modules: list[Module],
-        features: frozenset[str],
     ) -> None:
-        self.operator, self.text, self.info = operator, text, info
-        self.machine = Machine(modules, library(features))
+        self.operator, self.text = operator, text
+        self.info = text.infos[operator.full_name]
+        self.machine = Machine(text.modules(self.info), LIBRARY)
         self.result = Result(operator.full_name)
+        self.ran = set[Feature]()
         self.by_ways = False  # elements decide what is done: each way by itself
+
+    def all(self, cases: Iterable[Case]) -> Result:
+        began, result = time.perf_counter(), self.result
+        for case, features in cases:
+            self.machine.features = features
+            try:
+                self.check(case)
+            except Fault as error:
+                result.faults.append(f"{case.text()}: {error}")
+            except UNKNOWN as error:
+                result.open.append(f"{case.text()}: {type(error).__name__}: {error}")
+            if result.difference is not None:
+                break
+        result.blocks, result.not_run = not_run(self.machine, self.info.function, self.ran)
+        result.seconds = time.perf_counter() - began
+        return result
+
+    def tried(self, given: Case) -> tuple[set[Feature], int]:
+        """What runs in a call of some numbers, and how many blocks."""
+        case, self.machine.features = given
+        random, draw = Random(1), _drawing(case)
+        call = calls.with_terms(case, lambda name, at, _: draw((name, at), random))
+        self.machine.begin(Facts(), None, TRIED_STEPS)
+        self.machine.asked = False
+        try:
+            outputs = self.outputs(case)[-1]
+            calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
+        except (Fault, OperatorError, *UNKNOWN):
+            return set(), TRIED_STEPS
+        return coverage.features(self.machine), TRIED_STEPS - self.machine.steps
+
+    def trials(self, drawn: Iterable[calls.Call]) -> Iterator[tuple[Case, set[Feature], int]]:
+        """What runs in each call, on several processors where the text asks for them."""
+        for case in drawn:
+            yield (case, PLAIN), *self.tried((case, PLAIN))
+            for each in PROCESSORS if self.machine.asked else ():
+                yield (case, each), *self.tried((case, each))
 
     def check(self, case: calls.Call) -> None:
         """All at once where that can be; else way by way."""
@@ -184,6 +231,7 @@ class _Checking:
                 name: Tensor(tensor.shape, [], 0, dtypes[name]) for name, tensor in wanted.items()
             }
             found = calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
+            self.ran |= coverage.features(self.machine)
             for assumed, why in list(self.machine.doubts.items()):
                 if not self.result.refuted and possible(assumed):
                     self.fault(case, why, assumed, outputs)
@@ -192,7 +240,10 @@ class _Checking:
             if self.result.refuted:
                 return
             shown = ", ".join(f"{name}: {dtype}" for name, dtype in dtypes.items())
-            self.result.calls[f"{case.text()} -> {shown}"] = None
+            on = (
+                f" with {', '.join(sorted(self.machine.features))}" if self.machine.features else ""
+            )
+            self.result.calls[f"{case.text()} -> {shown}{on}"] = None
 
     def refused(self, case: calls.Call, call: calls.Call, facts: Facts, decide: Decider) -> None:
         """A call that the formula refuses."""
@@ -351,20 +402,3 @@ def _drawing(case: calls.Call) -> Callable[[tuple[str, int], Random], Any]:
         return random.choice((*near, random.randint(low, high)))
 
     return draw
-
-
-def with_types(case: calls.Call, dtype: str) -> calls.Call:
-    """The call with inputs of type `cvm` stored so, where their precision fits."""
-
-    def stored(tensor: Tensor) -> Tensor:
-        if not tensor.precision or (dtype == "int8" and tensor.precision > 8):
-            return tensor
-        return replace(tensor, dtype=dtype)
-
-    inputs = {
-        name: [stored(each) for each in value]
-        if isinstance(value, list)
-        else value and stored(value)
-        for name, value in case.inputs.items()
-    }
-    return calls.Call(inputs, case.attributes)

@@ -8,6 +8,7 @@ from cvmgen.verification.values import choices, modular, operations
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.arithmetic import binary, comparison, conversion
 from cvmgen.verification.values.compare import Comparison
+from cvmgen.verification.values.coverage import covering
 from cvmgen.verification.values.evaluate import Evaluation
 from cvmgen.verification.values.solver import possible
 
@@ -113,3 +114,15 @@ def test_the_solver_knows_quotients_by_terms_and_signs_of_products():
     assert not possible([*positive, t.at_least(-b * c, 0)], exact=False)
     assert not possible([*positive, t.at_least(b - b * c, 1)], exact=False)
     assert possible([*positive, t.at_least(b * c - 14, 0)])
+
+
+def test_cases_are_chosen_that_come_to_blocks_of_their_own():
+    trials = [
+        ("small", {("f", 0, 1)}, 10),
+        ("large", {("f", 0, 3), ("f", 1, 3)}, 5000),
+        ("other", {("f", 0, 1), ("f", 2, 1)}, 20),
+        ("again", {("f", 0, 2), ("f", 2, 2)}, 30),
+        ("not run", set(), 0),
+    ]
+    assert covering(trials, 5) == ["other", "large", "again"]
+    assert covering(trials, 1) == ["other"]

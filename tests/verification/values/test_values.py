@@ -12,8 +12,7 @@ from cvmgen.spec.files import read_folder
 from cvmgen.verification.values import program
 from cvmgen.verification.values.calls import Call
 from cvmgen.verification.values.evaluate import UNSET
-from cvmgen.verification.values.shapes import edge_calls
-from cvmgen.verification.values.validate import Result, Text, validate
+from cvmgen.verification.values.validate import Result, Text, validate, validate_edges
 
 ROOT = Path(__file__).parents[3]
 
@@ -86,10 +85,9 @@ def test_equal_for_all_values(name, calls, features, why):
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_calls_at_edges_are_equal_for_all_values(name):
-    info = name.replace(".", "/")
-    calls = edge_calls(_operators()[name], _sources()[f"c/{info}.c".removeprefix("c/")], 4)
-    result = _check(name, calls)
+    result = validate_edges(_operators()[name], Text(ROOT / "generated"), 4)
     assert result.validated, result
+    assert sum(result.not_run.values()) < 0.8 * result.blocks, result
 
 
 _SMALL = _dense(3, 2, 5, "int32")

@@ -1,0 +1,119 @@
+"""Which blocks of a text ran: of the functions that a call of an operator may come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from cvmgen.verification.values import llvm
+
+if TYPE_CHECKING:
+    from cvmgen.verification.values.machine import Machine
+
+Feature = tuple[str, int, int]  # a function, a block of it, and how often it ran, about
+Case = TypeVar("Case")
+FIXED = 1000  # blocks that any call costs
+_REFUSING = (
+    "cvmgen_refuse", "cvmgen_no_memory", "cvmgen_format", "cvmgen_list_text",
+    "cvmgen_precision_text", "llvm.ubsantrap", "llvm.trap",
+)  # fmt: skip
+
+
+def features(machine: Machine) -> set[Feature]:
+    """What ran since the machine began: a loop that ran once, twice or often is told apart."""
+    return {
+        (name, at, min(count, 3))
+        for name, ran in machine.counts()
+        for at, count in enumerate(ran)
+        if count
+    }
+
+
+def not_run(machine: Machine, name: str, ran: set[Feature]) -> tuple[int, dict[str, int]]:
+    """How many blocks there are from this function on, and those that did not run by function.
+    What is called of the runtime counts where it was called; what refuses calls does not count."""
+    blocks = {feature[:2] for feature in ran}
+    called = {name for name, _ in blocks if not name.startswith(_REFUSING)}
+    total, missing = 0, dict[str, int]()
+    for function in _from(machine, name, called):
+        refusing = _refusing(function)
+        wanted = [at for at in range(len(function.blocks)) if at not in refusing]
+        total += len(wanted)
+        if left := sum((function.name, at) not in blocks for at in wanted):
+            missing[function.name] = left
+    return total, missing
+
+
+def _from(machine: Machine, name: str, called: set[str]) -> Iterator[llvm.Function]:
+    """The functions of the first module that this one speaks of, and those that were called."""
+    own = machine.modules[0].functions
+    left, seen = [name, *sorted(called)], set[str]()
+    while left:
+        name = left.pop()
+        home = own.get(name) or next(
+            (m.functions[name] for m in machine.modules if name in m.functions and name in called),
+            None,
+        )
+        if name in seen or home is None or not home.blocks or name in machine.library:
+            continue
+        seen.add(name)
+        yield home
+        left += [each for each in _named(home) if each in own]
+
+
+def _named(function: llvm.Function) -> Iterator[str]:
+    for block in function.blocks:
+        for each in block.instructions:
+            yield from (value.name for value in each.operands if isinstance(value, llvm.Global))
+
+
+def _refusing(function: llvm.Function) -> set[int]:
+    """Blocks that refuse the call, that only lead there, or that only what refuses leads to."""
+    labels = {block.label: at for at, block in enumerate(function.blocks)}
+    after = [[labels[each] for each in llvm.targets(block)] for block in function.blocks]
+    before = [[at for at, ends in enumerate(after) if to in ends] for to in range(len(after))]
+    found = {
+        at
+        for at, block in enumerate(function.blocks)
+        if any(
+            each.opcode == "unreachable"
+            or any(
+                isinstance(value, llvm.Global) and value.name.startswith(_REFUSING)
+                for value in each.operands
+            )
+            for each in block.instructions
+        )
+    }
+    while True:
+        more = {
+            at
+            for at in range(len(after))
+            if at not in found
+            and any(ways and found.issuperset(ways) for ways in (after[at], before[at]))
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def covering(trials: Iterable[tuple[Case, set[Feature], int]], most: int) -> list[Case]:
+    """At most so many cases: first those that come to blocks that no other has come to, then those
+    in which blocks run another number of times; the cheapest first, by how many blocks ran."""
+    left = list(trials)
+    chosen: list[Case] = []
+    ran, blocks = set[Feature](), set[tuple[str, int]]()
+
+    def worth(trial: tuple[Case, set[Feature], int]) -> tuple[float, float]:
+        _, found, cost = trial
+        new = len({each[:2] for each in found} - blocks)
+        return new / (cost + FIXED), len(found - ran) / (cost + FIXED)
+
+    while left and len(chosen) < most:
+        best = max(left, key=worth)
+        if not best[1] - ran:
+            break
+        left.remove(best)
+        chosen.append(best[0])
+        ran |= best[1]
+        blocks |= {each[:2] for each in best[1]}
+    return chosen
