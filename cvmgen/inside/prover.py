@@ -25,7 +25,7 @@ from cvmgen.inside.knowledge import (
     is_list_value,
     wins,
 )
-from cvmgen.inside.search import FEW_STEPS, ProofSearch, Quotients
+from cvmgen.inside.search import FEW_STEPS, ProofSearch, Quotients, TooMuch
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import has, names_in
 from cvmgen.ir.visit import walk
@@ -38,10 +38,6 @@ QUICK = 20  # searches for what has to be plain
 ROUNDS = 6  # in which facts bring atoms, and atoms facts
 DEPTH = 2  # of goals that come up while facts are gathered
 PLAIN = -1  # for splits: only what facts at hand say
-
-
-class TooMuch(Exception):
-    """A proof that takes more steps than it is worth."""
 
 
 class Prover(Quotients):

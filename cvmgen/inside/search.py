@@ -16,6 +16,10 @@ from cvmgen.ir.remember import remembered
 from cvmgen.polynomials import Poly
 
 
+class TooMuch(Exception):
+    """A proof that takes more steps than it is worth."""
+
+
 class Quotients(Assumptions):
     """Finds the facts of a sign or of a quotient."""
 

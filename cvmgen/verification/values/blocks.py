@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cvmgen.verification.values import arithmetic as a
-from cvmgen.verification.values import llvm, modular
-from cvmgen.verification.values import real_terms as rt
+from cvmgen.verification.values import instructions, llvm, modular
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.memory import Fault
 
 if TYPE_CHECKING:
     from cvmgen.verification.values.machine import Machine
@@ -143,7 +141,7 @@ class _Writer:
                 value = self.operand(each.type, each.operands[0]) if each.operands else "None"
                 return [f"r[0] = {value}", "return END"]
             case "unreachable":
-                return [f"{self.keep(_unreachable)}()"]
+                return [f"{self.keep(instructions.unreachable)}()"]
             case "fence":
                 return []
             case _:
@@ -176,21 +174,21 @@ class _Writer:
         machine, about, opcode = self.machine, each.type, each.opcode
         match opcode:
             case "load":
-                return _load(machine, about), [llvm.Pointer()]
+                return instructions.load(machine, about), [llvm.Pointer()]
             case "store":
-                return _store(machine, about), [about, llvm.Pointer()]
+                return instructions.store(machine, about), [about, llvm.Pointer()]
             case "getelementptr":
-                return _place(about, each.types[1:]), each.types
+                return instructions.place(about, each.types[1:]), each.types
             case "icmp" | "fcmp":
-                inner = _scalar(about)
+                inner = instructions.scalar(about)
                 test = (
                     a.real_comparison(each.more)
                     if opcode == "fcmp"
-                    else a.comparison(each.more, _bits(inner))
+                    else a.comparison(each.more, instructions.bits(inner))
                 )
-                return _by_entries(test, about), [about, about]
+                return instructions.by_entries(test, about), [about, about]
             case "select":
-                return _select(machine, about, each.types[0]), each.types
+                return instructions.select(machine, about, each.types[0]), each.types
             case "call":
                 return self.called(each)
             case "alloca":
@@ -198,13 +196,13 @@ class _Writer:
             case "freeze":
                 return lambda value: value, [about]
             case "fneg":
-                return _by_entries(_negate, about), [about]
+                return instructions.by_entries(instructions.negate, about), [about]
             case "bitcast":
-                return _bitcast(each.types[0], about), each.types
+                return instructions.bitcast(each.types[0], about), each.types
             case "extractvalue":
-                return _extract(each.more), [about]
+                return instructions.extract(each.more), [about]
             case "insertvalue":
-                return _insert(each.more), each.types
+                return instructions.insert(each.more), each.types
             case "extractelement":
                 return lambda vector, at: vector[at], each.types
             case "insertelement":
@@ -216,22 +214,28 @@ class _Writer:
             case "shufflevector":
                 return lambda one, other, mask: tuple((one + other)[at] for at in mask), each.types
             case "atomicrmw":
-                return _read_modify(machine, about, each.more), [llvm.Pointer(), about]
+                return instructions.read_modify(machine, about, each.more), [llvm.Pointer(), about]
             case "cmpxchg":
-                return _exchange(machine, about), each.types
+                return instructions.exchange(machine, about), each.types
             case _:
                 pass
-        inner = _scalar(about)
+        inner = instructions.scalar(about)
         if opcode in a._REAL:
-            return _by_entries(a.real_binary(opcode, _bits(inner)), about), [about, about]
+            return instructions.by_entries(
+                a.real_binary(opcode, instructions.bits(inner)), about
+            ), [about, about]
         if opcode in a._CONVERSIONS:
             source = each.types[0]
-            convert = a.conversion(opcode, _bits(_scalar(source)), _bits(inner))
-            return _by_entries(convert, source), each.types
-        operate = a.binary(opcode, _bits(inner), each.flags)
+            convert = a.conversion(
+                opcode, instructions.bits(instructions.scalar(source)), instructions.bits(inner)
+            )
+            return instructions.by_entries(convert, source), each.types
+        operate = a.binary(opcode, instructions.bits(inner), each.flags)
         if opcode in ("sdiv", "udiv", "srem", "urem"):
-            operate = _defined_division(machine, operate, _bits(inner), opcode[0] == "s")
-        return _by_entries(operate, about), [about, about]
+            operate = instructions.defined_division(
+                machine, operate, instructions.bits(inner), opcode[0] == "s"
+            )
+        return instructions.by_entries(operate, about), [about, about]
 
     def called(self, each: llvm.Instruction) -> tuple[Callable[..., Any], list[llvm.Type]]:
         machine = self.machine
@@ -302,203 +306,10 @@ def _meetings(function: llvm.Function, labels: dict[str, int]) -> list[int]:
     return meeting
 
 
-# ---------------------------------------------------------------- what instructions do
-
-
-def _scalar(about: llvm.Type) -> llvm.Type:
-    return about.element if isinstance(about, llvm.Vector) else about
-
-
-def _bits(about: llvm.Type) -> int:
-    return about.bits if isinstance(about, (llvm.Int, llvm.Real)) else 64
-
-
-def _by_entries(function: Callable[..., Any], about: llvm.Type) -> Callable[..., Any]:
-    if not isinstance(about, llvm.Vector):
-        return function
-    return lambda *operands: tuple(map(function, *operands))
-
-
-def _defined_division(
-    machine: Machine, operate: a.Operation, bits: int, by_sign: bool
-) -> a.Operation:
-    def divide(one: Any, other: Any) -> Any:
-        if isinstance(other, t.Term):
-            divisor, least = modular.signed(other, bits), -(1 << (bits - 1))
-            machine.never(t.equal(divisor, 0), "a division by 0")
-            if by_sign:
-                far = t.both(t.equal(modular.signed(one, bits), least), t.equal(divisor, -1))
-                machine.never(far, f"a quotient beyond {bits} bits")
-        return operate(one, other)
-
-    return divide
-
-
-def _unreachable() -> None:
-    raise Fault("a place is reached that the text says is not")
-
-
-def _negate(value: Any) -> Any:
-    return -value if isinstance(value, float) else rt.real("neg", value)
-
-
-def _load(machine: Machine, about: llvm.Type) -> Callable[[Any], Any]:
-    memory = machine.memory
-    if isinstance(about, llvm.Pointer) or (isinstance(about, llvm.Int) and about.bits > 1):
-        size = llvm.size_of(about)
-        integer = memory.integer
-
-        def load(address: Any) -> Any:
-            return integer(address, size) if type(address) is int else machine.get(about, address)
-
-        return load
-    return lambda address: machine.get(about, address)
-
-
-def _store(machine: Machine, about: llvm.Type) -> Callable[[Any, Any], None]:
-    memory = machine.memory
-    if isinstance(about, llvm.Pointer) or (isinstance(about, llvm.Int) and about.bits > 1):
-        size = llvm.size_of(about)
-        put = memory.put_integer
-
-        def store(value: Any, address: Any) -> None:
-            if type(address) is int:
-                put(address, size, value)
-            else:
-                machine.put(about, address, value)
-
-        return store
-    return lambda value, address: machine.put(about, address, value)
-
-
-def _place(base: llvm.Type, kinds: list[llvm.Type]) -> Callable[..., Any]:
-    """The address of a part."""
-    size = llvm.size_of(base)
-    widths = [_bits(kind) for kind in kinds]
-
-    def index(value: Any, bits: int) -> Any:
-        return value if type(value) is int else modular.signed(value, bits)
-
-    if len(kinds) == 1:
-        bits = widths[0]
-
-        def simple(address: Any, at: Any) -> Any:
-            if type(at) is int and type(address) is int:
-                return address + at * size
-            return t.add(address, t.multiply(index(at, bits), size))
-
-        return simple
-
-    def place(address: Any, *indices: Any) -> Any:
-        total = t.add(address, t.multiply(index(indices[0], widths[0]), size))
-        about = base
-        for at, bits in zip(indices[1:], widths[1:], strict=True):
-            if isinstance(about, llvm.Struct):
-                total = t.add(total, llvm.offsets_of(about)[at])
-                about = about.fields[at]
-            else:
-                assert isinstance(about, (llvm.Array, llvm.Vector))
-                about = about.element
-                total = t.add(total, t.multiply(index(at, bits), llvm.size_of(about)))
-        return total
-
-    return place
-
-
-def _select(machine: Machine, about: llvm.Type, test: llvm.Type) -> Callable[..., Any]:
-    several = isinstance(test, llvm.Vector)
-    kind = _scalar(about) if several else about
-
-    def choose(c: Any, yes: Any, no: Any) -> Any:
-        if isinstance(c, t.Condition):
-            said = machine.known(c)
-            if said is None:
-                return machine.chosen(kind, c, yes, no)
-            c = said
-        return yes if c else no
-
-    return (lambda c, yes, no: tuple(map(choose, c, yes, no))) if several else choose
-
-
 def _alloca(machine: Machine, about: llvm.Type, writer: _Writer) -> Callable[[Any], int]:
     size = llvm.size_of(about)
     name = f"a local of {writer.function.name}"
     return lambda count: machine.memory.new(size * count, name, known=False)
-
-
-def _bitcast(source: llvm.Type, target: llvm.Type) -> Callable[[Any], Any]:
-    match source, target:
-        case llvm.Real(bits=bits), llvm.Int():
-            return lambda value: a.integer_bits_of_real(value, bits)
-        case llvm.Int(bits=bits), llvm.Real():
-            return lambda value: a.real_of_integer_bits(value, bits)
-        case (
-            (llvm.Vector() | llvm.Int() | llvm.Real()),
-            (llvm.Vector() | llvm.Int() | llvm.Real()),
-        ):
-            return _reshaped(source, target)
-        case _:
-            pass
-    return lambda value: value
-
-
-def _reshaped(source: llvm.Type, target: llvm.Type) -> Callable[[Any], Any]:
-    """The same bytes as entries of another width, by way of memory."""
-    from cvmgen.verification.values.machine import Machine
-
-    def reshape(value: Any) -> Any:
-        scratch = Machine([], {})
-        place = scratch.memory.new(llvm.size_of(source), "a vector")
-        scratch.put(source, place, value)
-        return scratch.get(target, place)
-
-    return reshape
-
-
-def _extract(places: list[int]) -> Callable[[Any], Any]:
-    def extract(value: Any) -> Any:
-        for at in places:
-            value = value[at]
-        return value
-
-    return extract
-
-
-def _insert(places: list[int]) -> Callable[[Any, Any], Any]:
-    def insert(value: Any, entry: Any, depth: int = 0) -> Any:
-        at = places[depth]
-        inner = entry if depth + 1 == len(places) else insert(value[at], entry, depth + 1)
-        return (*value[:at], inner, *value[at + 1 :])
-
-    return insert
-
-
-def _read_modify(machine: Machine, about: llvm.Type, name: str) -> Callable[[Any, Any], Any]:
-    if name == "xchg":
-        operate: Callable[[Any, Any], Any] = lambda before, value: value  # noqa: E731
-    elif name in ("max", "min", "umax", "umin"):
-        from cvmgen.verification.values.intrinsics import extreme
-
-        operate = extreme(name if name[0] == "u" else "s" + name, _bits(about))
-    else:
-        operate = a.binary(name, _bits(about), frozenset())
-
-    def change(address: Any, value: Any) -> Any:
-        before = machine.get(about, address)
-        machine.put(about, address, operate(before, value))
-        return before
-
-    return change
-
-
-def _exchange(machine: Machine, about: llvm.Type) -> Callable[..., Any]:
-    def exchange(address: Any, expected: Any, value: Any) -> Any:
-        before = machine.get(about, address)
-        if before == expected:
-            machine.put(about, address, value)
-        return (before, int(before == expected))
-
-    return exchange
 
 
 def _switched(writer: _Writer, table: str) -> Callable[..., Any]:

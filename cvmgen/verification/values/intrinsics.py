@@ -268,10 +268,10 @@ def _quarters(vector: tuple[Any, ...]) -> tuple[Any, ...]:
     """Entries of 32 bits as bytes."""
     if len(vector) == 64:
         return vector
-    from cvmgen.verification.values.blocks import _reshaped
+    from cvmgen.verification.values.instructions import reshaped
 
     count = len(vector)
-    reshape = _reshaped(llvm.Vector(count, llvm.Int(32)), llvm.Vector(4 * count, llvm.Int(8)))
+    reshape = reshaped(llvm.Vector(count, llvm.Int(32)), llvm.Vector(4 * count, llvm.Int(8)))
     return tuple(reshape(vector))
 
 
