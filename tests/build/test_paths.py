@@ -95,9 +95,10 @@ def test_a_wheel_brings_its_folders(site: Path, tmp_path: Path) -> None:
         [
             sys.executable,
             "-S",
+            "-B",
             "-c",
             ASK,
-        ],  # -S: without the checkout that this Python has installed
+        ],  # -S: without the checkout that this Python has installed; -B: the folder stays as it is
         env={**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{NUMPY_SITE}"},
         cwd=tmp_path,
         capture_output=True,

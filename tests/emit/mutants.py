@@ -59,7 +59,7 @@ MUTANTS = (
         RELU,
         "cvmgen_min_i64(n_size - d, 16)",
         "16",
-        "cvm_relu_Y_int8_int8",
+        "relu_Y_body",
     ),
     Mutant(
         "vectors that overlap",
@@ -68,7 +68,7 @@ MUTANTS = (
         RELU,
         "d = at * 16",
         "d = at * 15",
-        "cvm_relu_Y_int8_int8",
+        "relu_Y_body",
     ),
     Mutant(
         "the wrong constant",
@@ -77,7 +77,7 @@ MUTANTS = (
         RELU,
         "cvmgen_max_i32(0,",
         "cvmgen_max_i32(-1,",
-        "cvm_relu_Y_int8_int32",
+        "relu_Y_body",
     ),
     Mutant(
         "the kernel for other element types",
