@@ -184,7 +184,7 @@ class _Writer:
                 test = (
                     a.real_comparison(each.more)
                     if opcode == "fcmp"
-                    else a.comparison(each.more, instructions.bits(inner))
+                    else a.comparison(each.more, instructions.bits_of(inner))
                 )
                 return instructions.by_entries(test, about), [about, about]
             case "select":
@@ -222,18 +222,20 @@ class _Writer:
         inner = instructions.scalar(about)
         if opcode in a._REAL:
             return instructions.by_entries(
-                a.real_binary(opcode, instructions.bits(inner)), about
+                a.real_binary(opcode, instructions.bits_of(inner)), about
             ), [about, about]
         if opcode in a._CONVERSIONS:
             source = each.types[0]
             convert = a.conversion(
-                opcode, instructions.bits(instructions.scalar(source)), instructions.bits(inner)
+                opcode,
+                instructions.bits_of(instructions.scalar(source)),
+                instructions.bits_of(inner),
             )
             return instructions.by_entries(convert, source), each.types
-        operate = a.binary(opcode, instructions.bits(inner), each.flags)
+        operate = a.binary(opcode, instructions.bits_of(inner), each.flags)
         if opcode in ("sdiv", "udiv", "srem", "urem"):
             operate = instructions.defined_division(
-                machine, operate, instructions.bits(inner), opcode[0] == "s"
+                machine, operate, instructions.bits_of(inner), opcode[0] == "s"
             )
         return instructions.by_entries(operate, about), [about, about]
 

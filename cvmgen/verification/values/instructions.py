@@ -19,7 +19,7 @@ def scalar(about: llvm.Type) -> llvm.Type:
     return about.element if isinstance(about, llvm.Vector) else about
 
 
-def bits(about: llvm.Type) -> int:
+def bits_of(about: llvm.Type) -> int:
     return about.bits if isinstance(about, (llvm.Int, llvm.Real)) else 64
 
 
@@ -84,7 +84,7 @@ def store(machine: Machine, about: llvm.Type) -> Callable[[Any, Any], None]:
 def place(base: llvm.Type, kinds: list[llvm.Type]) -> Callable[..., Any]:
     """The address of a part."""
     size = llvm.size_of(base)
-    widths = [bits(kind) for kind in kinds]
+    widths = [bits_of(kind) for kind in kinds]
 
     def index(value: Any, bits: int) -> Any:
         return value if type(value) is int else modular.signed(value, bits)
@@ -183,9 +183,9 @@ def read_modify(machine: Machine, about: llvm.Type, name: str) -> Callable[[Any,
     elif name in ("max", "min", "umax", "umin"):
         from cvmgen.verification.values.intrinsics import extreme
 
-        operate = extreme(name if name[0] == "u" else "s" + name, bits(about))
+        operate = extreme(name if name[0] == "u" else "s" + name, bits_of(about))
     else:
-        operate = a.binary(name, bits(about), frozenset())
+        operate = a.binary(name, bits_of(about), frozenset())
 
     def change(address: Any, value: Any) -> Any:
         before = machine.get(about, address)
