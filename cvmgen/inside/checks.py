@@ -8,10 +8,11 @@ refuses the call by that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from cvmgen import algebra
 from cvmgen.dtypes import MAX_SIZE
 from cvmgen.inside.binding import TRUE, conjunction, quantified
 from cvmgen.inside.calls import CallProver, Slots, counter_facts
@@ -276,7 +277,9 @@ class Checks:
         if not (named and self.gathers(nest)) or tensor in self.operator.empty_tensors:
             return None
         position: i.Expr | None = None
-        for (value, spread), (extent, _) in zip(index, self.box(tensor, index, at), strict=True):
+        boxes = {each.pack: each.extents for each in point.over if isinstance(each, i.OverPack)}
+        shape = self.box(tensor, index, boxes, at)
+        for (value, spread), (extent, _) in zip(index, shape, strict=True):
             place = i.Call("flatten_index", (value, extent)) if spread else value
             size = i.Call("size", (extent,)) if spread else extent
             position = (
@@ -284,8 +287,9 @@ class Checks:
             )
         return position
 
-    def box(self, tensor: str, index: Slots, at: Knowledge) -> Slots:
-        """The shape of an output cut into the parts that the slots of an index stand against."""
+    def box(self, tensor: str, index: Slots, boxes: Mapping[str, i.Expr], at: Knowledge) -> Slots:
+        """The shape of an output cut into the parts that the slots of an index stand against; a
+        multi-index stands against what it runs over."""
         shape = i.Var(shape_name(tensor))
         declared = at.lets[shape.name]
         slots = declared.entries if isinstance(declared, i.ListOf) else ((shape, True),)
@@ -294,9 +298,10 @@ class Checks:
         found: list[tuple[i.Expr, bool]] = []
         place: i.Expr = i.ZERO
         for value, spread in index:
-            end = i.Binary("+", place, i.Call("len", (value,)) if spread else i.Const(1))
-            found.append((i.Part(shape, place, end) if spread else i.Item(shape, place), spread))
-            place = i.Const(place.value + 1) if isinstance(place, i.Const) and not spread else end
+            box = boxes[value.name] if spread and isinstance(value, i.Var) else None
+            found.append((i.Item(shape, place) if box is None else box, spread))
+            length = i.Const(1) if box is None else i.Call("len", (box,))
+            place = algebra.simplify(i.Binary("+", place, length))
         return tuple(found)
 
     def gathers(self, nest: i.Nest) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
@@ -13,6 +13,7 @@ from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.brackets import BracketChecker
+from cvmgen.spec.builder import BINDERS
 from cvmgen.spec.checker import Checked, Checker
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, SET, Definition, Kind
 from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, ScopedName
@@ -29,14 +30,24 @@ class Shared:
     macros: Mapping[str, d.Definition]
     broken: frozenset[str] = frozenset()
 
-    def scope(self, span: Span) -> Scope:
-        """A scope of the constants."""
+    def scope(self, span: Span, hidden: Collection[str] = ()) -> Scope:
+        """A scope of the constants, but for those that are hidden."""
         scope = Scope()
         for name, value in self.constants.items():
             scope.symbols[name] = ScopedName(name, "const", INT, span, value=value)
         for name in self.broken:
             scope.poison(name, span)
+        for name in hidden:
+            scope.symbols.pop(name, None)
         return scope
+
+    def scope_of(self, macro: d.Definition) -> Scope:
+        """That of the body of a `def`. Its own names hide constants: those that it is used beside
+        may come from another file."""
+        binders = (each for each in n.walk(macro.body) if isinstance(each, BINDERS))
+        indices = {each.target.text for each in binders if isinstance(each.target, n.Name)}
+        hidden = indices.union(each.name for each in macro.parameters)
+        return Scope(self.scope(macro.span, hidden))
 
 
 class CallChecker:
@@ -325,7 +336,7 @@ class CallChecker:
                     raise SpecError(argument.value.span, message, hint)
             return known
         expressions = self.expressions
-        outer, expressions.scope = expressions.scope, Scope(self.shared.scope(macro.span))
+        outer, expressions.scope = expressions.scope, self.shared.scope_of(macro)
         where, self.expressions.where = self.expressions.where, {}
         try:
             definition = self.body(macro, kinds, expressions.scope, expr.name_span)

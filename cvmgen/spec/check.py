@@ -23,7 +23,7 @@ from cvmgen.spec.lengths import long_lists
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.parse import parse_all
 from cvmgen.spec.precisions import with_derived_precisions
-from cvmgen.spec.scope import PoisonedError, Scope, operator_name
+from cvmgen.spec.scope import PoisonedError, operator_name
 from cvmgen.spec.size import DEEP, DEEP_HINT, too_large
 
 MOST_ATTEMPTS = 81  # kinds of arguments that are tried for a `def` without a use
@@ -184,7 +184,7 @@ class OpsetChecker:
 
     def fault(self, macro: d.Definition, kinds: tuple[Kind, ...]) -> SpecError | None:
         """What is wrong with the body of a `def` for arguments of these kinds."""
-        checker = ExpressionChecker(Scope(self.shared.scope(macro.name_span)), self.shared)
+        checker = ExpressionChecker(self.shared.scope_of(macro), self.shared)
         try:
             checker.calls.body(macro, kinds, checker.scope, macro.name_span)
         except SpecError as error:

@@ -32,7 +32,9 @@ def block(kind: str, part: str) -> str:
 
 
 def test_the_formula_is_the_one_in_the_spec() -> None:
-    assert block("", "operator dense {") in (ROOT / "spec/cvm/nn.cvm").read_text(encoding="utf-8")
+    assert block("cvm", "operator dense {") in (ROOT / "spec/cvm/nn.cvm").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_excerpt_is_in_the_generated_file() -> None:
@@ -43,7 +45,7 @@ def test_the_excerpt_is_in_the_generated_file() -> None:
 @pytest.mark.parametrize("name", ["double", "top_values", "rolled"])
 def test_the_operator_to_add_passes(cvmgen: Command, tmp_path: Path, name: str) -> None:
     path = tmp_path / "mine.cvm"
-    path.write_text(block("", f"operator {name}"))
+    path.write_text(block("cvm", f"operator {name}"))
     assert cvmgen("check", path).code == 0
 
 
@@ -53,7 +55,7 @@ def test_the_error_is_what_the_checker_says(
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "spec/cvm"
     folder.mkdir(parents=True)
-    formula = block("", "operator double").replace("2 * X[d...]", "X[e...]")
+    formula = block("cvm", "operator double").replace("2 * X[d...]", "X[e...]")
     (folder / "mine.cvm").write_text(formula)
     folders = ("--spec", tmp_path / "spec", "--out", tmp_path / "out")
     outcome = cvmgen("build", "--target", "python", *folders)
@@ -81,7 +83,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme") / "spec"
     (folder / "cvm").mkdir(parents=True)
     shutil.copy(ROOT / "spec/common.cvm", folder)
-    (folder / "cvm/nn.cvm").write_text(block("", "operator dense {"), encoding="utf-8")
+    (folder / "cvm/nn.cvm").write_text(block("cvm", "operator dense {"), encoding="utf-8")
     return folder
 
 
@@ -143,7 +145,7 @@ def test_the_c_program(cvmgen: Command, spec: Path, generated: Path, tmp_path: P
 
 
 def test_the_adjoint_is_what_the_command_derives(cvmgen: Command) -> None:
-    assert cvmgen("derive", "dense", "--wrt", "X").out == block("", "operator dense_adjoint_X")
+    assert cvmgen("derive", "dense", "--wrt", "X").out == block("cvm", "operator dense_adjoint_X")
 
 
 def test_the_schedule_is_the_one_in_the_spec() -> None:

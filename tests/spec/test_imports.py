@@ -70,6 +70,18 @@ def test_an_import_of_what_is_known_anyway_changes_nothing() -> None:
     assert len(definitions(operator_of("mine", files))) == 2
 
 
+@pytest.mark.parametrize("name", ["x", "low", "i"])
+def test_what_is_imported_does_not_meet_the_names_of_constants(name: str) -> None:
+    """Its parameters and indices are its own: the file that imports it may not know them."""
+    files = opsets(
+        parts="def cut(x, low) = max(x, low) + sum[i < 2](i)",
+        mine=f"import cut from parts const {name} = 3 "
+        + USE.replace("Y[i]", "Y[k]").format(f"cut(X[k], {name})"),
+    )
+    (found,) = definitions(operator_of("mine", files))
+    assert found.endswith("(max(parameter:x, parameter:low) + sum[0 <= i < 2](index:i)) : int")
+
+
 REFUSED = (
     ("import clip from comon", "18: error: there is no opset 'comon'", "did you mean 'common'?"),
     ("import clop from common", "8: error: 'common' declares no 'clop'", "did you mean 'clip'?"),
