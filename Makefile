@@ -30,6 +30,9 @@ GPU_FLAGS ?=
 GPU_PYTHON ?= 3.12
 
 BIN := $(VENV)/bin
+# A process that compiles all modules for itself begins twice as late, and tests begin hundreds.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A stamp for each set of packages, named by content and place, so that neither a checkout's new
 # time stamps nor a second run reinstalls anything, and a moved checkout does.
 KEY := $(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
