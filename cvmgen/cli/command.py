@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import cvmgen
 from cvmgen.api.library import LANGUAGES
+from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell, tell_faults
 from cvmgen.cli.interrupt import Ended
 from cvmgen.cli.options import (
@@ -22,8 +24,9 @@ from cvmgen.cli.options import (
     add_show,
     add_verify,
 )
-from cvmgen.errors import Faults
+from cvmgen.errors import CacheError, Faults
 from cvmgen.paths import checkout, generated_folder, spec_folder
+from cvmgen.spec.tables import keep_tables
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as error:  # --help, --version, or arguments that argparse refuses
         return int(error.code or 0)
     faults = Faults()
+    keep_tables(kept_tables)
     try:
         code = perform(options, faults)
         sys.stdout.flush()
@@ -45,6 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         code = tell(error, as_json=options.json, debug=options.debug)
     return int(tell_faults(faults, code, debug=options.debug))
+
+
+def kept_tables(origin: str, make: Callable[[], bytes]) -> bytes:
+    """Tables of a parser from the cache, where there is one."""
+    key = content_key({}, compiler="tables", flags=(origin,))
+
+    def write(path: Path) -> None:
+        path.write_bytes(make())
+
+    try:
+        return get_or_build(key, ".tables", write).read_bytes()
+    except CacheError:
+        return make()
 
 
 def perform(options: argparse.Namespace, faults: Faults) -> Exit:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 
 from lark import Lark
 from lark.lexer import PatternStr
+
+from cvmgen.spec.tables import parser
 
 SPELLED = {
     "NAME": "a name",
@@ -21,10 +22,8 @@ SPELLED = {
 
 @cache
 def grammar(*, strict: bool = False) -> Lark:
-    """The LALR parser; if `strict`, which takes long and needs a package of its own, every conflict
-    of the grammar is an error."""
-    text = files("cvmgen.spec").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", strict=strict, propagate_positions=True)
+    """The LALR parser of formulas; `strict` as of `parser`."""
+    return parser("grammar.lark", strict=strict)
 
 
 def spelling(terminal: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
 
 from cvmgen.source import Source, Span, SpecError, SpecErrors, read_source
+from cvmgen.spec.tables import parser
 from cvmgen.spec.words import alternatives
 
 SIGNS = {
@@ -116,10 +116,8 @@ ScheduleDefinition = Schedule | IntrinsicBlock
 
 @cache
 def schedule_grammar(*, strict: bool = False) -> Lark:
-    """The LALR parser of schedules; `strict` as of formulas."""
-    text = files("cvmgen.spec").joinpath("schedule.lark").read_text(encoding="utf-8")
-    start = ["start", "action"]
-    return Lark(text, parser="lalr", strict=strict, propagate_positions=True, start=start)
+    """The LALR parser of schedules; `strict` as of `parser`."""
+    return parser("schedule.lark", strict=strict, start=["start", "action"])
 
 
 def read_files(folder: Path, shown: str) -> tuple[ScheduleDefinition, ...]:
