@@ -45,7 +45,7 @@ class Box:
 
 @pytest.fixture(
     scope="module",
-    params=[("-O3", "-pthread", "-DCVMGEN_NARROW"), ("-O0", *SANITIZERS)],
+    params=[("-O1", "-pthread", "-DCVMGEN_NARROW"), ("-O0", *SANITIZERS)],
     ids=["fast", "sanitized"],
 )
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:

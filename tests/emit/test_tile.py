@@ -23,13 +23,12 @@ def written(folder: Path) -> list[Path]:
     return [*sorted(folder.glob("cvmgen_tile*.c")), folder / "cvmgen_x86.c"]
 
 
-def compiled(folder: Path, compiler: Sequence[str], *flags: str) -> Path:
-    sources, program = (PROGRAM, *written(folder)), folder / "tiles"
-    names = map(str, sources)
-    line = (*compiler, *FLAGS, *flags, f"-I{folder}", *names, "-lm", "-o", str(program))
-    made = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    return program
+def compiled(folder: Path, compiler: Sequence[str], *flags: str, program: Path = PROGRAM) -> Path:
+    names, made = map(str, (program, *written(folder))), folder / "made"
+    line = (*compiler, *FLAGS, *flags, f"-I{folder}", *names, "-lm", "-o", str(made))
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return made
 
 
 def variants(*command: str) -> list[str]:
@@ -57,19 +56,28 @@ def test_the_variant_for_arm(tmp_path: Path) -> None:
     ARM.check_variants(ARM.found().compile(tmp_path / "tiles", sources, "-O2", f"-I{tmp_path}"))
 
 
+SHOWN = """\
+#include "cvmgen_tile.h"
+#include <stdio.h>
+int main(void) { puts(cvmgen_variant()); puts(cvmgen_variant_name(0)); return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A program that prints which variant is chosen, and the best one."""
+    folder = tmp_path_factory.mktemp("shown")
+    (folder / "shown.c").write_text(SHOWN)
+    return str(compiled(folder, c_compiler().command, "-O0", program=folder / "shown.c"))
+
+
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [("generic_plain", "generic_plain"), ("generic", "generic_"), ("none such", "")],
 )
 def test_the_environment_names_a_variant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, wanted: str
+    shown: str, monkeypatch: pytest.MonkeyPatch, name: str, wanted: str
 ) -> None:
-    program = tmp_path / "shown.c"
-    program.write_text(
-        '#include "cvmgen_tile.h"\n#include <stdio.h>\n'
-        "int main(void) { puts(cvmgen_variant()); puts(cvmgen_variant_name(0)); return 0; }\n"
-    )
-    monkeypatch.setattr("tests.emit.test_tile.PROGRAM", program)
     monkeypatch.setenv("CVMGEN_VARIANT", name)
-    chosen, best = variants(str(compiled(tmp_path, c_compiler().command)))
+    chosen, best = variants(shown)
     assert chosen.startswith(wanted) if wanted else chosen == best
