@@ -8,6 +8,7 @@ of the support module; both are generated from templates and tested against `exa
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -155,9 +156,9 @@ def number_power(base: Any, exponent: Any) -> Any:
 
 SCALARS = ("int", "number", "real", "scalar")  # the kinds that are no lists
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda left, right: left + right,
-    "-": lambda left, right: left - right,
-    "*": lambda left, right: left * right,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
     "div": divide_floor,
     "tdiv": divide_toward_zero,
     "mod": remainder,
@@ -165,12 +166,12 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "over": reals.over,
 }
 RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": lambda left, right: left == right,
-    "!=": lambda left, right: left != right,
-    "<": lambda left, right: left < right,
-    "<=": lambda left, right: left <= right,
-    ">": lambda left, right: left > right,
-    ">=": lambda left, right: left >= right,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 # The relation that holds where another one does not, and that of the operands exchanged.
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}

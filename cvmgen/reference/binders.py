@@ -28,18 +28,12 @@ class BinderCompiler(ABC):
 
     def walk(self, binders: n.Binders) -> BinderWalk:
         """Visit every point: the names are bound in the environment while at it."""
-        steps = [self.step(binder) for binder in binders.items]
-        test = self.closure(binders.condition) if binders.condition is not None else None
-
-        def visit(env: Env, depth: int) -> Iterator[None]:
-            if depth == len(steps):
-                if test is None or test(env):
-                    yield
-                return
-            for _ in steps[depth](env):
-                yield from visit(env, depth + 1)
-
-        return lambda env: visit(env, 0)
+        visit: BinderWalk = once
+        for binder in reversed(binders.items):
+            visit = inside(self.step(binder), visit)
+        if binders.condition is None:
+            return visit
+        return where(self.closure(binders.condition), visit)
 
     def step(self, binder: n.Binder) -> BinderWalk:
         budget = self.budget
@@ -93,6 +87,34 @@ class BinderCompiler(ABC):
             restore(env, name, outer)
 
         return one_after_another(name, box) if slots is None else partly
+
+
+def once(env: Env) -> Iterator[None]:
+    """The one point where nothing is bound."""
+    yield
+
+
+def inside(outer: BinderWalk, inner: BinderWalk) -> BinderWalk:
+    """At each point of a walk all points of another one."""
+    if inner is once:
+        return outer
+
+    def visit(env: Env) -> Iterator[None]:
+        for _ in outer(env):
+            yield from inner(env)
+
+    return visit
+
+
+def where(test: Closure, walk: BinderWalk) -> BinderWalk:
+    """The points of a walk at which a condition holds."""
+
+    def visit(env: Env) -> Iterator[None]:
+        for _ in walk(env):
+            if test(env):
+                yield
+
+    return visit
 
 
 def one_after_another(name: str, values: Callable[[Env], Iterable[Any]]) -> BinderWalk:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -75,10 +75,7 @@ class ExpressionCompiler(BinderCompiler):
             case n.Compare():
                 return self.compare(expr)
             case n.Logic(word=word, operands=operands):
-                parts = [self.closure(operand) for operand in operands]
-                if word == "and":
-                    return lambda env: all(part(env) for part in parts)
-                return lambda env: any(part(env) for part in parts)
+                return decided([self.closure(operand) for operand in operands], word == "or")
             case n.Not(operand=operand):
                 inner = self.closure(operand)
                 return lambda env: not inner(env)
@@ -127,7 +124,7 @@ class ExpressionCompiler(BinderCompiler):
     def ref(self, expr: n.Ref) -> Closure:
         name = expr.name
         if expr.role == "parameter":
-            return lambda env: argument_value(env, name)
+            return parameter(name)
         if expr.role != "attribute":
             return lambda env: env[name]
 
@@ -145,7 +142,7 @@ class ExpressionCompiler(BinderCompiler):
 
         def value(env: Env) -> Any:
             first, second = left(env), right(env)
-            if isinstance(first, frozenset):
+            if first.__class__ is frozenset:
                 return first - second if expr.sign == "-" else first | second
             try:
                 return exact(first, second)
@@ -157,6 +154,9 @@ class ExpressionCompiler(BinderCompiler):
     def compare(self, expr: n.Compare) -> Closure:
         operands = [self.closure(operand) for operand in expr.operands]
         tests = [RELATIONS[relation] for relation in expr.relations]
+        if len(tests) == 1:
+            (test,), (one, other) = tests, operands
+            return lambda env: test(one(env), other(env))
 
         def value(env: Env) -> bool:
             left = operands[0](env)
@@ -214,6 +214,8 @@ class ExpressionCompiler(BinderCompiler):
 
         def value(env: Env) -> Any:
             entries, at = sequence(env), index(env)
+            if entries.__class__ is tuple and 0 <= at < len(entries):
+                return entries[at]
             if isinstance(entries, dict):
                 if at in entries:
                     return entries[at]
@@ -357,6 +359,28 @@ class ExpressionCompiler(BinderCompiler):
                 position = position * extent + at
             return tensor.values[position]
 
+        if expr.which is None and not any(slot.pack for slot in expr.slots):
+            return self.plain_access(expr, value)
+        return value
+
+    def plain_access(self, expr: n.Access, general: Closure) -> Closure:
+        """An element that is there, by indices that are no packs: most are. For one that is not,
+        `general` tells why."""
+        key = "$tensor " + expr.tensor
+        parts = [self.closure(slot.value) for slot in expr.slots]
+
+        def value(env: Env) -> Any:
+            tensor: Tensor | None = env[key]
+            if tensor is None or len(tensor.shape) != len(parts):
+                return general(env)
+            position = 0
+            for part, extent in zip(parts, tensor.shape, strict=True):
+                at = part(env)
+                if not 0 <= at < extent:
+                    return general(env)
+                position = position * extent + at
+            return tensor.values[position]
+
         return value
 
     def apply(self, expr: n.Apply) -> Closure:
@@ -469,11 +493,28 @@ class LazyArgument:
     env: Env
 
 
-def argument_value(env: Env, name: str) -> Any:
-    found = env[name]
-    if isinstance(found, LazyArgument):
-        found = env[name] = found.closure(found.env)
-    return found
+def parameter(name: str) -> Closure:
+    """What a definition was applied to."""
+
+    def value(env: Env) -> Any:
+        found = env[name]
+        if found.__class__ is LazyArgument:
+            found = env[name] = found.closure(found.env)
+        return found
+
+    return value
+
+
+def decided(parts: Sequence[Closure], by: bool) -> Closure:
+    """What conditions come to, one after the other, of which the first that is so decides."""
+
+    def value(env: Env) -> bool:
+        for part in parts:
+            if bool(part(env)) is by:
+                return by
+        return not by
+
+    return value
 
 
 def limit(dtype: DType, end: str) -> int | float:
