@@ -6,8 +6,8 @@ host makes in loops is a list of which nothing is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_RANK, MAX_SIZE
 from cvmgen.ir import nodes as i
@@ -16,11 +16,13 @@ from cvmgen.ir.uses import assigned
 from cvmgen.rules import MOST_NAMED
 from cvmgen.spec.formula import Input
 from cvmgen.verification import terms as t
-from cvmgen.verification.lists import List
+from cvmgen.verification.dimensions import Dimensions
+from cvmgen.verification.lists import Known, List, Of
 from cvmgen.verification.reading import Reader, Scope
 from cvmgen.verification.terms import Formula, Term
 
 IN_LOOPS = "the host makes it in a loop"
+NOTHING_KNOWN: Mapping[str, Term | Formula | List] = {}
 Shape = tuple[Term, ...]
 
 
@@ -33,6 +35,11 @@ class Call:
     scope: Scope = field(default_factory=Scope)
     shapes: dict[str, Shape] = field(default_factory=dict)
     sizes: list[Formula] = field(default_factory=list)  # no tensor has more than so many elements
+    boxes: dict[str, List] = field(default_factory=dict)  # shapes of tensors that are one list
+    dimensions: Dimensions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dimensions = Dimensions(self.reader)
 
     @classmethod
     def of(cls, program: i.Program, nest: i.Nest, reader: Reader) -> Call:
@@ -89,6 +96,13 @@ class Call:
                 self.merged(extents, steps)
             case i.Cases():
                 pass
+            case i.Loop():
+                self.forget(statement, self.dimensions.loop(statement, self.scope))
+            case i.Assign(name=name, value=value):
+                kinds = {List: "list", Term: "int"}
+                self.local(name, kinds.get(type(self.scope.names.get(name)), "bool"), value)
+            case i.If(condition=condition, then=then, otherwise=otherwise):
+                self.branches(self.reader.condition(condition, self.scope), then, otherwise)
             case _:
                 self.forget(statement)
 
@@ -107,9 +121,42 @@ class Call:
             made = self.integer(name, -MOST_NAMED, MOST_NAMED)
             self.reader.symbols.know(made, t.equal(made, exact))
 
-    def forget(self, statement: i.Stmt) -> None:
-        """What a loop or a branch of the host sets may be anything behind it."""
+    def branches(self, test: Formula, then: i.Block, otherwise: i.Block) -> None:
+        """Behind a branch a name is what either way made of it."""
+        before = self.scope
+        ends = []
+        for case, body in ((test, then), (t.negation(test), otherwise)):
+            self.scope = Scope(dict(before.names), before.path)
+            self.know(case)
+            self.block(body, None)
+            ends.append(self.scope.names)
+        self.scope = before
+        for name in sorted(assigned((then, otherwise)) & before.names.keys()):
+            before.names[name] = self.joined(test, *(each[name] for each in ends))
+
+    def joined(
+        self, test: Formula, one: Term | Formula | List, other: Term | Formula | List
+    ) -> Term | Formula | List:
+        match one, other:
+            case List(), List():
+                return self.reader.lists.choice(test, one, other)
+            case Term(), Term():
+                return self.reader.symbols.choice(test, one, other)
+            case List() | Term(), _:
+                return self.reader.unknown("value", IN_LOOPS)
+            case _, List() | Term():
+                return self.reader.unknown("value", IN_LOOPS)
+            case _:
+                return t.some(t.every(test, one), t.every(t.negation(test), other))
+
+    def forget(
+        self, statement: i.Stmt, known: Mapping[str, Term | Formula | List] = NOTHING_KNOWN
+    ) -> None:
+        """What a loop of the host sets may be anything behind it, if it is not known."""
         for name in sorted(assigned(statement)):
+            if name in known:
+                self.scope.names[name] = known[name]
+                continue
             match self.scope.names.get(name):
                 case List():
                     self.scope.names[name] = self.reader.lists.unknown(name)
@@ -125,12 +172,13 @@ class Call:
         """Dimensions are joined: the box has the same size, and positive extents as before."""
         lists = self.reader.lists
         before = self.reader.sequence(i.Var(extents), self.scope)
-        after = lists.unknown(extents, before.least)
+        after = replace(lists.unknown(extents, before.least), before=before)
         one, other = lists.size(before), lists.size(after)
         self.reader.symbols.know(other, t.equal(one, other))
         self.scope.names[extents] = after
         for each in steps:
-            self.scope.names[each] = lists.unknown(each)
+            whole = self.reader.sequence(i.Var(each), self.scope)
+            self.scope.names[each] = replace(lists.unknown(each), before=whole)
 
     # ------------------------------------------------------------ operands
 
@@ -143,6 +191,8 @@ class Call:
                 self.several(item, extent.new)
             elif extent.pack:
                 shape.append(self.pack(extent.new, value, least))
+                if len(item.extents) == 1:
+                    self.boxes[item.name] = self.pack_list(extent.new, value)
             elif extent.new:
                 shape.append(self.integer(extent.new, least, MAX_SIZE))
             elif value is not None:
@@ -156,12 +206,15 @@ class Call:
         lists = self.reader.lists
         if name:
             self.scope.names[name] = self.list(name, least, given=True)
-        found = self.reader.sequence(i.Var(name) if name else value or i.ZERO, self.scope)
+        found = self.pack_list(name, value)
         length = lists.length(found)
         self.reader.symbols.know(length, t.at_most(length, MAX_RANK))
         if least == 1:
             self.reader.symbols.know(length, t.at_most(1, length))
         return lists.size(found)
+
+    def pack_list(self, name: str | None, value: i.Expr | None) -> List:
+        return self.reader.sequence(i.Var(name) if name else value or i.ZERO, self.scope)
 
     def several(self, item: Input, name: str | None) -> None:
         """Tensors of a variadic input; there is one at least."""
@@ -181,12 +234,21 @@ class Call:
             else:
                 self.integer(name, ATTRIBUTE_LOW, ATTRIBUTE_HIGH)
         if whole:
-            self.scope.names[own] = self.list(own, None)
+            entries = replace(self.list(own, None), known=Known(holds=self.limits_of(statement)))
+            self.scope.names[own] = entries
         if attribute.words or attribute.kind == "bool":
             return
         there: Formula = t.Truth(f"present({own})") if attribute.optional else t.TRUE
         for name in attribute.components or (() if whole else (own,)):
             self.limits(statement, name, there)
+
+    def limits_of(self, statement: i.TakeAttribute) -> Of | None:
+        """The limits of each entry of a list."""
+        ends = (statement.low, statement.high)
+        if statement.attribute.words or statement.attribute.kind == "bool" or None in ends:
+            return None
+        low, high = (self.reader.integer(each, self.scope) for each in ends if each is not None)
+        return lambda value: t.every(t.at_most(low, value), t.below(value, high))
 
     def limits(self, statement: i.TakeAttribute, name: str, there: Formula) -> None:
         value = self.reader.integer(i.Var(name), self.scope)
@@ -203,12 +265,13 @@ class Call:
         found = self.reader.sequence(extents, self.scope)
         least = 0 if empty else 1
         if found.parts is None:
-            found = List(found.name, None, least if found.least is None else found.least)
+            found = lists.shape(shape_name(tensor), found, least)
             self.shapes[tensor] = (lists.size(found),)
         else:
             parts = found.parts
             shape = tuple(lists.size(e) if isinstance(e, List) else e for e in parts)
             self.know(*(t.at_most(least, each) for each in shape))
+            found = replace(found, least=least)
             self.shapes[tensor] = shape
         self.sizes.append(t.below(t.product(self.shapes[tensor]), MAX_SIZE))
-        self.scope.names[shape_name(tensor)] = found
+        self.scope.names[shape_name(tensor)] = self.boxes[tensor] = found

@@ -7,26 +7,72 @@ dimensions keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 
 from cvmgen.dtypes import LIST_CAPACITY
 from cvmgen.verification import terms as t
 from cvmgen.verification.symbols import LISTED, Symbols
 from cvmgen.verification.terms import Formula, Term, term_text
 
+At = Callable[[Term], Term]
+Of = Callable[[Term], Formula]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of a list at every index, asked for where it is needed: its `entry` there, and
+    what `holds` of a value that is one of its entries; if that is `exact`, such a value is one."""
+
+    length: Term | None = None
+    entry: At | None = None
+    holds: Of | None = None
+    exact: bool = False
+    distinct: bool = False  # no two entries are equal
+
+
+NOTHING = Known()
+
 
 @dataclass(frozen=True)
 class List:
     """A list by what it is called; `parts` are its entries and lists that are spread in it, where
     it is written out, `least` is a bound of all entries, of extents. It may be the strides of a
-    box, or a shape that is `given`, of which any entries can be."""
+    box, or a shape that is `given`, of which any entries can be. `steps` are what its entries are
+    sums of, strides of a tensor; `before` is what it was before dimensions were merged."""
 
     name: str
     parts: tuple[Term | List, ...] | None = None
     least: int | None = None
     strides_of: List | None = None
     given: bool = False
+    known: Known = field(default=NOTHING, compare=False)
+    steps: tuple[Steps, ...] | None = field(default=None, compare=False)
+    before: List | None = field(default=None, compare=False)
+    halves: tuple[List, List] | None = field(default=None, compare=False)  # of a box, by factors
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is added to the step of dimension `at` of a box, or to a base: so many `times` the
+    stride of dimension `to` of the tensor whose shape is `of`, where `tests` hold."""
+
+    tests: Formula
+    at: Term
+    times: Term
+    of: List
+    to: Term
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """A piece for each position of some loops, one in the other: `inside` says where these are,
+    `place` which statements add it: what they add to the base belongs to it."""
+
+    names: tuple[str, ...]
+    inside: Callable[[tuple[Term, ...]], Formula]
+    piece: Callable[[tuple[Term, ...]], Piece]
+    place: Hashable
 
 
 @dataclass(frozen=True)
@@ -46,6 +92,8 @@ class Lists:
         self.walks: dict[str, Walk] = {}
         self.bases: set[str] = set()  # values of the host that walks may begin at
         self.splits: dict[tuple[Term, Term], tuple[tuple[Term, ...], Formula]] = {}
+        self.asked: dict[str, dict[Term, Term]] = {}  # entries, by list and index
+        self.sought: dict[str, list[tuple[Term, t.Truth]]] = {}  # values, by list
 
     def unknown(self, name: str, least: int | None = None) -> List:
         return List(self.symbols.named(name), None, least)
@@ -64,7 +112,16 @@ class Lists:
     def plain_part(self, whole: List, low: Term | None, high: Term | None) -> List:
         ends = ("" if each is None else term_text(each) for each in (low, high))
         name = f"{whole.name}[{':'.join(ends)}]"
-        return List(name, None, whole.least, given=whole.given)
+        known = Known(entry=lambda at: self.entry(whole, at + (low or 0)))
+        found = List(name, None, whole.least, given=whole.given, known=known)
+        if (low is None) != (high is None):
+            end = low if high is None else high
+            assert end is not None
+            count = self.length(whole) - end if high is None else end
+            inside = t.every(t.at_most(0, end), t.at_most(end, self.length(whole)))
+            made = self.length(found)
+            self.symbols.know(made, t.implies(inside, t.equal(made, count)))
+        return found
 
     def list_at(self, whole: List, at: Term) -> List:
         """An entry of a list of lists."""
@@ -79,7 +136,122 @@ class Lists:
                 return found
         if whole.strides_of is not None:
             return self.size(self.part(whole.strides_of, at + 1, None))
-        return self.symbol(f"{whole.name}[{term_text(at)}]", whole)
+        made = self.symbol(f"{whole.name}[{term_text(at)}]", whole)
+        asked = self.asked.setdefault(whole.name, {})
+        if at not in asked:
+            others, asked[at] = tuple(asked.items()), made
+            self.symbols.know(made, *self.of_entry(whole, at, made, others))
+        return made
+
+    def of_entry(
+        self, whole: List, at: Term, made: Term, others: tuple[tuple[Term, Term], ...]
+    ) -> list[Formula]:
+        """An entry is what its list has there: the same at the same index, of a set there alone."""
+        inside = self.inside(whole, at)
+        found = [t.implies(t.equal(at, other), t.equal(made, same)) for other, same in others]
+        if whole.known.distinct:
+            for other, same in others:
+                both = t.every(inside, self.inside(whole, other), t.equal(made, same))
+                found.append(t.implies(both, t.equal(at, other)))
+        if whole.known.entry is not None:
+            found.append(t.implies(inside, t.equal(made, whole.known.entry(at))))
+        elif whole.known.holds is not None:
+            found.append(t.implies(inside, self.member(whole, made)))
+        return [each for each in found + self.of_parts(whole, at, made) if each != t.TRUE]
+
+    def of_parts(self, whole: List, at: Term, made: Term) -> list[Formula]:
+        """An entry of a list that is written out is one of those there."""
+        found: list[Formula] = []
+        first = t.ZERO
+        for each in whole.parts or ():
+            rest = at - first
+            if isinstance(each, List):
+                value, inside = self.entry(each, rest), self.inside(each, rest)
+                first = first + self.length(each)
+            else:
+                value, inside = each, t.equal(rest, 0)
+                first = first + 1
+            found.append(t.implies(inside, t.equal(made, value)))
+        return found
+
+    def inside(self, whole: List, at: Term) -> Formula:
+        return t.every(t.at_most(0, at), t.below(at, self.length(whole)))
+
+    def member(self, whole: List, value: Term) -> Formula:
+        """Whether a value is an entry of a list."""
+        key = ("in", whole.name, value)
+        if key not in self.symbols.made:
+            made = self.symbols.fresh_truth(f"{term_text(value)} in {whole.name}", LISTED)
+            itself = self.symbols.made[key] = t.symbol(made.name)
+            others = self.sought.setdefault(whole.name, [])
+            for other, there in others:
+                same = t.some(t.every(made, there), t.every(t.negation(made), t.negation(there)))
+                self.symbols.know(itself, t.implies(t.equal(value, other), same))
+            others.append((value, made))
+            if (holds := whole.known.holds) is not None:
+                says = holds(value)
+                self.symbols.know(itself, t.implies(made, says))
+                if whole.known.exact:
+                    self.symbols.know(itself, t.implies(says, made))
+        (name,) = self.symbols.made[key].names
+        return t.Truth(name)
+
+    # ------------------------------------------------------------ lists made of others
+
+    def difference(self, whole: List, less: List) -> List:
+        """The set of what is in one and not in the other."""
+
+        def holds(value: Term) -> Formula:
+            return t.every(self.member(whole, value), t.negation(self.member(less, value)))
+
+        known = Known(None, None, holds, exact=True, distinct=whole.known.distinct)
+        return List(self.symbols.named("difference"), known=known)
+
+    def choice(self, test: Formula, one: List, other: List) -> List:
+        """One list, or the other one."""
+
+        def holds(value: Term) -> Formula:
+            return t.some(
+                t.every(test, self.member(one, value)),
+                t.every(t.negation(test), self.member(other, value)),
+            )
+
+        def entry(at: Term) -> Term:
+            return self.symbols.choice(test, self.entry(one, at), self.entry(other, at))
+
+        length = self.symbols.choice(test, self.length(one), self.length(other))
+        both = one.known.distinct and other.known.distinct
+        known = Known(length, entry, holds, exact=True, distinct=both)
+        return List(self.symbols.named("chosen"), known=known)
+
+    def repeated(self, value: int, count: Term) -> List:
+        """The same entry so many times; steps that are 0 are sums of nothing."""
+        known = Known(self.symbols.extreme("max", count, t.ZERO), lambda _: t.term(value))
+        steps = () if value == 0 else None
+        return List(self.symbols.named("repeated"), least=value, known=known, steps=steps)
+
+    def divided(self, box: List, factors: List) -> List:
+        """Each dimension as two: what a factor leaves of it, and the factor."""
+
+        def entry(at: Term) -> Term:
+            half, odd = halved(at)
+            if half is None:
+                return self.symbols.within("entry", None, None, LISTED)
+            factor = self.entry(factors, half)
+            return factor if odd else self.symbols.truncdiv(self.entry(box, half), factor)
+
+        known = Known(self.length(box) * 2, entry)
+        return List(self.symbols.named("split"), known=known, halves=(box, factors))
+
+    def shape(self, name: str, found: List, least: int) -> List:
+        """A list that was checked to be the shape of a tensor."""
+        if found.known is NOTHING:
+            return replace(found, least=least if found.least is None else found.least)
+        known = replace(found.known, entry=lambda at: self.entry(found, at), holds=None)
+        known = replace(known, length=self.length(found), exact=False)
+        made = List(self.symbols.named(name), None, least, known=known)
+        self.symbols.know(self.size(made), t.equal(self.size(made), self.size(found)))
+        return made
 
     def strides(self, box: List) -> List:
         """How far apart neighbours of each dimension lie: the size of all dimensions behind."""
@@ -106,6 +278,8 @@ class Lists:
                 self.length(each) if isinstance(each, List) else t.ONE for each in whole.parts
             )
             return sum(counts, t.ZERO)
+        if whole.known.length is not None:
+            return whole.known.length
         made = self.symbol(f"len({whole.name})", List(whole.name, None, 0, given=whole.given))
         self.symbols.know(made, t.at_most(made, LIST_CAPACITY))
         return made
@@ -132,6 +306,8 @@ class Lists:
         parts = (self.size(front), self.entry(whole, at), self.size(back))
         inside = t.every(t.at_most(0, at), t.below(at, self.length(whole)))
         self.splits[self.size(whole), at] = (parts, inside)
+        ends = t.every(inside, t.equal(self.length(whole), at + 1))
+        self.symbols.know(parts[-1], t.implies(ends, t.equal(parts[-1], 1)))
         found = t.equal(t.product(parts), self.size(whole))
         for each in parts:
             self.symbols.know(each, t.implies(inside, found))
@@ -147,6 +323,15 @@ class Lists:
         (name,) = made.names
         self.walks[name] = walk
         return made
+
+
+def halved(at: Term) -> tuple[Term | None, bool]:
+    """Half of an index that is known to be even or odd, and which of them it is."""
+    odd = at.poly.get((), 0) % 2 == 1
+    rest = at - int(odd)
+    if any(number % 2 for _, number in rest.parts):
+        return None, odd
+    return t.term_of({monomial: number // 2 for monomial, number in rest.parts}), odd
 
 
 WALKS = "a box of any rank is walked by steps"

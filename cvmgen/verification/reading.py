@@ -7,7 +7,8 @@ agree there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cvmgen.dtypes import MAX_PRECISION
@@ -81,6 +82,13 @@ class Reader:
         self.span: Span | None = None
         self.constant: frozenset[str] = frozenset()  # tensors that the kernel does not store to
         self.loads: dict[str, str] = {}  # of elements of arrays: the symbol, and which array
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """What is read meanwhile demands nothing."""
+        before = len(self.demands)
+        yield
+        del self.demands[before:]
 
     def demand(self, kind: str, scope: Scope, shown: i.Expr, operand: Term, claim: Formula) -> None:
         self.demands.append(Demand(kind, scope.path, text(shown), self.span, operand, claim=claim))
@@ -285,6 +293,17 @@ class Reader:
                 return self.lists.list_at(self.sequence(whole, scope), at)
             case i.Call(function="strides", arguments=(box,)):
                 return self.lists.strides(self.sequence(box, scope))
+            case i.Call(function="zeros" | "ones" as function, arguments=(count,)):
+                value = int(function == "ones")
+                return self.lists.repeated(value, self.integer(count, scope))
+            case i.Call(function="split", arguments=(box, factors)):
+                return self.lists.divided(*(self.sequence(e, scope) for e in (box, factors)))
+            case i.Binary(op="difference", left=left, right=right):
+                return self.lists.difference(*(self.sequence(e, scope) for e in (left, right)))
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                test = self.condition(condition, scope)
+                both = (self.sequence(each, scope) for each in (then, otherwise))
+                return self.lists.choice(test, *both)
             case _:
                 self.below(expr, scope)
                 return self.lists.unknown(text(expr))
@@ -317,6 +336,9 @@ class Reader:
                 return self.comparison(op, left, right, scope)
             case i.Given(name=name):
                 return t.Truth(f"present({name})")
+            case i.Contains(element=element, collection=collection):
+                sought = self.integer(element, scope)
+                return self.lists.member(self.sequence(collection, scope), sought)
             case i.Select(condition=condition, then=then, otherwise=otherwise):
                 test = self.condition(condition, scope)
                 one = self.condition(then, scope.inner(test))

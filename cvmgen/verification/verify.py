@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cvmgen.driver import C, kernels_or_program, lower
@@ -10,6 +10,7 @@ from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.bounds import all_ways, claims
+from cvmgen.verification.boxes import Boxes, Claim
 from cvmgen.verification.calls import Call, Shape
 from cvmgen.verification.contents import know_contents
 from cvmgen.verification.kernels import KernelWalk
@@ -18,11 +19,13 @@ from cvmgen.verification.proofs import Proof, Prover
 from cvmgen.verification.reading import Demand, Reader
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import ZERO, Formula, Term, conjuncts, every, names_of, product
-from cvmgen.verification.walks import walked
+from cvmgen.verification.walks import Walked, walked
 
 PRODUCTS = "products of extents that the solvers give up on"
 MOST_WAYS = 4
-ANY_RANK = "lists of the host are not looked at; calls of all ranks are tried in tests"
+ANY_RANK = (
+    "what the host makes of the shape is not understood; calls of all ranks are tried in tests"
+)
 UNKNOWN_SHAPE = "memory whose shape is not looked at"
 
 Way = tuple[Formula, ...]
@@ -57,11 +60,13 @@ class KernelProofs:
         self.walk = KernelWalk(reader)
         self.walk.block(self.kernel.subject.body, self.call.scope)
         know_contents(self.symbols, reader.loads, self.walk.stores, self.walk.older)
-        self.lists, self.walks = reader.lists, dict[str, Demand]()
+        self.lists = reader.lists
         self.lists.bases.update(
             *(each.names for each in self.call.scope.names.values() if isinstance(each, Term))
         )
         self.demands = tuple(reader.demands)
+        self.walked = {each: walk for each in self.demands if (walk := self.walk_of(each))}
+        self.boxes = tuple(self.walks())
 
     def obligations(self) -> Iterator[Obligation]:
         yield self.vacuity()
@@ -78,8 +83,38 @@ class KernelProofs:
                     yield self.width(each)
                 case _:
                     raise AssertionError(each.kind)
-        for box, demand in self.walks.items():
-            yield self.obligation(WALKS, replace(demand, shown=box), (), (), ANY_RANK)
+        yield from self.boxes
+
+    # ------------------------------------------------------------ boxes of any rank
+
+    def walk_of(self, demand: Demand) -> Walked | None:
+        if demand.kind != "access" or not self.shape(demand):
+            return None
+        return walked(demand.operand, demand.tensor, self.lists.walks, demand.path, self.lists)
+
+    def walks(self) -> Iterator[Obligation]:
+        """What the host owes, first of all: of a box that lies in its tensor more is known."""
+        several: dict[str, list[tuple[Demand, Walked]]] = {}
+        for demand, walk in self.walked.items():
+            several.setdefault(walk.box, []).append((demand, walk))
+        for same in several.values():
+            yield self.host_walk(same[0][0], [walk for _, walk in same])
+        self.prover.known = None  # what is known from now on is more
+
+    def host_walk(self, demand: Demand, rows: list[Walked]) -> Obligation:
+        boxes = Boxes(self.call, demand.tensor, rows[0])
+        demand = replace(demand, shown=rows[0].box)
+        claims = boxes.claims()
+        if claims is None:
+            return self.obligation(WALKS, demand, (), (), ANY_RANK)
+        proofs = tuple(self.prover.prove(self.symbols, *each) for each in claims)
+        found = self.obligation(WALKS, demand, tuple(each for _, each in claims), proofs).as_open()
+        if found.status == "proved":
+            boxes.learn(self.all_shown, rows)
+        return found
+
+    def all_shown(self, claims: Iterable[Claim]) -> bool:
+        return all(self.prover.prove(self.symbols, *e).status == "proved" for e in claims)
 
     def vacuity(self) -> Obligation:
         """A proof of what no call can be is no proof."""
@@ -98,10 +133,7 @@ class KernelProofs:
         is found for."""
         if not (shape := self.shape(demand)):
             return self.open(demand, UNKNOWN_SHAPE)
-        if walk := walked(
-            *(demand.operand, demand.tensor, self.lists.walks, demand.path, self.lists)
-        ):
-            self.walks[walk.box] = demand
+        if (walk := self.walked.get(demand)) is not None:
             return self.proved(BOUNDS, demand, walk.claims)
         splits = {size: split for (size, _), split in self.lists.splits.items()}
         found = list(all_ways(demand.operand, shape, demand.path, splits))
@@ -113,7 +145,13 @@ class KernelProofs:
 
     def promising(self, demand: Demand, found: list[Way]) -> list[Way]:
         """The few ways that most is proved of quickly, of equals the one by single dimensions."""
-        return sorted(found, key=lambda way: self.doubts(demand, way))[:MOST_WAYS]
+        doubts: list[int] = []
+        for way in found:
+            doubts.append(self.doubts(demand, way))
+            if not doubts[-1]:
+                return [way]
+        chosen = sorted(range(len(found)), key=doubts.__getitem__)
+        return [found[at] for at in chosen[:MOST_WAYS]]
 
     def all_proved(self, demand: Demand, way: Way) -> tuple[Proof, ...] | None:
         """The proofs of all claims; None as soon as one has none."""

@@ -23,6 +23,8 @@ class Walked:
 
     claims: tuple[Formula, ...]
     box: str
+    base: Term
+    walks: Mapping[str, Walk]  # by their symbols
 
 
 def walked(
@@ -49,7 +51,8 @@ def walked(
         claims += inside(rest, lists.measure("last", walk.box))
     base = rest if not plain else t.ZERO
     boxes = " and ".join(f"{walk.box.name} by {walk.steps.name}" for _, walk in found)
-    return Walked(tuple(claims), f"{tensor} from {term_text(base)} on along {boxes}")
+    shown = f"{tensor} from {term_text(base)} on along {boxes}"
+    return Walked(tuple(claims), shown, base, dict(found))
 
 
 def inside(place: Term, extent: Term) -> tuple[Formula, Formula]:

@@ -1,0 +1,261 @@
+"""Boxes that kernels walk by steps: every place of one lies in its tensor, whatever the rank is.
+
+Let t be the shape of a tensor of any rank r, all extents at least 1. The stride of its dimension g
+is t[g+1] * ... * t[r-1]. A place p of a box has the offset base + sum of p[d] * step[d], and the
+host adds up steps and base of multiples of strides. So the offset is the sum of x[g] * stride[g],
+where the digit x[g] is the sum of what the host made for dimension g: p[at] * times, and for a base
+times alone.
+
+Proved is, for one position of the loops that the host made them in, whichever it is:
+  `to` is a dimension of the tensor and `at` one of the box;
+  0 <= digit < t[to] for each p that is 0 <= p < box[at];
+  no other position, and no other statement, makes a digit for the same `to`.
+By induction over the dimensions of the tensor this is enough. Let o(0) = 0 and
+o(g+1) = o(g) * t[g] + x[g], the offset by the first dimensions, and n(g) = t[0] * ... * t[g-1].
+Then 0 <= o(g) <= n(g) - 1. At the beginning, which is all there is for rank 0, that is 0 <= 0 <= 0.
+And 0 <= o(g+1) <= (n(g) - 1) * t[g] + t[g] - 1 = n(g+1) - 1, as 0 <= x[g] <= t[g] - 1; a dimension
+that gets no digit has x[g] = 0, for which t[g] >= 1 is needed. A box with an extent of 0 has no
+place, so that nothing is read.
+
+That dimensions were merged before changes nothing: the host drops dimensions of extent 1, whose p
+is 0, and joins two where the step of the first is that of the second times its extent, for all
+tensors that are walked: p * (step * e) + q * step = (p * e + q) * step, and p * e + q runs over all
+of 0 to the product of both extents, in order. So the offsets stay the same. Where no dimension is
+left there is one of extent 1 and step 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+from cvmgen.verification import terms as t
+from cvmgen.verification.calls import Call
+from cvmgen.verification.lists import List, Piece, Steps
+from cvmgen.verification.terms import Formula, Term
+from cvmgen.verification.walks import Walked
+
+Claim = tuple[tuple[Formula, ...], Formula]  # what is known, and what follows
+
+
+@dataclass(frozen=True, eq=False)
+class Digits:
+    """Digits of an offset, one for each position: of a step along a box, of a base, or of both."""
+
+    step: Steps | None
+    base: Steps | None
+    box: List | None
+
+
+@dataclass(frozen=True)
+class Digit:
+    """That of one position."""
+
+    at: tuple[Term, ...]
+    path: tuple[Formula, ...]
+    step: Piece | None
+    base: Piece | None
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple(each for each in (self.step, self.base) if each is not None)
+
+    @property
+    def to(self) -> Term:
+        return self.pieces[0].to
+
+
+class Boxes:
+    """The boxes that one access walks through a tensor, and what the host owes of them."""
+
+    def __init__(self, call: Call, tensor: str, walked: Walked) -> None:
+        self.call, self.walked = call, walked
+        self.lists, self.symbols = call.reader.lists, call.reader.symbols
+        self.shape = call.boxes.get(tensor)
+        self.size = t.product(call.shapes[tensor])
+        self.path = (*call.scope.path, *call.sizes)
+        self.digits = self.all_digits()
+
+    def claims(self) -> list[Claim] | None:
+        """What shows that each place lies in the tensor; None if nothing is known that could."""
+        if self.in_order():
+            return list(self.of_order())
+        if self.digits is None:
+            return None
+        return [*self.of_each(self.digits), *self.of_pairs(self.digits)]
+
+    # ------------------------------------------------------------ a tensor as one run
+
+    def in_order(self) -> bool:
+        """Whether a box is walked in its own order, by its strides."""
+        return all(each.steps.strides_of == each.box for each in self.walked.walks.values())
+
+    def of_order(self) -> Iterator[Claim]:
+        (walk,) = self.walked.walks.values()
+        box = walk.box.before or walk.box
+        path = self.path
+        if box.halves is not None:
+            # e div f * f <= e where f is at least 1, so that the product of all is no larger either
+            whole, factors = box.halves
+            at = self.position(0)
+            facts = tuple(self.call.dimensions.facts((at,)))
+            inside = (*facts, *t.conjuncts(self.lists.inside(whole, at)))
+            yield (*path, *inside), t.at_most(1, self.lists.entry(factors, at))
+            yield (*path, *inside), t.at_most(0, self.lists.entry(whole, at))
+            path = (*path, t.at_most(self.lists.size(box), self.lists.size(whole)))
+        yield path, t.equal(self.walked.base, 0)
+        yield path, t.at_most(self.lists.size(box), self.size)
+
+    # ------------------------------------------------------------ digits
+
+    def all_digits(self) -> tuple[Digits, ...] | None:
+        """The digits of all boxes and of the base, if it is known what these are sums of."""
+        if self.shape is None or self.shape.least != 1:
+            return None
+        bases = self.of_base()
+        found: list[Digits] = []
+        for walk in self.walked.walks.values():
+            steps = walk.steps.before or walk.steps
+            several = (self.plain(steps.strides_of),) if steps.strides_of else steps.steps
+            if several is None or bases is None:
+                return None
+            for each in several:
+                mine = [other for other in bases if other.place == each.place]
+                bases = [other for other in bases if other.place != each.place]
+                if len(mine) > 1:
+                    return None
+                found.append(Digits(each, mine[0] if mine else None, walk.box.before or walk.box))
+        return (*found, *(Digits(None, each, None) for each in bases or ()))
+
+    def of_base(self) -> list[Steps] | None:
+        base = self.walked.base
+        if base == t.ZERO:
+            return []
+        known = self.call.dimensions.bases
+        return list(known[min(base.names)]) if base.is_plain and base.names & known.keys() else None
+
+    def plain(self, shape: List) -> Steps:
+        """Strides themselves: those of each dimension along the same one of the box."""
+
+        def inside(at: tuple[Term, ...]) -> Formula:
+            return self.lists.inside(shape, at[0])
+
+        def piece(at: tuple[Term, ...]) -> Piece:
+            return Piece(t.TRUE, at[0], t.ONE, shape, at[0])
+
+        return Steps(("d",), inside, piece, object())
+
+    def position(self, number: int) -> Term:
+        """Any position: claims that speak of different ones have different numbers there."""
+        return self.symbols.once(("position", number), lambda: self.symbols.fresh("d"))
+
+    def digit(self, digits: Digits, copy: int = 0) -> Digit:
+        """That of any position; of two of them, each has a copy of its own."""
+        source = digits.step or digits.base
+        assert source is not None
+        at = tuple(self.position(2 * number + copy) for number in range(len(source.names)))
+        step, base = (None if e is None else e.piece(at) for e in (digits.step, digits.base))
+        pieces = [each for each in (step, base) if each is not None]
+        tests = (source.inside(at), *(each.tests for each in pieces))
+        return Digit(at, tuple(part for each in tests for part in t.conjuncts(each)), step, base)
+
+    def known(self, *several: Digit) -> tuple[Formula, ...]:
+        """All that is known of digits, with what tests of all entries say there."""
+        places = [place for each in several for place in each.at]
+        places += [place for e in several for piece in e.pieces for place in (piece.at, piece.to)]
+        own = (part for each in several for part in each.path)
+        return (*self.path, *self.call.dimensions.facts(places), *own)
+
+    def of_each(self, several: tuple[Digits, ...]) -> Iterator[Claim]:
+        for digits in several:
+            digit = self.digit(digits)
+            assert self.shape is not None
+            path = self.known(digit)
+            for each in digit.pieces:
+                yield path, t.TRUE if each.of == self.shape else t.FALSE
+                yield path, t.equal(each.to, digit.to)
+                yield from ((path, part) for part in self.parts_inside(self.shape, each.to))
+            value = t.ZERO if digit.base is None else digit.base.times
+            if digit.step is not None and digits.box is not None:
+                box, at = digits.box, digit.step.at
+                yield from ((path, part) for part in self.parts_inside(box, at))
+                place = self.symbols.once(("place",), lambda: self.symbols.fresh("p"))
+                extent = self.lists.entry(box, at)
+                path = (*path, t.at_most(0, place), t.below(place, extent))
+                value = value + place * digit.step.times
+            yield path, t.at_most(0, value)
+            yield path, t.below(value, self.lists.entry(self.shape, digit.to))
+
+    def parts_inside(self, whole: List, at: Term) -> tuple[Formula, ...]:
+        return t.conjuncts(self.lists.inside(whole, at))
+
+    def of_pairs(self, several: tuple[Digits, ...]) -> Iterator[Claim]:
+        """No two positions make a digit for the same dimension."""
+        for one, other in combinations_with_replacement(several, 2):
+            first, second = self.digit(one), self.digit(other, 1)
+            differ = t.negation(t.equal(first.to, second.to))
+            if one is other:
+                same = t.every(*map(t.equal, first.at, second.at))
+                if differ == t.negation(same):
+                    continue  # dimension by dimension
+                yield self.known(first, second), t.some(same, differ)
+            else:
+                yield self.known(first, second), differ
+
+    # ------------------------------------------------------------ what follows
+
+    def learn(self, shows: Callable[[Iterable[Claim]], bool], rows: Iterable[Walked]) -> None:
+        """What kernels may use of boxes that lie in their tensor, in whichever rows of them."""
+        if self.in_order() or self.digits is None:
+            return
+        if shows(list(self.upward(self.digits))):
+            for each in rows:
+                self.know_ends(each)
+        walks = self.walked.walks.values()
+        boxes = [walk.box.before or walk.box for walk in walks]
+        if all(shows(claims) for claims in map(self.all_moved, boxes)):
+            # each extent of the boxes is at most that of a dimension of its own, so that together
+            # their sizes are at most that of the tensor, in which no extent is 0
+            sizes = (
+                self.lists.measure("rows", e.box) * self.lists.measure("last", e.box) for e in walks
+            )
+            whole = t.product(sizes)
+            self.symbols.know(whole, t.at_most(whole, self.size))
+
+    def upward(self, several: tuple[Digits, ...]) -> Iterator[Claim]:
+        """No step and no base is negative."""
+        for digit in map(self.digit, several):
+            yield from ((self.known(digit), t.at_most(0, each.times)) for each in digit.pieces)
+
+    def know_ends(self, walked: Walked) -> None:
+        """If no step is negative, the last place of a row has its largest offset; it is below the
+        size of the tensor, along one dimension, along one box and along all of them."""
+        whole, rows = walked.base, list[Formula]()
+        for name, walk in walked.walks.items():
+            step, last = (self.lists.measure("last", each) for each in (walk.steps, walk.box))
+            row, count = t.symbol(name), self.lists.measure("rows", walk.box)
+            inside = t.every(t.at_most(0, walk.row), t.below(walk.row, count))
+            run = step * (last - 1)
+            self.symbols.know(step, t.at_most(0, step), t.below(run, self.size))
+            self.symbols.know(row, t.implies(inside, t.at_most(0, row)))
+            self.symbols.know(row, t.implies(inside, t.below(row + run, self.size)))
+            self.symbols.vague.pop(name, None)
+            whole, rows = whole + row + run, [*rows, inside]
+        self.symbols.know(whole, t.implies(t.every(*rows), t.below(whole, self.size)))
+
+    def all_moved(self, box: List) -> Iterator[Claim]:
+        """Every dimension of a box has a step that is not 0, made at its own position."""
+        assert self.digits is not None
+        chosen = [e for e in self.digits if e.box is box and e.step and len(e.step.names) == 1]
+        at = self.position(0)
+        inside = t.conjuncts(self.lists.inside(box, at))
+        if len(chosen) != 1:
+            yield (), t.FALSE
+            return
+        digit = self.digit(chosen[0])
+        assert digit.step is not None
+        path = (*self.path, *self.call.dimensions.facts((at,)), *inside)
+        yield from ((path, each) for each in digit.path)
+        yield path, t.equal(digit.step.at, at)
+        yield path, t.at_most(1, digit.step.times)
