@@ -238,6 +238,9 @@ class Boxes:
             inside = t.every(t.at_most(0, walk.row), t.below(walk.row, count))
             run = step * (last - 1)
             self.symbols.know(step, t.at_most(0, step), t.below(run, self.size))
+            if walk.box.before is not None and walk.box.least == 1:
+                # merging leaves an extent of 1 with a step of 0 alone, so that step <= run
+                self.symbols.know(step, t.below(step, self.size))
             self.symbols.know(row, t.implies(inside, t.at_most(0, row)))
             self.symbols.know(row, t.implies(inside, t.below(row + run, self.size)))
             self.symbols.vague.pop(name, None)
