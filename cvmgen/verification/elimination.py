@@ -24,7 +24,7 @@ MOST_STEPS = 24  # of one claim, with those that show that a factor is not negat
 FEW_STEPS = 4  # of one such factor
 MOST_NUMBER = 1 << 16  # that stands for a symbol: what limits tensors leads nowhere
 MOST_SYMBOLS = 3  # the last of a claim, of which each is tried
-MOST_SPLITS = 6
+LOSS = 4  # as many parts of a claim
 
 
 class Elimination:
@@ -40,17 +40,18 @@ class Elimination:
         first = self.left((goal,))
         if first is None or not first:
             return first is not None
-        heap, seen = [(0, 0, first)], {first}
+        heap, seen = [(0, 0, 0, first)], {first}
         for _ in range(MOST_STEPS if self.deep else FEW_STEPS):
             if not heap:
                 break
-            *_, (chosen, *others) = heappop(heap)
-            for each in self.stronger(chosen):
+            _, _, lost, (chosen, *others) = heappop(heap)
+            for loses, each in self.stronger(chosen):
                 if (made := self.left((*each, *others))) == ():
                     return True
                 if made is not None and made not in seen:
                     seen.add(made)
-                    heappush(heap, (sum(map(self.doubts, made)), len(seen), made))
+                    much = lost + loses
+                    heappush(heap, (much + sum(map(self.doubts, made)), len(seen), much, made))
         return False
 
     def left(self, goals: Iterable[Term]) -> tuple[Term, ...] | None:
@@ -69,19 +70,24 @@ class Elimination:
         wrong = sum(low is None or low < 0 for low in lows)
         return len(goal.parts) + len(goal.names) + 2 * wrong
 
-    def stronger(self, goal: Term) -> Iterator[tuple[Term, ...]]:
-        """Claims that are enough for a goal: all of one of these."""
+    def stronger(self, goal: Term) -> Iterator[tuple[int, tuple[Term, ...]]]:
+        """Claims that are enough for a goal: all of one of these. A number in the place of a symbol
+        loses how it hangs together with others."""
         names = sorted(goal.names, key=self.at, reverse=True)
         for name in names[:MOST_SYMBOLS]:
             factor = factor_of(goal, name)
             upward = self.sign(factor)
             if not upward and not self.sign(t.ZERO - factor):
                 continue
-            yield from self.without(goal, name, factor)
-            yield from self.by_values(goal, name, factor)
-            yield from self.by_number(goal, name, factor, upward=upward)
+            for each in self.without(goal, name, factor):
+                yield 0, each
+            for each in self.by_values(goal, name, factor):
+                yield 0, each
+            for each in self.by_number(goal, name, factor, upward=upward):
+                yield LOSS, each
             if not upward:
-                yield from self.widened(goal, name)
+                for each in self.widened(goal, name):
+                    yield 0, each
 
     def at(self, name: str) -> int:
         return self.order.get(name, len(self.order))
