@@ -6,15 +6,26 @@ begins with what is known around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from cvmgen.verification import terms as t
-from cvmgen.verification.elimination import Elimination, shown
+from cvmgen.verification.elimination import Elimination, quotient, shown
 from cvmgen.verification.ranges import Ranges
 from cvmgen.verification.symbols import Symbols
-from cvmgen.verification.terms import Formula, Holds, Term, names_of
+from cvmgen.verification.terms import Formula, Holds, Monomial, Term, names_of
 
 Path = tuple[Formula, ...]
+
+
+def both_factors(fact: Term, name: str) -> Iterator[tuple[str, Monomial]]:
+    """Of a - q*b >= 0, where q is a name, the name a and the factors b."""
+    products = [each for each, number in fact.parts if number == -1 and len(each) > 1]
+    if len(products) != 1 or products[0].count(name) != 1:
+        return
+    factor = tuple(each for each in products[0] if each != name)
+    for each, number in fact.parts:
+        if number == 1 and len(each) == 1 and len(fact.parts) <= 3:
+            yield each[0], factor
 
 
 class Contexts:
@@ -67,7 +78,24 @@ class Contexts:
             new += more
             left = frozenset().union(*map(names_of, more)) - names
         made = self.bounded(ranges, ranges.extended(dict.fromkeys(new)))
+        if quotients := list(self.quotients(made, names)):
+            made = made.extended(quotients)
         return self.bounded(ranges, self.decided(ranges, made)), names
+
+    def quotients(self, ranges: Ranges, names: Iterable[str]) -> Iterator[Formula]:
+        """What follows for a factor: q*b <= a and a < c*b give b*(c - q) >= 1, and q < c."""
+        for name in names:
+            for fact in ranges.of(name):
+                for other, factor in both_factors(fact, name):
+                    if not ranges.not_negative(t.term_of({factor: 1})):
+                        continue
+                    for upper in ranges.of(other):
+                        if upper.poly.get((other,)) == -1 and len(upper.parts) > 1:
+                            rest = fact + upper
+                            number = rest.poly.get((), 0)
+                            whole = quotient(rest - number, t.term_of({factor: 1}))
+                            if number < 0 and whole is not None and whole[0] == 1:
+                                yield t.at_most(1, whole[1])
 
     def decided(self, before: Ranges, ranges: Ranges) -> Ranges:
         """With the new cases as far as they are left: one that cannot be is dropped."""

@@ -25,6 +25,7 @@ FEW_STEPS = 4  # of one such factor
 MOST_NUMBER = 1 << 16  # that stands for a symbol: what limits tensors leads nowhere
 MOST_SYMBOLS = 3  # the last of a claim, of which each is tried
 LOSS = 4  # as many parts of a claim
+TIGHT, FEW = 12, 64  # the same for a claim that is true for few values at the best
 
 
 class Elimination:
@@ -68,7 +69,9 @@ class Elimination:
         """How far a claim seems to be from what ranges show."""
         lows = (self.facts.part(*each)[0] for each in goal.parts)
         wrong = sum(low is None or low < 0 for low in lows)
-        return len(goal.parts) + len(goal.names) + 2 * wrong
+        most = self.facts.greatest(goal)
+        narrow = TIGHT if most is not None and most < FEW else 0
+        return len(goal.parts) + len(goal.names) + 2 * wrong + narrow
 
     def stronger(self, goal: Term) -> Iterator[tuple[int, tuple[Term, ...]]]:
         """Claims that are enough for a goal: all of one of these. A number in the place of a symbol
