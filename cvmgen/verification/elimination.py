@@ -21,6 +21,7 @@ from cvmgen.verification.ranges import Ranges
 from cvmgen.verification.terms import Formula, Holds, Monomial, Term
 
 MOST_STEPS = 24  # of one claim, with those that show that a factor is not negative
+STEPS_DOWN = 16  # of one claim, by its last symbol
 FEW_STEPS = 4  # of one such factor
 MOST_NUMBER = 1 << 16  # that stands for a symbol: what limits tensors leads nowhere
 MOST_SYMBOLS = 3  # the last of a claim, of which each is tried
@@ -41,6 +42,30 @@ class Elimination:
         first = self.left((goal,))
         if first is None or not first:
             return first is not None
+        return (self.deep and self.downward(first)) or self.searched(first)
+
+    def downward(self, first: tuple[Term, ...]) -> bool:
+        """By the last symbol alone, each time, and facts: from what is computed to what it is
+        computed from. What comes nearest to the first symbols is gone on with."""
+        heap, seen = [(0, 0, first)], {first}
+        for _ in range(STEPS_DOWN):
+            if not heap:
+                break
+            *_, (chosen, *others) = heappop(heap)
+            name = max(chosen.names, key=self.at)
+            factor = factor_of(chosen, name)
+            if not self.sign(t.ZERO - factor) and not self.sign(factor):
+                continue
+            for each in self.without(chosen, name, factor):
+                if (made := self.left((*each, *others))) == ():
+                    return True
+                if made is not None and made not in seen:
+                    seen.add(made)
+                    last = max(self.at(other) for claim in made for other in claim.names)
+                    heappush(heap, (last, len(seen), made))
+        return False
+
+    def searched(self, first: tuple[Term, ...]) -> bool:
         heap, seen = [(0, 0, 0, first)], {first}
         for _ in range(MOST_STEPS if self.deep else FEW_STEPS):
             if not heap:
