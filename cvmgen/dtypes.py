@@ -41,6 +41,7 @@ INT64 = DType("int64", 4, 64, "int64_t")
 BOOL = DType("bool", 5, 8, "uint8_t", "bool")
 FLOAT32 = DType("float32", 6, 32, "float", "real")
 FLOAT64 = DType("float64", 7, 64, "double", "real")
+INT128 = DType("int128", 0, 128, "__int128")  # of memory of a call alone: no tensor has it
 DTYPES = {dtype.name: dtype for dtype in (BOOL, INT8, INT16, INT32, INT64, FLOAT32, FLOAT64)}
 
 # Elements of the type `cvm` are stored as int8 or int32 and have a precision: every value lies

@@ -23,7 +23,8 @@ def file_header(program: i.Program, more: Sequence[str] = ()) -> str:
     formula = "\n".join(f"   {line}" if line else "" for line in formula_lines(operator))
     title = f"{operator.full_name}: {operator.doc}\n   {NOTICE} {operator.files}"
     if program.scratch:
-        memory = f"Memory of int64 besides the tensors: {interface.scratch_text(program)}."
+        kind = "Memory" if program.lets else "Memory of int64"
+        memory = f"{kind} besides the tensors: {interface.scratch_text(program)}."
         memory = " ".join([memory, *more])
         title += "".join(f"\n   {line}" for line in textwrap.wrap(memory, 94))
     return comment(f"{title}\n\n{formula}")

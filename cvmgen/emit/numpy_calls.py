@@ -9,6 +9,8 @@ from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
 
+ELEMENTS = {"real": "np.float64", "object": "object"}  # of the memory of lets; else int64
+
 
 class ArrayCalls(Calls):
     """Prints what differs from the python target: tensors are arrays, and nests fill them."""
@@ -26,8 +28,8 @@ class ArrayCalls(Calls):
         types = {each.name for body in bodies for each in body if isinstance(each, a.Integers)}
         return "np.int64" if types <= {"int32", "int64"} else "object"
 
-    def zeros(self, count: str) -> str:
-        return f"np.zeros({count}, np.int64)"
+    def zeros(self, count: str, memory: i.Scratch) -> str:
+        return f"np.zeros({count}, {ELEMENTS.get(memory.kind, 'np.int64')})"
 
     def values(self, output: str) -> list[str]:
         return []

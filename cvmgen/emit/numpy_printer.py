@@ -89,7 +89,7 @@ class ArrayPrinter(PythonPrinter):
         slots = self.slots(access.index)
         if any(spread for _, spread in access.index):
             slots = f"({slots}{',' * (len(access.index) == 1)})"
-        kept = any(each.name == access.tensor for each in self.program.scratch)
+        kept = any(each.name == access.tensor and not each.kind for each in self.program.scratch)
         return f"int({tensor}[{slots}])" if kept else f"{tensor}[{slots}]"
 
     def run(self, entries: i.Entries) -> str:

@@ -149,7 +149,8 @@ class PythonEmitter:
         for attribute in self.operator.attributes:
             lines.append(f"{python_identifier(attribute.name)}: {attribute_doc(attribute)}")
         if self.program.scratch:
-            memory = f"Lists besides the tensors: {interface.scratch_text(self.program)}"
+            kind = "Memory" if self.program.lets else "Lists"
+            memory = f"{kind} besides the tensors: {interface.scratch_text(self.program)}"
             lines += ["", *textwrap.wrap(memory, 94)]
         return lines
 

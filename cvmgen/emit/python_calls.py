@@ -131,10 +131,13 @@ class Calls:
 
     def memory(self) -> list[str]:
         """The memory of selected lists."""
-        pairs = (map(python_identifier, (each.name, each.size)) for each in self.program.scratch)
-        return [f"{name} = {self.zeros(f'plan.{size}')}" for name, size in pairs]
+        return [
+            f"{python_identifier(each.name)} = "
+            f"{self.zeros(f'plan.{python_identifier(each.size)}', each)}"
+            for each in self.program.scratch
+        ]
 
-    def zeros(self, count: str) -> str:
+    def zeros(self, count: str, memory: i.Scratch) -> str:
         return f"[0] * {count}"
 
     def nest_calls(self) -> list[str]:

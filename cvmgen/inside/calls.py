@@ -48,6 +48,8 @@ class CallProver(Prover):
         self.many: dict[str, str] = {}  # the shapes of variadic inputs, and how many there are
         self.given: dict[str, str] = {}  # names that have a value only if this operand is given
         self.stored: dict[str, tuple[Alternative, ...]] = {}
+        for name, memory in program.lets.items():
+            self.shapes[name] = tuple((extent, False) for extent in memory.shape)
 
     # -------------------------------------------------------- declarations
 

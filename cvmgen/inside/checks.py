@@ -24,12 +24,14 @@ from cvmgen.ir.uses import names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import fresh, walk
 from cvmgen.lower.expressions import Expressions, entry_of
 from cvmgen.lower.translate import operator_program
+from cvmgen.lower.widths import Widths, host_ranges
 from cvmgen.rules import NOT_THERE
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 
 # Of as many operators as a build has: checked, generated and told of one after the other.
 KEPT: deque[tuple[f.Operator, tuple[i.Program, tuple[Open, ...]]]] = deque(maxlen=128)
+WIDEST = 104  # bits of an integer that is computed as a whole
 NOTHING = i.Const(MAX_SIZE)  # no element reads outside
 
 
@@ -58,13 +60,43 @@ def with_checks(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
 
     Where something is not proved, definitions must not read what they do not ask for.
     """
-    checks = Checks(program)
-    told = checks.sites.open
-    found = checks.program_with_tests()
+    never: frozenset[str] = frozenset()
+    while True:
+        checks = Checks(program)
+        told = checks.sites.open
+        found = checks.program_with_tests()
+        if not (missing := missing_elements(checks)):
+            break
+        never |= missing
+        program = operator_program(program.operator, never=never)
     if not told:
         return found, ()
-    checks = Checks(operator_program(program.operator, lazy=True))
+    checks = Checks(operator_program(program.operator, lazy=True, never=never))
     return checks.program_with_tests(), tuple(checks.sites.open.values())
+
+
+def missing_elements(checks: Checks) -> set[str]:
+    """The lets in memory of which an element may have no value, or is read where there is none;
+    all of them where something is open that need not be: what is in memory tells nothing of
+    itself to proofs."""
+    lets = set(checks.program.lets)
+    if wide := too_wide(checks.program):
+        return wide
+    if checks.sites.missing or not (lets and checks.sites.open):
+        return checks.sites.missing
+    alone = Checks(operator_program(checks.operator, never=frozenset(lets)))
+    alone.program_with_tests()
+    return lets if len(alone.sites.open) < len(checks.sites.open) else set()
+
+
+def too_wide(program: i.Program) -> set[str]:
+    """The lets in memory that may need more bits than kernels compute with. Where their formulas
+    stand instead, stores may keep the lowest bits of all of it."""
+    if not program.lets:
+        return set()
+    host = host_ranges(program)
+    lets = (nest for nest in program.nests if nest.tensor in program.lets)
+    return {each.tensor for each in lets if not Widths(program, each, host).largest().fits(WIDEST)}
 
 
 class CallProof:
@@ -193,6 +225,9 @@ class Checks:
         """The nest that tests another one, if something in it is not proved."""
         self.sites.span = nest.span
         sites = self.sites.inside(*self.host_names)
+        if nest.tensor in self.program.lets:
+            self.elements(nest, sites, at)
+            return
         if self.program.scratch_of(nest.tensor):
             self.prover.summarise(nest)
             before = len(sites.open)
@@ -213,6 +248,14 @@ class Checks:
         if point.bounds != TRUE:
             value = i.Select(point.bounds, value, i.ZERO)
         yield self.guard(nest, outer, value, placed=position is not None)
+
+    def elements(self, nest: i.Nest, sites: Sites, at: Knowledge) -> None:
+        """Whether each element of a `let` in memory has a value, also where the formula does not
+        ask for it."""
+        sites.total = True
+        before = len(sites.open)
+        if self.block(nest, nest.body, sites, at) != TRUE or len(sites.open) > before:
+            sites.missing.add(nest.tensor)
 
     def guard(
         self, nest: i.Nest, outer: tuple[i.Over, ...], value: i.Expr, *, placed: bool

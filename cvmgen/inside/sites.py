@@ -17,6 +17,7 @@ from cvmgen.inside.binding import (
     with_free_values,
 )
 from cvmgen.inside.calls import CallProver, Slots
+from cvmgen.inside.has_value import value_tests
 from cvmgen.inside.knowledge import Knowledge, is_list_value
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import opposite
@@ -25,6 +26,7 @@ from cvmgen.lower.selections import length_name
 from cvmgen.source import Span, SpecError
 
 INSIDE = "this index stays inside"
+HAS_VALUE = "this has a value"
 HINT = "cut the index with clip, mod or a condition, or add a `require` that keeps it inside"
 
 
@@ -49,6 +51,8 @@ class Sites:
     def __init__(self, prover: CallProver) -> None:
         self.prover = prover
         self.open: dict[tuple[int, int, str], Open] = {}
+        self.missing: set[str] = set()  # lets in memory with elements that may not be there
+        self.total = False  # whether what has no value is told too, though it reads nothing
         self.scope: frozenset[str] = frozenset()
         self.span: Span
 
@@ -77,7 +81,8 @@ class Sites:
                 )
                 return conjunction(self.test(first, at), guarded)
             case i.Fold() | i.Gather():
-                return self.each(expr.over, expr.condition, expr.element, at)
+                each = self.each(expr.over, expr.condition, expr.element, at)
+                return conjunction(self.value(expr, at), each)
             case i.Access():
                 return self.access(expr, at)
             case i.Item():
@@ -99,7 +104,12 @@ class Sites:
             case i.PrecisionOf(tensor=tensor) if self.is_optional(tensor):
                 return self.required(i.Given(tensor), at, None, "is given")
             case _:
-                return self.parts(expr, at)
+                return conjunction(self.parts(expr, at), self.value(expr, at))
+
+    def value(self, expr: i.Expr, at: Knowledge) -> i.Expr:
+        """That an operation has a value for its operands, where that is asked."""
+        tests = value_tests(expr, at, self.prover) if self.total else ()
+        return all_of(self.required(test, known, None, HAS_VALUE) for test, known in tests)
 
     def parts(self, expr: i.Expr, at: Knowledge) -> i.Expr:
         return all_of(self.test(each, at) for each in direct_operands(expr))
@@ -108,6 +118,7 @@ class Sites:
         """The same within binders of names."""
         other = Sites(self.prover)
         other.open, other.span = self.open, self.span
+        other.missing, other.total = self.missing, self.total
         other.scope = self.scope | set(names)
         return other
 
@@ -250,7 +261,10 @@ class Sites:
             tested = conjunction(
                 tested, self.required(there, at, expr.span, "there is such an input")
             )
-        return conjunction(tested, self.index(expr.index, shape, expr.span, at))
+        there = self.index(expr.index, shape, expr.span, at)
+        if there != TRUE and tensor in prover.program.lets:
+            self.missing.add(tensor)
+        return conjunction(tested, there)
 
     def parts_of_index(self, expr: i.Access, at: Knowledge) -> i.Expr:
         tests = [] if expr.which is None else [self.test(expr.which, at)]

@@ -183,10 +183,11 @@ def folded_totals(body: i.Block) -> i.Block:
     return tuple(done)
 
 
+WIDEST = 126  # of the power of two that integers of 128 bits are kept within
 LEAST = {"i32": -(1 << 31), "i64": -(1 << 63), "u32": 0, "u64": 0}
 
 
-def identity_element(op: str, type_name: str = "i64") -> i.Const:
+def identity_element(op: str, type_name: str = "i64") -> i.Expr:
     """What leaves every integer of a type, or every condition, as it is."""
     match op:
         case "+" | "|":
@@ -195,6 +196,9 @@ def identity_element(op: str, type_name: str = "i64") -> i.Const:
             return i.Const(1)
         case "and" | "or":
             return i.Const(op == "and")
+        case "max" | "min" if type_name == "i128":
+            most = i.Binary("shl", i.Convert("i128", i.Const(1)), i.Const(WIDEST))
+            return most if op == "min" else i.Binary("-", i.Const(0), most)
         case "max":
             return i.Const(LEAST[type_name])
         case "min":

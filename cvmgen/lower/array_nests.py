@@ -21,13 +21,17 @@ from cvmgen.lower.array_statements import Statements, perfect_loops_and_body
 from cvmgen.lower.guards import place_guards
 from cvmgen.lower.idioms import with_idioms
 from cvmgen.lower.unfold import unfold_bindings, unfold_nests
-from cvmgen.lower.widths import Width, host_ranges, nest_width
+from cvmgen.lower.widths import Width, Widths, host_ranges, nest_width
 from cvmgen.ranges import Range
+
+Ranges = Mapping[str, Range | None]
 
 
 def whole_arrays(program: i.Program) -> i.Program:
     """Nests become operations on whole arrays, or loops where these do not express them."""
     ranges = host_ranges(program)
+    scratch = tuple(in_arrays(program, each, ranges) for each in program.scratch)
+    program = replace(program, scratch=scratch)
     nests = tuple(
         replace(nest, body=of_arrays(program, nest, ranges) or of_loops(program, nest))
         for nest in program.nests
@@ -35,10 +39,17 @@ def whole_arrays(program: i.Program) -> i.Program:
     return replace(program, nests=nests, moved=moved_inputs(program))
 
 
+def in_arrays(program: i.Program, memory: i.Scratch, ranges: Ranges) -> i.Scratch:
+    """The memory of a `let` whose integers int64 may not hold is of Python's own."""
+    if memory.kind != "int":
+        return memory
+    (nest,) = (each for each in program.nests if each.tensor == memory.name)
+    widths = Widths(program, with_idioms(program, nest, ranges), ranges)
+    widths.largest()
+    return memory if widths.kept[memory.name].fits(64) else replace(memory, kind="object")
+
+
 # ---------------------------------------------------------------- one nest
-
-
-Ranges = Mapping[str, Range | None]
 
 
 def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | None:
@@ -67,7 +78,7 @@ def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | Non
 def of_loops(program: i.Program, nest: i.Nest) -> i.Block:
     """A nest as loops over Python's numbers."""
     alone = place_guards(unfold_nests(replace(program, nests=(nest,))))
-    inputs = [item.name for item in program.operator.inputs]
+    inputs = read_as_elements(program, nest)
     used = [name for name in tensors_of(program, nest) if name in inputs]
     body = unfold_bindings(alone.nests[0].body)
     return (
@@ -82,7 +93,7 @@ def nest_epilogue(scope: NestScope, width: Width) -> i.Block:
     program, nest = scope.program, scope.nest
     body = without_dead_axes(tuple(scope.statements))
     tensors = tensors_of(program, nest)
-    inputs = {item.name for item in program.operator.inputs}
+    inputs = read_as_elements(program, nest)
     computed = [name for name in tensors if name in inputs & scope.computed]
     front = nest_prologue(program, nest, width, computed)
     if not is_elementwise(scope):
@@ -122,6 +133,11 @@ def is_elementwise(scope: NestScope) -> bool:
 # ---------------------------------------------------------------- tensors
 
 
+def read_as_elements(program: i.Program, nest: i.Nest) -> set[str]:
+    """The inputs and the lets in memory, whose elements come in the type to compute with."""
+    return {item.name for item in program.operator.inputs} | program.lets.keys() - {nest.tensor}
+
+
 def tensors_of(program: i.Program, nest: i.Nest) -> list[str]:
     """The tensors of a nest; sorting needs no memory here."""
     read = {each.tensor for each in nodes_in(nest.body, i.Access)}
@@ -156,9 +172,10 @@ def converted_tensors(
     program: i.Program, nest: i.Nest, tensors: list[str], integer: a.Integer | None = None
 ) -> i.Block:
     """Tensors in the type to compute with."""
-    several = {item.name: item.variadic for item in program.operator.inputs}
+    several = {item.name for item in program.operator.inputs if item.variadic}
     return tuple(
-        a.Elements(tensor_itself(name), integer, several[name], span=nest.span) for name in tensors
+        a.Elements(tensor_itself(name), integer, name in several, span=nest.span)
+        for name in tensors
     )
 
 

@@ -14,6 +14,7 @@ from cvmgen.ir.uses import bound_in, has
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.lower.common_subexpressions import with_bindings
 from cvmgen.lower.evaluation_counts import evaluation_count, sure_names, sure_uses
+from cvmgen.lower.let_memory import lets_in_memory
 from cvmgen.lower.selections import ListPlace, used_lists, without_own
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
@@ -32,7 +33,9 @@ class Expressions:
     definition comes to ask for it or not; `lazy` ones that read something only where it does.
     """
 
-    def __init__(self, operator: f.Operator, *, lazy: bool = False) -> None:
+    def __init__(
+        self, operator: f.Operator, *, lazy: bool = False, never: frozenset[str] = frozenset()
+    ) -> None:
         self.operator = operator
         self.lazy = lazy
         items = tuple(f.all_items(operator.items))
@@ -46,6 +49,8 @@ class Expressions:
         self.named: dict[i.Expr, str] = {}  # values of definitions, and how the formula calls them
         self.growing: dict[str, i.Expr] = {}  # the list being made, and how long it is so far
         self.lists = used_lists(operator, self.definitions)
+        self.in_memory = lets_in_memory(operator, never)
+        self.tensors = {*operator.type_of, *self.in_memory}
 
     def terms(self, expressions: Iterable[n.Expr]) -> tuple[tuple[str, i.Expr, str], ...]:
         """The named values that a refusal shows, each once: name, value, kind."""
@@ -100,7 +105,9 @@ class Expressions:
 
     def bindable(self, name: str) -> bool:
         """Whether all indices that a parameterless `where` speaks of are bound here."""
-        if name in self.bound or self.definitions[name].kind in (LIST, SET):
+        if name in self.bound or name in self.in_memory:
+            return False
+        if self.definitions[name].kind in (LIST, SET):
             return False  # the entries of a list are read one by one, where they stand
         inner: set[str] = set()
         for node in n.walk(self.definitions[name].body):
@@ -159,7 +166,7 @@ class Expressions:
 
     def fresh(self, name: str) -> str:
         """A name that nothing around has, nor, as it would mean something else there, inside."""
-        return fresh(name, {*self.active, *self.inner})
+        return fresh(name, {*self.active, *self.inner, *self.tensors})
 
     @contextmanager
     def around(self, *parts: i.Expr) -> Iterator[None]:
@@ -339,6 +346,9 @@ class Expressions:
         definition = self.definitions[expr.name]
         if expr.name in self.bound:
             return i.Var(self.bound[expr.name])
+        if expr.name in self.in_memory:
+            indices = tuple((self.expr(argument), False) for argument in expr.arguments)
+            return i.Access(expr.name, None, indices or ((i.ZERO, False),), expr.span)
         before = dict(self.renamed)
         arguments = [self.expr(argument) for argument in expr.arguments]
         with self.around(*arguments):

@@ -48,7 +48,7 @@ def memory(
         most = i.Call("max", (capacity, i.ZERO))
         statements.append(i.Let(name, "int", most, item.span))
         capacity = i.Var(name)
-    outer = tuple(translator.expr(extent) for extent in item.ranges)
+    outer = tuple(translator.expr(extent) for extent in item.ranges or ())
     shapes = {item.name: (*outer, capacity), length_name(item.name): outer or (i.Const(1),)}
     width = sort_keys(item.body)
     if width:
@@ -78,7 +78,7 @@ def list_nest(translator: Expressions, item: f.Definition, case: int | None) -> 
     place = ListPlace(item.name, tuple(map(i.Var, names)), item.span)
     body = Filling(translator, place).block(item.body)
     translator.active.difference_update(names)
-    for name, extent in reversed(tuple(zip(names, item.ranges, strict=True))):
+    for name, extent in reversed(tuple(zip(names, item.ranges or (), strict=True))):
         body = (i.Loop(name, i.ZERO, translator.expr(extent), body, 0, item.span),)
     formula = translator.operator.quote(item.span)
     return i.Nest(item.name, case, None, (), body, formula, item.span)

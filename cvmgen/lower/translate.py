@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
 from cvmgen.lower.expressions import Expressions
+from cvmgen.lower.let_nests import let_memory, let_nest
 from cvmgen.lower.list_nests import list_nest, memory
 from cvmgen.rules import MOST_NAMED
 from cvmgen.source import Span
@@ -17,9 +18,12 @@ from cvmgen.spec.host_integers import far_precision, let_rule, may_be_wide
 from cvmgen.spec.lengths import length_rule, may_be_long
 
 
-def operator_program(operator: f.Operator, *, lazy: bool = False) -> i.Program:
-    """The program of an operator; nests still access tensors by multi-index."""
-    return Translator(operator, lazy=lazy).program()
+def operator_program(
+    operator: f.Operator, *, lazy: bool = False, never: frozenset[str] = frozenset()
+) -> i.Program:
+    """The program of an operator; nests still access tensors by multi-index. Lets that are `never`
+    memory stand for their formulas wherever they are read."""
+    return Translator(operator, lazy=lazy, never=never).program()
 
 
 class Translator(Expressions):
@@ -49,6 +53,11 @@ class Translator(Expressions):
                     self.scratch += scratch
                     statements += sizes
                     nests.append(list_nest(self, item, case))
+                case f.Definition() if item.name in self.in_memory:
+                    memory_of, size = let_memory(self, item, case)
+                    self.scratch.append(memory_of)
+                    statements.append(size)
+                    nests.append(let_nest(self, item, memory_of))
                 case f.Definition():
                     pass
                 case _:

@@ -15,7 +15,7 @@ from cvmgen.ir.host import with_bodies
 from cvmgen.ir.logic import combination, opposite
 from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import without_dead
-from cvmgen.ir.uses import assigned, names_in
+from cvmgen.ir.uses import assigned, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk, with_children
 from cvmgen.lower.translate import loop_over
 from cvmgen.source import Span
@@ -82,8 +82,10 @@ def with_counted_lists(body: i.Block) -> i.Block:
 
 
 def taken(statements: i.Block) -> frozenset[str]:
-    """The names that new locals must not take: those read and those set."""
-    return names_in(statements) | assigned(statements)
+    """The names that new locals must not take: those read and those set, and the tensors."""
+    tensors = {each.tensor for each in nodes_in(statements, i.Access)}
+    tensors |= {each.tensor for each in nodes_in(statements, i.Load)}
+    return names_in(statements) | assigned(statements) | tensors
 
 
 def unfold_bindings(statements: Any) -> Any:

@@ -73,7 +73,8 @@ class Widths:
         self.within = UNBOUNDED if bits is None else Range(-(1 << bits), 1 << bits)
         self.host = host
         self.typer = Typer(program.operator, {}, host=True)
-        self.scratch = {each.name for each in program.scratch}
+        self.lets = program.lets
+        self.scratch = {each.name for each in program.scratch} - self.lets.keys()
         self.names: dict[str, Range | None] = {}
         self.kept: dict[str, Range] = {}
         self.locals = assigned(nest.body)  # names of the nest's own
@@ -126,6 +127,8 @@ class Widths:
             case i.Store(target=target, value=value) if target.tensor in self.scratch:
                 known = self.exact(value) if self.of_elements(value) else self.place(value)
                 self.keep(target.tensor, known)
+            case i.Store(target=target, value=value) if target.tensor in self.lets:
+                self.keep(target.tensor, self.exact(value))
             case i.Store(target=target, value=value):
                 if self.typed(target.tensor):
                     self.exact(value)
@@ -138,6 +141,8 @@ class Widths:
         return self.operator.type_of[tensor] != CVM
 
     def keep(self, tensor: str, found: Range | None) -> None:
+        if found is None and tensor in self.lets:
+            return
         found = found or UNBOUNDED
         self.kept[tensor] = self.kept[tensor].join(found) if tensor in self.kept else found
 
@@ -244,6 +249,8 @@ class Widths:
                 return self.exact(body)
             case i.Access(tensor=tensor, index=index):
                 self.slots(index)
+                if tensor in self.lets:
+                    return self.of_let(tensor)
                 return self.kept[tensor] if tensor in self.kept else self.element(tensor)
             case i.Call(function=function, arguments=arguments):
                 return self.call(function, arguments)
@@ -288,6 +295,10 @@ class Widths:
             return None if dtype.kind == "real" else Range(dtype.low, dtype.high)
         tensors = (name for name, kind in self.operator.type_of.items() if kind == type_name)
         return self.dtype_range(next(tensors))
+
+    def of_let(self, tensor: str) -> Range | None:
+        """An element of a `let` in memory, which a nest reads as it does one of an input."""
+        return None if self.lets[tensor].kind == "real" else self.cut(self.kept.get(tensor))
 
     def element(self, tensor: str) -> Range | None:
         found = self.dtype_range(tensor)

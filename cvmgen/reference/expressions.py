@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from cvmgen import reals
@@ -29,6 +28,7 @@ from cvmgen.reference.failures import (
     entries_text,
     slot_values,
 )
+from cvmgen.reference.lets import LazyArgument, element, parameter
 from cvmgen.reference.tensor import Tensor
 from cvmgen.rules import EMPTY_REDUCTION
 from cvmgen.source import Span
@@ -404,6 +404,8 @@ class ExpressionCompiler(BinderCompiler):
         if definition.name not in self.bodies:
             if definition.kind == SELECTED:
                 self.bodies[definition.name] = self.selected(definition)
+            elif definition.ranges is not None:
+                self.bodies[definition.name] = element(definition, self.closure(definition.body))
             else:
                 self.bodies[definition.name] = self.closure(definition.body)
         return self.bodies[definition.name]
@@ -413,7 +415,7 @@ class ExpressionCompiler(BinderCompiler):
     def selected(self, definition: Definition) -> Closure:
         """The list for the indices at hand, made once in a call; while it is, as far as it is."""
         names = [name for name, _ in definition.parameters]
-        extents = [self.closure(extent) for extent in definition.ranges]
+        extents = [self.closure(extent) for extent in definition.ranges or ()]
         fill = self.fill(definition.body)
 
         def value(env: Env) -> tuple[int, ...]:
@@ -483,26 +485,6 @@ class ExpressionCompiler(BinderCompiler):
                 raise FormulaError(expr.span, str(error), env, (expr,)) from None
 
         return value
-
-
-@dataclass(frozen=True, slots=True)
-class LazyArgument:
-    """What a definition was applied to, until it asks for the value."""
-
-    closure: Closure
-    env: Env
-
-
-def parameter(name: str) -> Closure:
-    """What a definition was applied to."""
-
-    def value(env: Env) -> Any:
-        found = env[name]
-        if found.__class__ is LazyArgument:
-            found = env[name] = found.closure(found.env)
-        return found
-
-    return value
 
 
 def decided(parts: Sequence[Closure], by: bool) -> Closure:

@@ -326,7 +326,7 @@ class Reference(Arguments):
         """Every list of a definition that the outputs speak of, as the others may follow it."""
         if item.name not in self.spoken_of:
             return
-        extents = [self.compiler.value(extent, env) for extent in item.ranges]
+        extents = [self.compiler.value(extent, env) for extent in item.ranges or ()]
         names = [name for name, _ in item.parameters]
         try:
             for indices in product(*map(range, extents)):

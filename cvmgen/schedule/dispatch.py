@@ -197,8 +197,21 @@ class CallWriter(Writer, ABC):
 
     def scratch(self) -> i.Block:
         """The memory of selected lists."""
-        found = (self.memory(e.name, plan_member(e.size), e.case) for e in self.program.scratch)
+        found = (self.memory(e.name, self.words(e), e.case) for e in self.program.scratch)
         return tuple(statement for each in found for statement in each)
+
+    def words(self, memory: i.Scratch) -> i.Expr:
+        """How many int64 hold the elements of memory, for kernels of any types."""
+        size = plan_member(memory.size)
+        tables = (each.subject.dtypes for each in self.kernels.kernels)
+        wide = any(table[memory.name].bits > 64 for table in tables if memory.name in table)
+        return i.Call("saturating_mul", (i.Const(2), size)) if wide else size
+
+    @staticmethod
+    def of_let(given: Parameter) -> i.Expr:
+        """The memory of a `let` as elements of their machine type."""
+        memory = i.Var(given.name)
+        return memory if given.type == "i64" else i.Convert(given.pointer, memory)
 
     def outside(self, nest: i.Nest) -> tuple[h.CheckArgument, ...]:
         """What the refusal needs of a call in which a nest finds that another one would read

@@ -120,7 +120,7 @@ class CCallWriter(CallWriter):
         each entry."""
         found = []
         for number, nest in enumerate(self.nests):
-            memory = self.program.scratch_of(nest.tensor)
+            memory = self.program.lists_of(nest.tensor)
             if memory and nest.tensor not in self.operator.output_names:
                 most = max(len(each.subject.kept) for each in self.kernels.of(number))
                 found += [(memory[0], most)] if most else []
@@ -177,6 +177,8 @@ class CCallWriter(CallWriter):
         """What is given for a tensor: the caller's elements, those that became int32, or memory of
         the call; and the plan."""
         dtype = self.operator.type_of.get(given.name)
+        if given.name in self.program.lets:
+            return self.of_let(given)
         copied = dtype == CVM and given.type == INT32.machine
         if dtype is None or (copied and given.name not in self.operator.output_names):
             return i.Var(given.name)

@@ -27,7 +27,7 @@ from cvmgen.typing.choices import (
     type_variants,
     used_tensors,
 )
-from cvmgen.typing.types import type_nest, type_prepare
+from cvmgen.typing.types import memory_types, type_nest, type_prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +173,7 @@ def typed(program: i.Program) -> Kernels:
 
 def typed_kernel(program: i.Program, number: int, variant: Variant) -> Kernel:
     nest, dtypes = program.nests[number], element_types(program, variant)
+    dtypes = {**dtypes, **memory_types(program, nest, dtypes)}
     body = type_nest(program, nest, dtypes).body
     subject = Subject.of(program, nest, body, dtypes)
     name = f"{nest_name(program, number)}{variant.suffix}"

@@ -37,7 +37,7 @@ class Total:
     op: str
 
     @property
-    def start(self) -> i.Const:
+    def start(self) -> i.Expr:
         return identity_element(self.op, self.type)
 
 

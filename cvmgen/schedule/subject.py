@@ -84,7 +84,7 @@ class Subject:
     ) -> Subject:
         """The nest with its typed body."""
         is_list = nest.tensor not in program.operator.output_names
-        memory = program.scratch_of(nest.tensor) if is_list else ()
+        memory = program.lists_of(nest.tensor) if is_list else ()
         shape = memory[0].shape if memory else ()
         sizes = factor_sizes(program, dtypes)
         own = tuple(each.name for each in memory)
@@ -96,8 +96,8 @@ class Subject:
         outside = OuterValues(
             (names_in(body) | names_in((points, shape, tuple(sizes.values())))) - assigned(body),
             {
-                **{name: dtype.machine for name, dtype in dtypes.items()},
                 **dict.fromkeys((each.name for each in program.scratch), "i64"),
+                **{name: dtype.machine for name, dtype in dtypes.items()},
             },
         )
         body = integer_extremes(body, dtypes)

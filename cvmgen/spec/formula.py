@@ -161,8 +161,9 @@ class Let:
 class Definition:
     """A formula with parameters: a `let` with indices, a `where` or a `def`.
 
-    Of a selected list, `ranges` are the extents of its parameters and `capacity` is the most
-    entries that it can have, both by shapes and attributes alone.
+    `ranges` are the extents of the parameters of a `let`, by shapes and attributes alone; None
+    where they are not known, and of what is no `let`. Of a selected list `capacity` is the most
+    entries that it can have.
     """
 
     name: str
@@ -170,7 +171,7 @@ class Definition:
     body: Expr
     kind: Kind
     span: Span = field(compare=False, repr=False)
-    ranges: tuple[Expr, ...] = ()
+    ranges: tuple[Expr, ...] | None = None
     capacity: Expr | None = None
 
 

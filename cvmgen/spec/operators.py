@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ from cvmgen.spec.calls import Shared
 from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
-from cvmgen.spec.formula import INT, LIST, SELECTED
+from cvmgen.spec.formula import INT, LIST, REAL, SELECTED
 from cvmgen.spec.operands import checked_input, checked_output
 from cvmgen.spec.scope import PoisonedError, ScopedName
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
@@ -290,7 +290,7 @@ class OperatorChecker:
             return f.Let(item.name, value, kind, item.span)
         # What depends on elements, or is made of real numbers, is no value of the call: it stands
         # for its formula.
-        found = self.defined(item, f.Definition(item.name, (), value, kind, item.span))
+        found = self.defined(item, f.Definition(item.name, (), value, kind, item.span, ()))
         self.expressions.scope.add(ScopedName(item.name, "definition", kind, item.name_span))
         return found
 
@@ -328,17 +328,31 @@ class OperatorChecker:
     def defined(self, item: d.LetDecl, definition: f.Definition) -> f.Definition:
         if definition.kind == SELECTED:
             definition = self.sized(item, definition)
+        elif definition.kind in (INT, REAL):
+            definition = replace(definition, ranges=self.known_ranges(definition))
         self.definitions[item.name] = definition
         if definition.kind == SELECTED or self.element(definition.body) is not None:
             self.reading.add(item.name)
         return definition
 
+    def known_ranges(self, definition: f.Definition) -> tuple[n.Expr, ...] | None:
+        """The extents that the indices of a `let` run over, if shapes tell those of all."""
+        sizes = self.sizes({})
+        around = {binder.index: binder.high for binder in self.within}
+        names = [name for name, _ in definition.parameters]
+        found = [around.get(name) or sizes.extent(definition, name) for name in names]
+        known = tuple(each for each in found if each is not None)
+        return known if len(known) == len(names) else None
+
+    def sizes(self, more: Mapping[str, f.Definition]) -> Sizes:
+        """What the shapes of the inputs so far tell."""
+        inputs = {each.name: each for each in self.operands if isinstance(each, f.Input)}
+        return Sizes(inputs, {**self.expressions.calls.definitions, **self.definitions, **more})
+
     def sized(self, item: d.LetDecl, definition: f.Definition) -> f.Definition:
         """A selected list with the ranges of its indices and the most entries it can have."""
-        inputs = {each.name: each for each in self.operands if isinstance(each, f.Input)}
-        known = {**self.expressions.calls.definitions, **self.definitions, item.name: definition}
-        check_order(definition.body, item.name, known)
-        sizes = Sizes(inputs, known)
+        sizes = self.sizes({item.name: definition})
+        check_order(definition.body, item.name, sizes.definitions)
         around = {binder.index: binder.high for binder in self.within}
         for parameter in item.parameters or ():
             if parameter.pack:

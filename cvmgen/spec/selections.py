@@ -204,7 +204,7 @@ class Sizes:
         return found
 
     def extent(self, definition: Definition, name: str) -> n.Expr | None:
-        if definition.ranges:
+        if definition.ranges is not None:
             names = [parameter for parameter, _ in definition.parameters]
             return definition.ranges[names.index(name)]
         for node in n.walk(definition.body):

@@ -35,7 +35,7 @@ class Variant:
 def type_variants(program: i.Program, nest: i.Nest) -> tuple[Variant, ...]:
     """The kernels of a nest."""
     cvm = {name for name, kind in program.operator.type_of.items() if kind == CVM}
-    read = (set(inputs_read(program, nest)) & cvm) - set(int32_inputs(program))
+    read = (inputs_behind(program, nest) & cvm) - set(int32_inputs(program))
     sources = (INT8, INT32) if read else (None,)
     results = (INT8, INT32) if nest.tensor in cvm else (None,)
     return tuple(
@@ -50,7 +50,7 @@ def type_choices(program: i.Program, nest: i.Nest) -> dict[tuple[DType, ...], tu
     """What the type parameters that a nest depends on can stand for, and in which rows."""
     operator = program.operator
     table = operator.types
-    kinds = {operator.type_of.get(name) for name in (*inputs_read(program, nest), nest.tensor)}
+    kinds = {operator.type_of.get(name) for name in (*inputs_behind(program, nest), nest.tensor)}
     kinds |= {each.type_name for each in nodes_in(nest.body, i.Limit)}
     columns = [at for at, name in enumerate(table.names) if name in kinds]
     found: dict[tuple[DType, ...], list[int]] = {}
@@ -103,6 +103,17 @@ def inputs_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
     """The inputs whose elements or presence a nest reads."""
     read = read_in(nest.body)
     return tuple(item.name for item in program.operator.inputs if item.name in read)
+
+
+def inputs_behind(program: i.Program, nest: i.Nest) -> set[str]:
+    """The inputs that a nest reads, itself or through lets in memory, whose machine types follow
+    from those of what they are made of."""
+    found, wanted = set(inputs_read(program, nest)), set(scratch_read(program, nest))
+    for each in reversed(program.nests):
+        if each.tensor in wanted & program.lets.keys():
+            found |= set(inputs_read(program, each))
+            wanted |= set(scratch_read(program, each))
+    return found
 
 
 def read_in(body: tuple[i.Stmt, ...]) -> set[str]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import prod
 
-from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_SIZE, DType
+from cvmgen.dtypes import (
+    ATTRIBUTE_HIGH,
+    ATTRIBUTE_LOW,
+    FLOAT64,
+    INT32,
+    INT128,
+    MAX_SIZE,
+    DType,
+)
+from cvmgen.dtypes import INT64 as INT64_TYPE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh
 from cvmgen.ranges import Range
@@ -31,6 +40,7 @@ from cvmgen.typing.typed_values import EXTENT, EXTENT_OR_0
 # What accumulators of 64 and of 128 bits hold, with room for what is made of them.
 LONG_BITS = 62
 WIDE_BITS = 104
+KEPT_TYPES = (INT32, INT64_TYPE, INT128)  # of the elements of lets in memory
 
 
 class Typer(CallTyper):
@@ -42,6 +52,7 @@ class Typer(CallTyper):
     that hold real numbers, `truths` those that hold conditions.
     """
 
+    lets: Collection[str] = ()  # those that are memory of the call
     sums: frozenset[str] = frozenset()
     counters: frozenset[str] = frozenset()
     wide: set[str]
@@ -55,6 +66,7 @@ class Typer(CallTyper):
         self.unset: set[str] = set()  # maxima and minima that have no value yet
         self.trips: list[int] = []  # how often the loops around run at most, outermost first
         self.depths: dict[str, int] = {}  # how many of them are around an accumulator's start
+        self.reach: dict[str, Range] = {}  # what sums of int32 terms are, if nothing else adds
 
     # -------------------------------------------------------- statements
 
@@ -98,6 +110,8 @@ class Typer(CallTyper):
                 self.ranges[name] = self.kept_range(name, joined) if self.host else joined
                 self.empty.discard(name)
                 return replace(statement, value=saturated(typed, type_name))
+            case i.Store(target=target) if target.tensor in self.lets:
+                return self.keep_element(statement)
             case i.Store(target=target) if target.tensor in self.scratch:
                 return self.keep(statement)
             case i.Store():
@@ -319,6 +333,8 @@ class Typer(CallTyper):
             return replace(statement, value=converted(typed, type_name, self.types[name]))
         if op == "*" or found is None or not found.fits(32):
             self.grows(name, op, found)
+        else:
+            self.reaches(name, found)
         if self.types[name] == "i128":
             return replace(statement, value=converted(typed, type_name, "i128"))
         return replace(statement, value=converted(typed, type_name, "u64"))
@@ -330,6 +346,13 @@ class Typer(CallTyper):
             self.ranges[name] = found
             return
         self.ranges[name] = joined_all([self.ranges[name], found])
+
+    def reaches(self, name: str, each: Range) -> None:
+        """How far a sum of int32 terms gets when all of its loops run as often as they can."""
+        often = min(prod(self.trips[self.depths.get(name, 0) :]), MAX_SIZE)
+        before = self.reach.get(name, Range(0, 0))
+        low, high = min(each.low, 0) * often, max(each.high, 0) * often
+        self.reach[name] = Range(before.low + low, before.high + high)
 
     def grows(self, name: str, op: str, each: Range | None) -> None:
         """Let a sum or product whose value matters have a type that holds it; refuse one that
@@ -410,6 +433,24 @@ class Typer(CallTyper):
         self.scratch[tensor] = joined_all([self.scratch[tensor], found]) or found
         kept = converted(value, type_name, "i64")
         return replace(statement, target=self.place(statement.target), value=kept)
+
+    def keep_element(self, statement: i.Store) -> i.Stmt:
+        """Store an element of a `let`, in the narrowest type that holds every one."""
+        tensor = statement.target.tensor
+        typed = self.expr(statement.value)
+        value, type_name, found = typed
+        target = self.place(statement.target)
+        if type_name == "f64":
+            self.kept[tensor], self.scratch[tensor] = FLOAT64, None
+            return replace(statement, target=target, value=value)
+        found = known_range(typed)
+        if isinstance(value, i.Var) and value.name in self.reach:
+            found = min(found, self.reach[value.name], key=lambda each: each.size)
+        self.scratch[tensor] = found
+        dtype = next(each for each in KEPT_TYPES if found.fits(each.bits) or each is INT128)
+        self.kept[tensor] = dtype
+        kept = converted(value, type_name, dtype.machine)
+        return replace(statement, target=target, value=kept)
 
     def loads_type(self, value: i.Expr) -> str:
         found = self.dtypes.get(value.tensor) if isinstance(value, i.Load) else None

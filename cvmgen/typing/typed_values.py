@@ -71,7 +71,8 @@ class ValueTyper(ABC):
         self.ranges: dict[str, Range | None] = {}
         self.types: dict[str, str] = {}
         self.modular: frozenset[str] = frozenset()
-        self.scratch: dict[str, Range | None] = {}  # what the memory of selected lists holds
+        self.scratch: dict[str, Range | None] = {}  # what the memory of the call holds
+        self.kept: dict[str, DType] = {}  # the storage types of lets that the nest fills
         self.made: set[str] = set()  # locals that are made of elements
         self.around = 0  # how many loads are around the expression at hand
         self.of_call: frozenset[str] = frozenset()  # names that the host has values for
@@ -265,13 +266,13 @@ class ValueTyper(ABC):
             case i.Contains(element=element, collection=collection):
                 member = saturated(*self.expr(element)[:2])
                 return i.Contains(member, self.list_value(collection)), "bool", Range(0, 1)
-            case i.Load(tensor=tensor) if tensor in self.scratch:
-                return self.place(expr), "i64", self.scratch[tensor]
             case i.Load(tensor=tensor, offset=place):
+                if (dtype := self.dtypes.get(tensor) or self.kept.get(tensor)) is None:
+                    return self.place(expr), "i64", self.scratch[tensor]  # of a selected list
                 self.around += 1
                 offset_of = self.index(place)
                 self.around -= 1
-                return self.loaded(replace(expr, offset=offset_of), self.dtypes[tensor])
+                return self.loaded(replace(expr, offset=offset_of), dtype)
             case i.Given():
                 return expr, "bool", Range(0, 1)
             case i.PrecisionOf():
@@ -291,7 +292,8 @@ class ValueTyper(ABC):
             case "real":
                 return (load if dtype.bits == 64 else i.Convert("f64", load)), "f64", None
             case _:
-                return load, "i64" if dtype.bits > 32 else "i32", Range(dtype.low, dtype.high)
+                natural = dtype.machine if dtype.bits > 32 else "i32"
+                return load, natural, self.scratch.get(load.tensor, Range(dtype.low, dtype.high))
 
     def end_of_type(self, expr: i.Limit) -> Typed:
         """The least or the greatest value of an element type."""

@@ -10,7 +10,7 @@ and precisions are refused by the checks that follow.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cvmgen.dtypes import CVM, INT32, MAX_INPUTS, DType
 from cvmgen.ir import nodes as i
@@ -44,24 +44,50 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
     if nest.each is not None:
         host.ranges[nest.each[0]] = Range(0, MAX_INPUTS)
     host.block(nest.prologue)
-    typed = nest_with_types(program, nest, dtypes, host)[0]
+    memory = kept_before(program, nest, dtypes, host)
+    typed = nest_with_types(program, nest, dtypes, host, memory)[0]
     if program.operator.has_reals and len(program.operator.types.rows) > 1:
         return replace(typed, body=without_known_tests(typed.body))
     return replace(typed, body=without_dead(typed.body))
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The ranges of what lies in memory of the call, and the storage types of the elements of
+    lets."""
+
+    ranges: Mapping[str, Range | None]
+    dtypes: Mapping[str, DType]
+
+
+def memory_types(
+    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]
+) -> Mapping[str, DType]:
+    """The storage types of the lets in memory that a nest reads or fills."""
+    if not program.lets:
+        return {}
+    host = Typer(program.operator, {}, host=True)
+    host.block(program.prepare)
+    kept = kept_before(program, nest, dtypes, host)
+    if nest.tensor in program.lets:
+        kept = nest_with_types(program, nest, dtypes, host, kept)[1]
+    return kept.dtypes
+
+
 def nest_with_types(
-    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer
-) -> tuple[i.Nest, dict[str, Range | None]]:
-    """The nest with types, and the ranges of what lies in the memory of selected lists."""
+    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer, kept: Kept
+) -> tuple[i.Nest, Kept]:
+    """The nest with types, and what lies in memory behind it."""
     wide: set[str] = set()
     real: set[str] = set()
     truths: set[str] = set()
     assigned = {each.name: "i32" for each in nodes_in(nest.body, i.Assign)}
     sums = frozenset(accumulated_locals(nest.body, "+", "*"))
-    scratch = kept_ranges(program, nest, dtypes, host)
+    dtypes = {**dtypes, **kept.dtypes}
+    scratch = kept.ranges
     while True:
         typer = Typer(program.operator, dtypes, host=False)
+        typer.lets = program.lets.keys()
         typer.ranges = dict(host.ranges)
         typer.of_call = frozenset(host.ranges)
         typer.scratch = dict(scratch)
@@ -81,23 +107,27 @@ def nest_with_types(
                 raise
         else:
             if (typer.wide, typer.assigned, typer.real, typer.truths) == before:
-                return replace(nest, body=body), typer.scratch
+                behind = Kept(typer.scratch, {**kept.dtypes, **typer.kept})
+                return replace(nest, body=body), behind
         # A local turned out to need another type than its declaration has: once more.
         wide, assigned, real, truths = typer.wide, typer.assigned, typer.real, typer.truths
 
 
-def kept_ranges(
-    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer
-) -> dict[str, Range | None]:
-    """What the nests before this one can keep in the memory of each selected list."""
-    ranges: dict[str, Range | None] = {each.name: None for each in program.scratch}
+def kept_before(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer) -> Kept:
+    """What the nests before this one keep in memory.
+
+    A selected list has the same ranges for all types, since every kernel reads it as int64; what
+    reads a `let` is made for the types that this was made for (`choices.inputs_behind`).
+    """
+    kept = Kept({each.name: None for each in program.scratch}, {})
     if not program.scratch:
-        return ranges
+        return kept
     widest = {item.name: INT32 for item in program.operator.inputs if item.dtype == CVM}
-    dtypes = {**dtypes, **widest}
     for each in program.nests:
         if each is nest:
             break
-        if program.scratch_of(each.tensor):
-            ranges |= nest_with_types(program, each, dtypes, host)[1]
-    return ranges
+        if each.tensor in program.lets:
+            kept = nest_with_types(program, each, dtypes, host, kept)[1]
+        elif program.scratch_of(each.tensor):
+            kept = nest_with_types(program, each, {**dtypes, **widest}, host, kept)[1]
+    return kept

@@ -146,7 +146,6 @@ def test_every_nest_says_where_its_formula_stands(
         text = c_text(folders, operator)
         places = [operator.place(each.span) for each in made_by_nests(operator)]
         kernels = list(kernel_bodies(text, operator.name))
-        assert len(kernels) >= len(places), operator.full_name
         for kernel in kernels:
             if "cvmgen_share(" in kernel and "/* " not in kernel:
                 continue  # all that it computes is in the part in front of it

@@ -15,12 +15,12 @@ VECTOR = "input X : cvm[N]\noutput Y : cvm[N]\n"
 MOVED = [
     (
         "of a row",
-        MATRIX + "let m[n] = max[k < K](X[n, k])\nY[n, k] = X[n, k] - m[n]",
+        MATRIX + "Y[n, k] = X[n, k] - max[j < K](X[n, j])",
         [
             "for 0 <= n < N:",
             "  let largest: int = lowest()",
-            "  for 0 <= k_2 < K:",
-            "    largest max= X[n, k_2]",
+            "  for 0 <= j < K:",
+            "    largest max= X[n, j]",
             "  for 0 <= k < K:",
             "    Y[n, k] = X[n, k] - largest",
         ],

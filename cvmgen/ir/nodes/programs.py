@@ -43,15 +43,21 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Memory of int64 that the nests of a call share, for a selected list and what goes with it.
+    """Memory that the nests of a call share: of int64 for a selected list and what goes with it,
+    or for the elements of a `let`.
 
-    The host keeps its size as `<name>_size`. `owner` is the list: its nest alone writes here.
+    The host keeps its size as `<name>_size`. `owner` is the list or the `let`: its nest alone
+    writes here. Of a `let`, `kind` says what the elements are: `int` or `real`, and `why` for what
+    it is memory. Their machine type follows from what is stored; to whole arrays an integer that
+    may need more than 64 bits is an `object`.
     """
 
     name: str
     owner: str
     shape: tuple[Expr, ...]
     case: int | None
+    kind: str = ""
+    why: str = ""
 
     @property
     def size(self) -> str:
@@ -68,8 +74,17 @@ class Program:
     scratch: tuple[Scratch, ...] = ()
     moved: tuple[str, ...] | None = None  # inputs that are only moved; None: nests show it
 
+    @property
+    def lets(self) -> dict[str, Scratch]:
+        """The memory of lets by name."""
+        return {each.name: each for each in self.scratch if each.kind}
+
+    def lists_of(self, tensor: str) -> tuple[Scratch, ...]:
+        """The memory that belongs to a selected list; empty for an output and for a `let`."""
+        return tuple(each for each in self.scratch_of(tensor) if not each.kind)
+
     def scratch_of(self, tensor: str) -> tuple[Scratch, ...]:
-        """The memory that belongs to a selected list; empty for an output."""
+        """The memory that belongs to a selected list or a `let`; empty for an output."""
         return tuple(each for each in self.scratch if each.owner == tensor)
 
     def quoted(self, nest: Nest) -> str:

@@ -194,6 +194,8 @@ class CudaCallWriter(CallWriter):
 
     def argument(self, kernel: Kernel, given: Parameter) -> i.Expr:
         """What is given for a tensor; memory of the call and what is ours has its name."""
+        if given.name in self.program.lets:
+            return self.of_let(given)
         if given.name not in element_types(kernel):
             return i.Var(given.name)
         return self.elements(kernel.nest, given)

@@ -39,7 +39,7 @@ class MappingTask:
     @property
     def memory(self) -> frozenset[str]:
         """The memory of the list that the nest makes, if it makes one."""
-        return frozenset(each.name for each in self.program.scratch_of(self.nest.tensor))
+        return frozenset(each.name for each in self.program.lists_of(self.nest.tensor))
 
     @property
     def makes_list(self) -> bool:

@@ -74,7 +74,7 @@ def part(task: MappingTask, what: str, body: i.Block) -> MappingTask:
 
 def greedy_selection(program: i.Program, nest: i.Nest, body: i.Block) -> Greedy | None:
     """The greedy selection that a nest is, if it is one."""
-    memory = program.scratch_of(nest.tensor)
+    memory = program.lists_of(nest.tensor)
     if not memory or nest.guarded is not None:
         return None
     lists = grid(body, len(program.operator.definition(nest.tensor).parameters))

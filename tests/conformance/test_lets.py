@@ -1,0 +1,246 @@
+"""Lets that are memory of the call, and those that stay formulas, mean the same on every target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvmgen.inside.checks import stay_inside
+from cvmgen.lower.translate import operator_program
+from cvmgen.source import Source
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
+from tests.conformance.calls import Call, Conformance, data
+from tests.conformance.together import together
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    why: str
+    block: str
+    kept: tuple[str, ...]  # the lets in memory
+    shapes: tuple[tuple[tuple[int, ...], ...], ...]  # of the inputs, call by call
+    types: tuple[Any, ...] = (np.int8,)
+
+
+ATTENTION = """
+  input Q : {0}[T, D]
+  input K : {0}[T, D]
+  input V : {0}[T, D]
+  output Y : {1}[T, D]
+  let s[t, u] = sum[d < D](Q[t, d] * K[u, d])
+  let m[t] = max[u < t + 1](s[t, u])
+  let w[t, u] = clip(64 - (m[t] - s[t, u]) div 8, 0, 64)
+  let z[t] = sum[u < t + 1](w[t, u])
+  Y[t, d] = sum[u < t + 1](w[t, u] * V[u, d]) div max(1, z[t])
+"""
+SOFTMAX = """
+  input X : {0}[N, K]
+  output Y : {0}[N, K]
+  let m[n] = max[k < K](X[n, k])
+  let e[n, k] = 1.0 over (1.0 + (m[n] - X[n, k]) * (m[n] - X[n, k]) + sqrt(abs(X[n, k])))
+  let z[n] = sum[k < K](e[n, k])
+  Y[n, k] = e[n, k] over z[n] + (e[n, 0] if k > 0 else 0.0)
+"""
+VECTOR = "input X : {0}[N]\n output Y : {1}[N]\n "
+MATRIX = "input X : {0}[N, K]\n output Y : {1}[N, K]\n "
+SQUARES = tuple((((t, d),) * 3) for t, d in ((1, 1), (5, 3), (33, 16)))
+VECTORS = (((1,),), ((4,),), ((67,),))
+MATRICES = (((1, 1),), ((3, 5),), ((17, 40),))
+
+ROWS = [
+    Row(
+        "causal attention",
+        ATTENTION.format("cvm", "cvm"),
+        ("s", "m", "w", "z"),
+        SQUARES,
+        (np.int8, np.int32),
+    ),
+    Row("of a storage type", ATTENTION.format("int8", "int32"), ("s", "m", "w", "z"), SQUARES),
+    Row("real numbers", SOFTMAX.format("float32"), ("m", "e", "z"), MATRICES, (np.float32,)),
+    Row("wide real numbers", SOFTMAX.format("float64"), ("m", "e", "z"), MATRICES, (np.float64,)),
+    Row(
+        "one number for all",
+        VECTOR.format("int16", "int64") + "let total = sum[i < N](X[i])\n Y[i] = X[i] * N - total",
+        ("total",),
+        VECTORS,
+        (np.int16,),
+    ),
+    Row(
+        "one number of others",
+        MATRIX.format("int32", "int64") + "let row[n] = sum[k < K](X[n, k] * X[n, k])\n"
+        "let all = max[n < N](row[n])\n Y[n, k] = row[n] div 1024 - all div 1024 + X[n, k]",
+        ("row", "all"),
+        MATRICES,
+        (np.int32,),
+    ),
+    Row(
+        "more than 64 bits",
+        VECTOR.format("cvm", "cvm") + "let c[i] = sum[j < N](X[i] * X[j])\n"
+        "Y[i] = max[j < N](c[j] div (1 + abs(X[i]))) mod 1000003",
+        ("c",),
+        VECTORS,
+        (np.int8, np.int32),
+    ),
+    Row(
+        "more than a kernel computes with is a formula, whose lowest bits are kept",
+        VECTOR.format("cvm", "cvm") + "let c[i] = sum[j < N](X[i] * X[j] * X[j])\n"
+        "Y[i] = sum[j < N](c[j] * X[i])",
+        (),
+        VECTORS,
+        (np.int8,),
+    ),
+    Row(
+        "cheap ones stay formulas",
+        VECTOR.format("int8", "int32") + "let f[i] = X[i] * X[i]\n Y[i] = sum[j < N](f[j] - f[i])",
+        (),
+        VECTORS,
+    ),
+    Row(
+        "what is read once for each element stays a formula",
+        MATRIX.format("int8", "int32") + "let f[n, k] = sum[j < K](X[n, j] * X[n, k])\n"
+        "Y[n, k] = f[n, k]",
+        (),
+        MATRICES,
+    ),
+    Row(
+        "an element may not be there",
+        VECTOR.format("int8", "int32") + "let f[i] = sum[j < N](X[i + 1] * X[j] + X[i])\n"
+        "Y[i] = sum[j < N if j + 1 < N](f[j]) + i",
+        (),
+        VECTORS,
+    ),
+    Row(
+        "a divisor may be 0",
+        VECTOR.format("int8", "int32") + "let f[i] = sum[j < N](X[j] div X[i])\n"
+        "Y[i] = sum[j < N if X[j] != 0](f[j]) + i",
+        (),
+        VECTORS,
+    ),
+    Row(
+        "a divisor is not 0",
+        VECTOR.format("int8", "int32") + "let f[i] = sum[j < N](X[j] div max(1, X[i]))\n"
+        "Y[i] = sum[j < N](f[j]) + i",
+        ("f",),
+        VECTORS,
+    ),
+    Row(
+        "a guard keeps a divisor from 0",
+        VECTOR.format("int8", "int32") + "let f[i] = sum[j < N](X[j] div X[i] if X[i] > 0 else 1)\n"
+        "Y[i] = sum[j < N](f[j]) + i",
+        ("f",),
+        VECTORS,
+    ),
+    Row(
+        "the largest of none",
+        VECTOR.format("int8", "int32") + "let f[i] = max[j < N if X[j] > X[i]](X[j])\n"
+        "Y[i] = sum[j < N if any[k < N](X[k] > X[j])](f[j]) + i",
+        (),
+        VECTORS,
+    ),
+    Row(
+        "read beside its elements",
+        VECTOR.format("int8", "int32") + "let f[i] = X[i] + sum[j < i](X[j])\n"
+        "Y[i] = sum[j < N](f[j - 1] if j > 0 else 0) + f[(i + 1) mod N]",
+        ("f",),
+        VECTORS,
+    ),
+    Row(
+        "in a list's condition",
+        VECTOR.format("int8", "int32") + "let f[i] = sum[j < N](abs(X[i] - X[j]))\n"
+        "let V = sort[i < N] by (f[i] mod 7, f[i])\n Y[i] = f[V[i]] + V[N - 1 - i]",
+        ("f",),
+        VECTORS,
+    ),
+    Row(
+        "in a case alone",
+        "input X : int8[N]\n attr sum_up : bool = true\n"
+        "output Y : int32[N]\n let f[i] = X[i] + sum[j < i](X[j])\n"
+        "case sum_up { Y[i] = sum[j < N](f[j]) - f[i] }\n case not sum_up { Y[i] = X[i] }",
+        ("f",),
+        VECTORS,
+    ),
+    Row(
+        "inside of a block",
+        MATRIX.format("int8", "int32")
+        + "within n < N { let t = sum[k < K](X[n, k])\n Y[n, k] = X[n, k] * K - t }",
+        ("t",),
+        MATRICES,
+    ),
+    Row(
+        "as an index that is proved",
+        VECTOR.format("int8", "int32")
+        + "let at[i] = clip(sum[j < N](X[j] * X[i]), 0, N - 1)\n Y[i] = sum[j < N](X[at[j]])",
+        (),
+        VECTORS,
+    ),
+    Row(
+        "a type parameter",
+        "type T in int8, int32\n input X : T[N]\n output Y : int64[N]\n"
+        "let f[i] = X[i] + sum[j < i](X[j])\n Y[i] = sum[j < N](f[j] * 2) - f[i]",
+        ("f",),
+        VECTORS,
+        (np.int8, np.int32),
+    ),
+    Row(
+        "integers or real numbers",
+        "type T in int32, float32\n input X : T[N]\n output Y : T[N]\n"
+        "let f[i] = max[j < i + 1](X[j])\n Y[i] = max[j < N](f[j])",
+        (),
+        VECTORS,
+        (np.int32, np.float32),
+    ),
+    Row(
+        "two outputs",
+        "input X : int8[N, K]\n output Y : int32[N]\n output Z : int32[N]\n"
+        "let g[n] = sum[k < K](X[n, k] * X[n, k])\n"
+        "Y[n] = g[n] div 3\n Z[n] = max[j < N](g[j]) - g[n]",
+        ("g",),
+        MATRICES,
+    ),
+]
+
+
+def operator_text(at: int, row: Row) -> str:
+    return f'operator f{at} {{\n "Tried."\n {row.block}\n}}\n'
+
+
+CLIP = "def clip(x, low, high) = max(low, min(x, high))\n"
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
+    texts = [CLIP, *(operator_text(at, row) for at, row in enumerate(ROWS))]
+    return together(tmp_path_factory.mktemp("lets"), texts)
+
+
+@pytest.mark.parametrize("at", range(len(ROWS)), ids=[row.why for row in ROWS])
+def test_lets(at: int, tried: Conformance) -> None:
+    row = ROWS[at]
+    random = Random(row.why)
+    for shapes in row.shapes:
+        for dtype in row.types:
+            call = Call(f"tried.f{at}", tuple(drawn(random, shape, dtype) for shape in shapes))
+            assert tried.check(call).refusal == ""
+            if "sum_up" in row.block:
+                other = Call(call.operator, call.inputs, {"sum_up": False})
+                assert tried.check(other).refusal == ""
+
+
+def drawn(random: Random, shape: tuple[int, ...], dtype: Any) -> Any:
+    if np.dtype(dtype).kind == "f":
+        return np.array([random.gauss(0, 3) for _ in range(int(np.prod(shape)))], dtype).reshape(
+            shape
+        )
+    return data(random, shape, random.choice((3, 8)), dtype)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.why for row in ROWS])
+def test_what_is_memory(row: Row) -> None:
+    text = CLIP + operator_text(0, row)
+    (operator,) = check_files([SpecFile(Source("f.cvm", text), "tried")])
+    assert tuple(stay_inside(operator_program(operator)).lets) == row.kept
