@@ -25,6 +25,7 @@ from cvmgen.lower.host_part import lower_for_python
 from cvmgen.lower.host_values import host_values
 from cvmgen.lower.invariant_reductions import hoist_reductions, hoist_reductions_in_threads
 from cvmgen.lower.known_parts import name_parts
+from cvmgen.lower.let_memory import repeated_lets, tallies
 from cvmgen.lower.lift import lift_host
 from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
@@ -297,6 +298,14 @@ def warnings_of(operator: Operator) -> list[SpecWarning]:
     """The places of a formula that are not proved to stay inside of what they read."""
     found = run_stage("inside", operator, open_places, operator_program(operator))
     return [SpecWarning(each.span, str(each), HINT) for each in found]
+
+
+def repeated(operator: Operator) -> list[SpecWarning]:
+    """The lets of a formula that are computed again and again where memory would cost less."""
+    if not any(each.is_cheaper for each in tallies(operator).values()):
+        return []
+    program = run_stage("inside", operator, stay_inside, operator_program(operator))
+    return list(repeated_lets(operator, program.lets))
 
 
 # ---------------------------------------------------------------- generated files

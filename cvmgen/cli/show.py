@@ -16,6 +16,7 @@ from cvmgen.cli.specs import (
     probe_all,
     probed_operators,
     read_operator,
+    repeated_lets,
     unproved_places,
 )
 from cvmgen.errors import Faults
@@ -110,6 +111,7 @@ def check_specs(
         operators = probe_all(operators, progress, faults)
         unproved = unproved_places(operators, progress, faults)
         none_outside(operators, unproved, progress)
+        unproved += repeated_lets(operators, progress, faults)
         idle = apply_all(operators, schedules, progress, faults)
         steps = None if model is None else applied_steps(model, schedules, progress)
     warnings = [*unproved, *([] if formulas else of_folder(idle, spec))]

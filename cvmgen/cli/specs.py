@@ -171,6 +171,20 @@ def unproved_places(
     return sorted(set(found), key=lambda each: (each.span.source.name, each.span.start))
 
 
+def repeated_lets(
+    operators: Iterable[Operator], progress: Progress, faults: Faults
+) -> list[SpecWarning]:
+    """The lets that are computed again and again where memory would cost less."""
+    from cvmgen import driver
+
+    found: list[SpecWarning] = []
+    for operator in operators:
+        progress.step(f"counting what {operator.full_name} computes")
+        with faults.apart(operator.full_name, operator.span.place):
+            found += driver.repeated(operator)
+    return found
+
+
 def _prove(operator: Operator, known: Mapping[str, int], path: Path) -> None:
     """How many places there are: where they stand may change while the formula does not."""
     from cvmgen import driver

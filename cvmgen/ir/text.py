@@ -22,6 +22,9 @@ BLOCKS = ("body", "then", "otherwise")
 def program_text(program: i.Program) -> str:
     lines = [f"program {program.operator.full_name}", "prepare:"]
     lines += [f"  {line}" for line in block_lines(program.prepare)]
+    for name, memory in program.lets.items():
+        extents = ", ".join(map(text, memory.shape))
+        lines.append(f"memory {name}[{extents}]: {memory.why}")
     for nest in program.nests:
         case = "" if nest.case is None else f" (case {nest.case})"
         lines.append(f"nest {nest.tensor}{case}: {nest.formula}")

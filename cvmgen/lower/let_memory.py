@@ -17,11 +17,12 @@ or decides again without that `let` (`never`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cvmgen import polynomials as p
 from cvmgen.functions import FUNCTIONS
+from cvmgen.source import SpecWarning
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import INT, REAL, SELECTED
@@ -46,16 +47,17 @@ class Tally:
     elements: Count
     cost: Count
     case: int | None  # the one case that reads it
+    has_ranges: bool  # whether it could be memory, for all that shapes and types tell
 
     @property
     def in_memory(self) -> bool:
-        reads, elements, cost = map(typical, (self.reads, self.elements, self.cost))
-        return reads * cost > elements * (cost + STORE) + reads * LOAD
+        return self.has_ranges and self.is_cheaper
 
     @property
-    def reads_more(self) -> bool:
-        """Whether it is read more often than it has elements."""
-        return typical(self.reads) > typical(self.elements)
+    def is_cheaper(self) -> bool:
+        """Whether memory would cost less."""
+        reads, elements, cost = map(typical, (self.reads, self.elements, self.cost))
+        return reads * cost > elements * (cost + STORE) + reads * LOAD
 
 
 def lets_in_memory(operator: f.Operator, never: frozenset[str] = frozenset()) -> dict[str, Tally]:
@@ -64,11 +66,28 @@ def lets_in_memory(operator: f.Operator, never: frozenset[str] = frozenset()) ->
     return {name: each for name, each in found.items() if name not in never and each.in_memory}
 
 
-def tallies(operator: f.Operator, never: frozenset[str]) -> dict[str, Tally]:
+def tallies(operator: f.Operator, never: frozenset[str] = frozenset()) -> dict[str, Tally]:
     """What is found of each `let` that could be memory."""
     reader = Reader(operator, never)
     found = {name: reader.decided(name) for name in reversed(reader.lets)}
     return dict(reversed(found.items()))
+
+
+def repeated_lets(operator: f.Operator, kept: Collection[str]) -> Iterator[SpecWarning]:
+    """The lets that are computed again and again, since they could not be memory of the call;
+    those that could are `kept`."""
+    never = frozenset(lets_in_memory(operator)) - set(kept)
+    for name, each in tallies(operator, never).items():
+        if name in kept or not each.is_cheaper:
+            continue
+        text = f"'{name}' is computed {count_text(each.reads)} times"
+        if not each.has_ranges:
+            hint = "where the formula reads an element at each of its indices it is memory"
+            yield SpecWarning(each.definition.span, text, hint)
+            continue
+        text = f"{text}, and has {count_text(each.elements)} elements"
+        hint = "it is memory if each has a value: cut indices, and divide by max(1, ...)"
+        yield SpecWarning(each.definition.span, text, hint)
 
 
 def typical(count: Count) -> int:
@@ -92,21 +111,29 @@ def term_text(term: tuple[tuple[str, ...], int]) -> str:
 
 
 def candidates(operator: f.Operator) -> Iterator[f.Definition]:
-    """The lets whose elements are known by shapes: integers, or real numbers, for all types."""
+    """The lets of numbers that depend on elements, on single indices; one without indices reduces.
+
+    Not those that read one of several tensors: the host goes through these.
+    """
     definitions = {each.name: each for each in definitions_of(operator)}
-    missing = optional_extents(operator)
     for each in definitions.values():
-        if each.ranges is None or each.kind not in (INT, REAL) or mixes_kinds(operator):
+        if each.kind not in (INT, REAL) or not each.span.text.startswith("let"):
             continue
         body = list(reached(each.body, definitions))
-        if any(isinstance(part, n.Access) and part.which is not None for part in body):
-            continue  # the host goes through the tensors of such an input
-        if not any(isinstance(part, n.Access) for part in body):
-            continue
-        if not each.ranges and not any(isinstance(part, n.Reduction) for part in body):
-            continue
-        if not missing & {part.name for part in n.walk(each.ranges) if isinstance(part, n.Ref)}:
+        read = [part for part in body if isinstance(part, n.Access)]
+        reduces = any(isinstance(part, n.Reduction) for part in body)
+        single = all(kind == INT for _, kind in each.parameters)
+        alone = all(part.which is None for part in read)
+        if read and single and alone and (each.parameters or reduces):
             yield each
+
+
+def has_ranges(operator: f.Operator, definition: f.Definition) -> bool:
+    """Whether every call has a size for memory, and all types one kind of elements."""
+    if definition.ranges is None or mixes_kinds(operator):
+        return False
+    names = {each.name for each in n.walk(definition.ranges) if isinstance(each, n.Ref)}
+    return not names & optional_extents(operator)
 
 
 def definitions_of(operator: f.Operator) -> Iterator[f.Definition]:
@@ -152,6 +179,7 @@ class Reader:
     """Counts evaluations: of what the equations read, then of what each `let` does."""
 
     def __init__(self, operator: f.Operator, never: frozenset[str]) -> None:
+        self.operator = operator
         self.definitions = {each.name: each for each in definitions_of(operator)}
         self.lets = {each.name: each for each in candidates(operator)}
         self.never = never
@@ -179,13 +207,16 @@ class Reader:
     def decided(self, name: str) -> Tally:
         """What is found of a `let` behind which all others are decided."""
         definition, uses = self.lets[name], self.uses[name]
-        extents = [self.largest(each, {}) for each in definition.ranges or ()]
-        elements = product(extents)
         names = [parameter for parameter, _ in definition.parameters]
+        extents: list[Count] = [{(each,): 1} for each in names]
+        if definition.ranges is not None:
+            extents = [self.largest(each, {}) for each in definition.ranges]
+        elements = product(extents)
         last = {each: less_one(most) for each, most in zip(names, extents, strict=True)}
         cost = self.cost(definition.body, last)
         case = next(iter(uses.cases)) if len(uses.cases) == 1 else None
-        found = Tally(definition, uses.reads, elements, cost, case)
+        known = has_ranges(self.operator, definition)
+        found = Tally(definition, uses.reads, elements, cost, case, known)
         places = uses.places
         if name not in self.never and found.in_memory:
             places = [(elements, last)]
@@ -302,7 +333,7 @@ class Reader:
             case n.Apply(name=name, arguments=arguments):
                 definition = self.definitions[name]
                 given = self.cost(arguments, at)
-                if definition.kind == SELECTED or (name in self.lets and name not in self.never):
+                if definition.kind == SELECTED or self.may_be_memory(name):
                     return p.plus(given, ONCE)
                 return p.plus(given, self.cost(definition.body, at))
             case n.Number() | n.Ref() | n.Real() | n.Truth() | n.Limit() | n.Present():
@@ -317,6 +348,10 @@ class Reader:
                 return p.plus(self.sum(n.children(node), at), ONCE)
             case _:
                 return {}
+
+    def may_be_memory(self, name: str) -> bool:
+        known = name in self.lets and name not in self.never
+        return known and has_ranges(self.operator, self.lets[name])
 
     def sum(self, nodes: Iterable[object], at: Largest) -> Count:
         total: Count = {}

@@ -18,7 +18,7 @@ from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.typing.choices import Variant, element_types
-from cvmgen.typing.types import type_nest, type_prepare
+from cvmgen.typing.types import memory_types, type_nest, type_prepare
 from tests.fuzz import seeds
 from tests.fuzz.integer_formulas import Invented, Inventor, NoValue
 from tests.fuzz.typed_programs import Fault, Machine, wrapped
@@ -41,23 +41,37 @@ def test_each_operation_fits_its_type(block: int) -> None:
             raise
         program = lower(operator, C_LIKE)
         host = type_prepare(program)
+        before: list[i.Nest] = []  # those of lets, with the types of their elements
+        elements: dict[str, str] = {}
         for nest, prepared in zip(program.nests, host.nests, strict=True):
             try:
                 dtypes = element_types(program, Variant(INT32, INT32))
                 typed = type_nest(program, nest, dtypes)
+                if nest.tensor in program.lets:
+                    kept = memory_types(program, nest, dtypes)
+                    elements |= {name: each.machine for name, each in kept.items()}
+                    before.append(typed)
+                    continue
             except SpecError as error:
                 if TOO_WIDE not in error.message:
                     raise
                 continue
             try:
-                compare(invented, host, prepared, typed, random.Random(seed))
+                draw = random.Random(seed)
+                compare(invented, host, prepared, (*before, typed), elements, draw)
             except Fault as fault:
                 pytest.fail(f"{fault}\n{spec}")
 
 
 def compare(
-    invented: Invented, host: i.Program, prepared: i.Nest, nest: i.Nest, draw: random.Random
+    invented: Invented,
+    host: i.Program,
+    prepared: i.Nest,
+    nests: Sequence[i.Nest],
+    kinds: dict[str, str],
+    draw: random.Random,
 ) -> None:
+    nest = nests[-1]
     number = host.operator.output_names.index(nest.tensor)
     for _ in range(6):
         count, a, b = draw.choice((1, 2, 3)), draw.choice(range(-3, 4)), draw.choice((0, 1, 2))
@@ -68,18 +82,27 @@ def compare(
         except NoValue:
             continue
         given = {"N": count, "a": a, "b": b, "$p": 32}
-        found = stored(host, prepared, nest, given, elements)
+        found = stored(host, prepared, nests, kinds, given, elements)
         if found != wanted[number]:
             raise Fault(f"{nest.tensor} of {elements}, {given}: {found}, not {wanted[number]}")
 
 
 def stored(
-    host: i.Program, prepared: i.Nest, nest: i.Nest, given: dict[str, int], elements: Sequence[int]
+    host: i.Program,
+    prepared: i.Nest,
+    nests: Sequence[i.Nest],
+    kinds: dict[str, str],
+    given: dict[str, int],
+    elements: Sequence[int],
 ) -> list[int]:
+    """What the last of the nests stores, behind those of lets in memory."""
     names = {name: ("i64", value) for name, value in given.items()}
-    machine = Machine(names, {"X": list(elements), nest.tensor: [0] * len(elements)}, host=True)
+    tensors = {each.tensor: [0] * len(elements) ** 2 for each in nests[:-1]}
+    tensors |= {"X": list(elements), nests[-1].tensor: [0] * len(elements)}
+    machine = Machine(names, tensors, host=True, elements=kinds)
     machine.run(host.prepare)
     machine.run(prepared.prologue)
     machine.host = False
-    machine.run(nest.body)
-    return machine.tensors[nest.tensor]
+    for each in nests:
+        machine.run(each.body)
+    return machine.tensors[nests[-1].tensor]

@@ -6,7 +6,7 @@ A second opinion on machine types: it knows the IR, and nothing of how types are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cvmgen.ir import nodes as i
 
@@ -50,11 +50,13 @@ def common(*types: str) -> str:
 
 @dataclass(slots=True)
 class Machine:
-    """The memory of a call: locals with their types, tensors as lists."""
+    """The memory of a call: locals with their types, tensors as lists; `elements` are the types
+    of those that are not of int32."""
 
     locals: dict[str, Value]
     tensors: dict[str, list[int]]
     host: bool = False  # where sums and products of loops keep within int64
+    elements: dict[str, str] = field(default_factory=dict)
 
     # -------------------------------------------------------- statements
 
@@ -72,7 +74,8 @@ class Machine:
                 self.accumulate(statement)
             case i.Store(target=i.Load(tensor=tensor, offset=offset), value=value):
                 found = self.value(value)[1]
-                self.tensors[tensor][self.value(offset)[1]] = wrapped("i32", found)
+                kind = self.elements.get(tensor, "i32")
+                self.tensors[tensor][self.value(offset)[1]] = wrapped(kind, found)
             case i.Loop(index=index, low=low, high=high, body=body) if low is not None:
                 self.loop(index, self.value(low)[1], high, body)
             case i.If(condition=condition, then=then, otherwise=otherwise):
@@ -135,7 +138,7 @@ class Machine:
                 at = self.value(offset)[1]
                 if not 0 <= at < len(self.tensors[tensor]):
                     raise Fault(f"{tensor} has no element {at}")
-                return "i32", self.tensors[tensor][at]
+                return self.elements.get(tensor, "i32"), self.tensors[tensor][at]
             case i.Convert(type="bool", operand=operand):
                 return "bool", int(self.value(operand)[1] != 0)
             case i.Convert(type=type_name, operand=operand):
