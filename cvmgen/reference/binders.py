@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -136,3 +136,15 @@ def restore(env: Env, name: str, outer: Any) -> None:
         env.pop(name, None)
     else:
         env[name] = outer
+
+
+def decided(parts: Sequence[Closure], by: bool) -> Closure:
+    """What conditions come to, one after the other, of which the first that is so decides."""
+
+    def value(env: Env) -> bool:
+        for part in parts:
+            if bool(part(env)) is by:
+                return by
+        return not by
+
+    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from cvmgen import reals
@@ -17,7 +17,7 @@ from cvmgen.functions import (
     OutsideDomain,
     number_text,
 )
-from cvmgen.reference.binders import BinderCompiler, Closure
+from cvmgen.reference.binders import BinderCompiler, Closure, decided
 from cvmgen.reference.failures import (
     Budget,
     Env,
@@ -485,18 +485,6 @@ class ExpressionCompiler(BinderCompiler):
                 raise FormulaError(expr.span, str(error), env, (expr,)) from None
 
         return value
-
-
-def decided(parts: Sequence[Closure], by: bool) -> Closure:
-    """What conditions come to, one after the other, of which the first that is so decides."""
-
-    def value(env: Env) -> bool:
-        for part in parts:
-            if bool(part(env)) is by:
-                return by
-        return not by
-
-    return value
 
 
 def limit(dtype: DType, end: str) -> int | float:
