@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.checks import NOTED
 from cvmgen.ir.visit import children, walk
 
 Names = frozenset[str]
@@ -22,10 +23,11 @@ class Uses(NamedTuple):
 
     read: Names = NONE  # names that are read, bound there or not
     assigned: Names = NONE  # names that are set
-    made: Names = NONE  # locals that are declared
+    made: Names = NONE  # locals, indices and arrays that are declared
     changed: Names = NONE  # locals that get a second value
     loaded: Names = NONE  # tensors and arrays of which elements are read or written
     stored: Names = NONE  # those of which elements are written
+    named: Names = NONE  # tensors that are asked for, and what outlined functions capture
     kinds: frozenset[type] = frozenset()  # the classes of all nodes
     nodes: int = 0
 
@@ -81,7 +83,12 @@ def stored_tensors(node: Any) -> Names:
 def all_names(node: Any) -> Names:
     """Every name that stands below: of locals and indices, of tensors and arrays."""
     found = uses(node)
-    return found.read | found.assigned | found.loaded
+    return found.read | found.assigned | found.loaded | found.named
+
+
+def made_in(node: Any) -> Names:
+    """The locals, indices and arrays that a block makes."""
+    return uses(node).made
 
 
 def has(node: Any, *kinds: type) -> bool:
@@ -106,8 +113,8 @@ def nodes_in(node: Any, kind: type[Node]) -> Iterator[Node]:
 
 TELLING = frozenset(
     (
-        *(i.Var, i.Dot, i.Load, i.Access, i.Address, i.Let, i.Loop, i.PackLoop, i.Assign),
-        *(i.SetAt, i.Append, i.Capture, i.Typed),
+        *(i.Var, i.Dot, i.Load, i.Access, i.Address, i.Let, i.Array, i.Loop, i.PackLoop),
+        *(i.Assign, i.SetAt, i.Append, i.Capture, i.Typed, i.Given, i.Overflow),
         *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Tile, i.Sort),
     )
 )
@@ -134,7 +141,7 @@ def collected(node: Any) -> Uses:
         case tuple():
             return union_of_uses(map(uses, node))
         case i.Loop(index=index, low=low, high=high, body=body):
-            own = Uses(assigned=frozenset((index,)), kinds=LOOP, nodes=1)
+            own = Uses(assigned=(name := frozenset((index,))), made=name, kinds=LOOP, nodes=1)
             return union_of_uses((own, *map(uses, (low, high, node.worth, node.share, body))))
         case i.If(condition=condition, then=then, otherwise=otherwise):
             own = Uses(kinds=IF, nodes=1)
@@ -154,12 +161,14 @@ def union_of_uses(several: Iterable[Uses]) -> Uses:
 def uses_by_walk(node: Any) -> Uses:
     """The same by a walk through all nodes."""
     read, set_, made, changed_ = set[str](), set[str](), set[str](), set[str]()
-    loaded, stored = set[str](), set[str]()
+    loaded, stored, named = set[str](), set[str](), set[str]()
     kinds: list[type] = []
     for each in walk(node):
         kinds.append(each.__class__)
         if each.__class__ not in TELLING:
             continue
+        if isinstance(each, i.Capture):
+            named.add(each.name)
         match each:
             case i.Var(name=name) | i.Dot(pack=name):
                 read.add(name)
@@ -171,11 +180,15 @@ def uses_by_walk(node: Any) -> Uses:
             case i.Address(place=i.Var(name=name)):
                 set_.add(name)
                 changed_.add(name)
-            case i.Let(name=name):
+            case i.Let(name=name) | i.Loop(index=name) | i.PackLoop(pack=name):
                 set_.add(name)
                 made.add(name)
-            case i.Loop(index=name) | i.PackLoop(pack=name):
-                set_.add(name)
+            case i.Array(name=name):
+                made.add(name)
+            case i.Given(name=name):
+                named.add(name)
+            case i.Overflow():
+                named.add(NOTED)
             case i.Assign(name=name) | i.SetAt(name=name) | i.Append(name=name):
                 set_.add(name)
                 changed_.add(name)
@@ -201,6 +214,7 @@ def uses_by_walk(node: Any) -> Uses:
         frozenset(changed_),
         frozenset(loaded),
         frozenset(stored),
+        frozenset(named),
         frozenset(kinds),
         len(kinds),
     )

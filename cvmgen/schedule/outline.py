@@ -19,7 +19,7 @@ from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import entry_at, extent, product, unravel
 from cvmgen.ir.rewrite import identity_element, with_blocks
-from cvmgen.ir.uses import assigned, names_in, nodes_in, read_tensors, stored_tensors
+from cvmgen.ir.uses import all_names, assigned, made_in, names_in, nodes_in, stored_tensors
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.measures import parallel
 
@@ -189,7 +189,7 @@ class Outliner:
     ) -> Iterable[i.Capture]:
         """What a part has from around it: the plan, tensors in their order, then locals."""
         body, totals = part.body, {each.name for each in part.totals}
-        used = names_used(body)
+        used = all_names(body)
         if self.reads_plan(body) or any(each.kind == "plan" for each in captured(body)):
             yield i.Capture("plan", "plan")
         for tensor in self.tensors:
@@ -227,32 +227,6 @@ def part_fault(part: OutlinedPart, fields: Collection[str], elements: Mapping[st
 def captured(body: i.Block) -> Iterable[i.Capture]:
     """What the forks among statements capture."""
     return nodes_in(body, i.Capture)
-
-
-def names_used(body: i.Block) -> set[str]:
-    """The names of locals, tensors and arrays that statements use."""
-    found = {*names_in(body), *read_tensors(body), *(each.name for each in captured(body))}
-    for each in walk(body):
-        match each:
-            case i.Given(name=name) | i.Accumulate(name=name) | i.Assign(name=name):
-                found.add(name)
-            case i.Overflow():
-                found.add(h.NOTED)
-            case _:
-                pass
-    return found
-
-
-def made_in(body: i.Block) -> set[str]:
-    """The locals that statements make."""
-    found = set()
-    for each in walk(body):
-        match each:
-            case i.Let(name=name) | i.Array(name=name) | i.Loop(index=name):
-                found.add(name)
-            case _:
-                pass
-    return found
 
 
 def trips(loop: i.Loop) -> i.Expr:
