@@ -19,7 +19,7 @@ class ArrayCalls(Calls):
 
     def tensors(self, nest: i.Nest) -> list[str]:
         """The tensors of a nest; sorting needs no memory here."""
-        spare = {each.name for each in self.program.scratch if each.name.endswith("_spare")}
+        spare = {each.name for each in self.program.scratch if each.is_spare}
         return [name for name in super().tensors(nest) if name not in spare]
 
     def exact_integers(self, output: str) -> str:

@@ -144,10 +144,11 @@ def tensors_of(program: i.Program, nest: i.Nest) -> list[str]:
     read |= {each.name for each in nodes_in(nest.body, i.Given)}
     read |= {nest.tensor} if nest.each is None else {nest.tensor, nest.each[1]}
     inputs = [item.name for item in program.operator.inputs]
-    lists = [each.name for each in program.scratch if each.owner != nest.tensor]
-    own = [each.name for each in program.scratch_of(nest.tensor)]
+    memory = [each for each in program.scratch if not each.is_spare]
+    lists = [each.name for each in memory if each.owner != nest.tensor]
+    own = [each.name for each in memory if each.owner == nest.tensor]
     names = [name for name in (*inputs, *lists, *program.operator.output_names) if name in read]
-    return [name for name in (*names, *own) if not name.endswith("_spare")]
+    return [*names, *own]
 
 
 def nest_prologue(program: i.Program, nest: i.Nest, width: Width, computed: list[str]) -> i.Block:

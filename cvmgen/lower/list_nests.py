@@ -54,7 +54,7 @@ def memory(
     if width:
         twice = i.Binary("*", i.Const(2), capacity)
         shapes[f"{item.name}_keys"] = (*outer, capacity, i.Const(width))
-        shapes[f"{item.name}_spare"] = (*outer, twice)
+        shapes[i.spare_name(item.name)] = (*outer, twice)
     found = tuple(i.Scratch(name, item.name, shape, case) for name, shape in shapes.items())
     for each in found:
         statements.append(i.Let(each.size, "int", box_size(each.shape), item.span))

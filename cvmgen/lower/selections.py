@@ -35,7 +35,7 @@ class ListPlace:
 
     @property
     def spare(self) -> i.Access:
-        return memory_access(f"{self.name}_spare", (*self.indices, i.ZERO))
+        return memory_access(i.spare_name(self.name), (*self.indices, i.ZERO))
 
     def entries(self, *, ascending: bool = False) -> i.Entries:
         return i.Entries(self.entry(i.ZERO), self.length, ascending)

@@ -180,3 +180,17 @@ def test_results_go_to_arrays_with_gaps(ops: Operators) -> None:
     assert np.array_equal(out, np.maximum(A, 0))
     ops.cvm.transpose(A, precisions=[32], out=out)
     assert np.array_equal(out, A.T)
+
+
+def test_what_sorting_needs_is_told_by_its_list_and_not_by_its_name() -> None:
+    found = operator(
+        "input X_spare : cvm[N]\noutput Y : cvm[N]\n"
+        "let V_spare = select[i < N](X_spare[i] > 0)\n"
+        "let S = sort[i in V_spare] by (X_spare[i])\n"
+        "Y[k] = X_spare[S[k]] if k < count(S) else 0"
+    )
+    text = driver.emitted("numpy", found)
+    assert "V_spare = np.zeros(plan.V_spare_size" in text, "memory of the list"
+    assert "S_spare = " in text, "the call has it, as programs of other targets do"
+    assert "(plan, X_spare, V_spare, V_spare_length" in text, "a nest is given the list"
+    assert ", S_spare" not in text, "and what sorting needs no nest"

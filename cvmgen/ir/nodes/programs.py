@@ -63,6 +63,16 @@ class Scratch:
     def size(self) -> str:
         return f"{self.name}_size"
 
+    @property
+    def is_spare(self) -> bool:
+        """Whether it is what sorting the list merges runs in."""
+        return self.name == spare_name(self.owner)
+
+
+def spare_name(name: str) -> str:
+    """The memory in which a list `name` is sorted."""
+    return f"{name}_spare"
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
