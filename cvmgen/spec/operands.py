@@ -9,7 +9,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, LISTS, Kind
-from cvmgen.spec.scope import PoisonedError, ScopedName, argument_name
+from cvmgen.spec.scope import OUTPUT_PARTS, PoisonedError, ScopedName, argument_name
 
 SEVERAL = "write: input each i < M : X[i] : cvm[n[i]...]"
 
@@ -144,6 +144,7 @@ def checked_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
         type_name=item.type_name,
         element=element,
     )
+    checker.scope.keep(name, OUTPUT_PARTS, item.place.span)
     checker.scope.add(symbol)
     return f.Output(name, item.type_name, slots, item.empty, None, item.span)
 

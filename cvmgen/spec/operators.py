@@ -19,7 +19,7 @@ from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, REAL, SELECTED
 from cvmgen.spec.operands import checked_input, checked_output
-from cvmgen.spec.scope import PoisonedError, ScopedName
+from cvmgen.spec.scope import LIST_PARTS, PoisonedError, ScopedName
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
 from cvmgen.spec.types import in_some_rows, type_table, untold
 
@@ -323,6 +323,8 @@ class OperatorChecker:
         every = (*((index, INT) for index in around), *kinds)
         found = self.defined(item, f.Definition(item.name, every, value, kind, item.span))
         outer.add(replace(symbol, kind=kind))
+        if kind == SELECTED:
+            outer.keep(item.name, LIST_PARTS, item.name_span)
         return found
 
     def defined(self, item: d.LetDecl, definition: f.Definition) -> f.Definition:

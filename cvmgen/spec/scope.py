@@ -40,6 +40,9 @@ class ScopedName:
 
 
 MOST_NAMES = 8
+OUTPUT_PARTS = ("shape", "precision")
+SORTED_PARTS = ("keys", "keys_size", "spare", "spare_size")
+LIST_PARTS = ("capacity", "size", "length", "length_size", *SORTED_PARTS)
 OURS = "cvmgen"
 ROLE_WORDS = {
     "const": "a constant",
@@ -55,6 +58,7 @@ ROLE_WORDS = {
     "parameter": "a parameter",
     "count": "the number of inputs",
     "type": "an element type",
+    "kept": "kept for what belongs to an output or a list",
 }
 
 
@@ -106,7 +110,7 @@ class Scope:
 
     def names(self) -> Iterator[str]:
         """All names that have a meaning here."""
-        unusable = ("error", "word")
+        unusable = ("error", "word", "kept")
         yield from (name for name, symbol in self.symbols.items() if symbol.role not in unusable)
         if self.outer:
             yield from self.outer.names()
@@ -122,9 +126,22 @@ class Scope:
             raise SpecError(symbol.span, message, "choose another name")
         self.symbols[symbol.name] = symbol
 
+    def keep(self, name: str, parts: Iterable[str], span: Span) -> None:
+        """Names that the generated code has for what belongs to an output or to a list."""
+        for part in parts:
+            kept = f"{name}_{part}"
+            known = self.find(kept)
+            if known is not None and known.role != "error":
+                message = (
+                    f"generated code keeps '{kept}' for '{name}'; that is {ROLE_WORDS[known.role]}"
+                )
+                raise SpecError(span, message, "choose another name for one of them")
+            self.symbols[kept] = ScopedName(kept, "kept", None, span)
+
     def poison(self, name: str, span: Span) -> None:
         """Remember a name whose definition failed, so that its uses stay silent."""
-        if self.find(name) is None:
+        known = self.find(name)
+        if known is None or known.role == "kept":
             self.symbols[name] = ScopedName(name, "error", None, span)
 
     def suggest(self, name: str, more: Iterable[str] = ()) -> str:
@@ -141,6 +158,8 @@ class Scope:
         symbol = self.find(name)
         if symbol is None:
             raise SpecError(span, f"unknown name '{name}'", self.suggest(name))
+        if symbol.role == "kept":
+            raise SpecError(span, f"'{name}' is {ROLE_WORDS['kept']}", "choose another name")
         if symbol.role == "error":
             raise PoisonedError
         return symbol
