@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
-from cvmgen.ir.uses import carried, reassigned
+from cvmgen.ir.uses import carried, names_in, reassigned
 from cvmgen.source import Span
 from cvmgen.typing.agreement import HOST
 from cvmgen.verification import terms as t
+from cvmgen.verification.counters import Counters, is_test
 from cvmgen.verification.lists import List
 from cvmgen.verification.reading import LIMITS, Reader, Scope
 from cvmgen.verification.terms import Formula, Term
@@ -41,6 +42,7 @@ class KernelWalk:
         self.stores: dict[str, list[Stored]] = {}
         self.older: dict[str, frozenset[str]] = {}  # symbols, of arrays of integers
         self.loops = 0  # around the place
+        self.tests = set[str]()  # locals that are the number of a test
         self.unread: list[tuple[str, Span | None]] = []
 
     def block(self, body: i.Block, scope: Scope) -> Scope:
@@ -55,6 +57,7 @@ class KernelWalk:
         match statement:
             case i.Let(name=name, type=kind, value=value):
                 reader.agreement.types[name] = kind
+                (self.tests.add if is_test(value) else self.tests.discard)(name)
                 self.bind(name, kind, value, scope)
             case i.Array(name=name, type=kind, length=length):
                 reader.elements[name] = reader.agreement.elements[name] = kind
@@ -62,9 +65,12 @@ class KernelWalk:
                 if kind in ("i32", "i64"):
                     self.older[name] = frozenset(self.symbols.axioms)
             case i.Assign(name=name, value=value):
+                if not is_test(value, self.tests):
+                    self.tests.discard(name)
                 self.bind(name, reader.agreement.types.get(name, "i64"), value, scope)
             case i.Accumulate(name=name, op=op, value=value):
                 kind = reader.agreement.types.get(name, "i64")
+                self.tests.discard(name)
                 self.bind(name, kind, accumulated(op, name, value), scope)
             case i.Store(target=i.Load(tensor=tensor) as target, value=value):
                 stored = self.value(value, reader.elements.get(tensor, "i64"), scope)
@@ -160,9 +166,12 @@ class KernelWalk:
         reader.agreement.types[loop.index] = HOST if loop.type == "i64" else loop.type
         changed = sorted(carried(loop.body))
         low = t.ZERO if loop.low is None else reader.integer(loop.low, scope)
-        inner = scope.inner()
+        counters = Counters(reader, self.tests, loop, scope)
+        high = self.fixed_end(loop, scope)
+        inner, index = scope.inner(), self.symbols.fresh(loop.index)
         self.forget(changed, inner)  # the end is asked for before each iteration
-        inner = self.iteration(loop, low, inner)
+        inner = self.iteration(loop, index, low, inner)
+        counters.know_inside(inner, low)
         for each in (loop.worth, loop.share):
             if each is not None:
                 reader.below(each, scope)
@@ -170,15 +179,22 @@ class KernelWalk:
         self.block(loop.body, inner)
         self.loops -= 1
         self.forget(changed, scope)
+        counters.know_behind(scope, low, high)
         return scope
 
-    def iteration(self, loop: i.Loop, low: Term, scope: Scope) -> Scope:
+    def fixed_end(self, loop: i.Loop, scope: Scope) -> Term | None:
+        """The end of a range that its iterations do not change."""
+        if loop.low is None or not names_in(loop.high).isdisjoint(carried(loop.body)):
+            return None
+        with self.reader.quiet():
+            return self.reader.integer(loop.high, scope)
+
+    def iteration(self, loop: i.Loop, index: Term, low: Term, scope: Scope) -> Scope:
         """What is known where an iteration begins."""
         if loop.low is None:
             scope.names[loop.index] = self.reader.unknown(loop.index, "an entry of a list")
             return scope
         high = self.reader.integer(loop.high, scope)
-        index = self.symbols.fresh(loop.index)
         scope.names[loop.index] = index
         tests = (t.at_most(low, index), t.below(index, high))
         return scope.inner(*tests, *self.stepped(index, low, loop.step))

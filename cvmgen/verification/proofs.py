@@ -16,6 +16,7 @@ from cvmgen.verification.terms import Formula, names_of
 
 LIMITS = {"z3": 120_000, "cvc5": 30_000}  # units of the solvers' own for one question
 INTERVALS, ELIMINATION = ("intervals",), ("elimination",)
+EVALUATION = ("evaluation",)
 SOLVER_FREE = (INTERVALS, ELIMINATION)
 QUICK = 4  # a share of the limit for what has to be plain
 
@@ -104,9 +105,17 @@ class Prover:
         for solver in self.solvers:
             answer = self.ask(solver, asked, 1)
             if answer.result != "unknown":
+                if answer.model:
+                    self.check(whole.facts, answer.model, solver)
+                engines = (*EVALUATION, solver) if answer.model else (solver,)
                 status = "proved" if answer.result == "sat" else "refuted"
-                return Proof(status, (solver,), whole.facts, asked.text, answer.cost, answer.model)
+                return Proof(status, engines, whole.facts, asked.text, answer.cost, answer.model)
         return Proof("open", (), whole.facts, asked.text)
+
+    def check(self, facts: tuple[Formula, ...], model: Mapping[str, int], solver: str) -> None:
+        """A call that a solver finds is one: that needs no trust in it."""
+        if not all(t.holds(each, model) for each in facts):
+            raise InternalError(f"{solver} gives values of which not all facts are true")
 
     def refute(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof | None:
         """A call in which a claim does not hold, where it is found quickly."""

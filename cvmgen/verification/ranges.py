@@ -7,7 +7,7 @@ exclude are dropped, and a single one is a fact. All that is known here follows 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import gcd, prod
 
 from cvmgen.verification import terms as t
@@ -198,20 +198,24 @@ class Ranges:
         """The symbols that a case gives a value."""
         return frozenset(
             monomial[0]
-            for each in t.conjuncts(case)
-            if isinstance(each, Holds) and each.op == "=="
-            for monomial, number in each.term.parts
+            for operand in self.equal_terms(case)
+            for monomial, number in operand.parts
             if len(monomial) == 1
             and abs(number) == 1
-            and monomial[0] not in self.defined
-            and sum(monomial[0] in other for other, _ in each.term.parts) == 1
+            and sum(monomial[0] in other for other, _ in operand.parts) == 1
         )
 
-    def equal_to(self, case: Formula, name: str) -> Term:
+    def equal_terms(self, case: Formula) -> Iterator[Term]:
+        """Terms that are 0 in a case, without symbols that have a value."""
         for each in t.conjuncts(case):
-            if isinstance(each, Holds) and each.op == "==" and (name,) in each.term.poly:
-                number = each.term.poly[name,]
-                return (each.term - t.symbol(name) * number) * -number
+            if isinstance(each, Holds) and each.op == "==":
+                yield self.resolved(each.term)
+
+    def equal_to(self, case: Formula, name: str) -> Term:
+        for operand in self.equal_terms(case):
+            if (name,) in operand.poly:
+                number = operand.poly[name,]
+                return (operand - t.symbol(name) * number) * -number
         raise AssertionError(name)
 
     # ------------------------------------------------------------ ranges

@@ -107,6 +107,9 @@ class Symbols:
         up = every(at_most(rest, 0), below(0, rest + right))  # of trunc below zero
         self.know(made, implies(equal(right, 0), equal(made, 0)))  # as helpers have it
         positive, upward = at_most(1, right), at_most(0, left)
+        other = self.made.get(("tdiv" if word == "div" else "div", left, right))
+        if other is not None:  # both ways to round are one there
+            self.know(made, implies(every(positive, upward), equal(made, other)))
         if word == "div":
             negative = every(at_most(rest, 0), below(right, rest))
             self.know(made, implies(positive, down), implies(at_most(right, -1), negative))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from math import prod
 from typing import assert_never
 
 from cvmgen import polynomials as p
@@ -197,6 +198,28 @@ def names_of(formula: Formula) -> frozenset[str]:
             return names_of(operand)
         case _:
             assert_never(formula)
+
+
+def holds(formula: Formula, values: Mapping[str, int]) -> bool:
+    """Whether a condition holds for these values of its symbols; of conditions, 1 is true."""
+    match formula:
+        case Holds(op=op, term=operand):
+            found = evaluated(operand, values)
+            return found >= 0 if op == ">=" else found == 0
+        case Truth(name=name):
+            return values[name] != 0
+        case Every(parts=parts):
+            return all(holds(each, values) for each in parts)
+        case Some(parts=parts):
+            return any(holds(each, values) for each in parts)
+        case Negation(operand=operand):
+            return not holds(operand, values)
+        case _:
+            assert_never(formula)
+
+
+def evaluated(operand: Term, values: Mapping[str, int]) -> int:
+    return sum(number * prod(values[name] for name in names) for names, number in operand.parts)
 
 
 def comparisons(formula: Formula) -> Iterator[Holds]:

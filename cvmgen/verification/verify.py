@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cvmgen.driver import C, kernels_or_program, lower
+from cvmgen.ir.uses import uses
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
@@ -58,6 +59,7 @@ class KernelProofs:
         reader = Reader(self.symbols, self.kernel.subject.elements)
         self.call = Call.of(self.kernels.program, self.kernel.nest, reader)
         self.walk = KernelWalk(reader)
+        self.memory()
         self.walk.block(self.kernel.subject.body, self.call.scope)
         know_contents(self.symbols, reader.loads, self.walk.stores, self.walk.older)
         self.lists = reader.lists
@@ -67,6 +69,36 @@ class KernelProofs:
         self.demands = tuple(reader.demands)
         self.walked = {each: walk for each in self.demands if (walk := self.walk_of(each))}
         self.boxes = tuple(self.walks())
+
+    def memory(self) -> None:
+        """Arrays beside the tensors: what the kernel keeps of entries of a list, which it makes
+        itself, and what kernels before it made."""
+        subject, reader = self.kernel.subject, self.walk.reader
+        shape = tuple(reader.integer(each, self.call.scope) for each in subject.memory)
+        for kept in subject.kept:
+            self.call.shapes[kept.array] = shape
+            if kept.type in ("i32", "i64"):
+                self.walk.older[kept.array] = frozenset(self.symbols.axioms)
+        for other in self.kernels.kernels:
+            if self.made_before(other):
+                with reader.quiet():
+                    before = KernelWalk(reader)
+                    before.block(other.subject.body, self.call.scope.inner())
+                if all(name == "Sort" for name, _ in before.unread):  # it moves entries, no more
+                    for name, stored in before.stores.items():
+                        self.walk.stores.setdefault(name, []).extend(stored)
+
+    def made_before(self, other: Kernel) -> bool:
+        """Whether a kernel for the same types makes a list that this one reads."""
+        own, its = self.kernel.subject, other.subject
+        lists = {each.name for each in self.kernels.program.scratch}
+        made = lists & uses(its.body).stored & uses(own.body).loaded - uses(own.body).stored
+        inputs = [each.name for each in self.kernels.operator.inputs]
+        alike = all(its.elements.get(name) == own.elements.get(name) for name in inputs)
+        if not made or not alike or other.nest.each is not None or other.nest.case is not None:
+            return False
+        self.walk.older.update(dict.fromkeys(made, frozenset(self.symbols.axioms)))
+        return True
 
     def obligations(self) -> Iterator[Obligation]:
         yield self.vacuity()
