@@ -52,15 +52,15 @@ class Counters:
                 self.reader.symbols.know(now, *self.between(each, now, index - low))
         self.know_flags(scope)
 
-    def know_behind(self, scope: Scope, low: Term, high: Term | None) -> None:
-        """What holds behind the loop; without a known end, that nothing was taken away."""
+    def know_behind(self, scope: Scope, count: Term | None) -> None:
+        """What holds behind the loop, which has so many iterations at most; if it is not known how
+        many, that nothing was taken away."""
         for name, each in self.counters.items():
             now = scope.names[name]
             if not isinstance(now, Term):
                 continue
             facts = [t.implies(each.fair, t.at_most(each.first, now))]
-            if high is not None and self.loop.step == 1:
-                count = self.reader.symbols.extreme("max", high - low, t.ZERO)
+            if count is not None:
                 facts += self.between(each, now, count)
             self.reader.symbols.know(now, *facts)
         self.know_flags(scope)

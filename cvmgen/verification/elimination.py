@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
+from itertools import chain
 from math import gcd
 
 from cvmgen.verification import terms as t
@@ -56,7 +57,8 @@ class Elimination:
             factor = factor_of(chosen, name)
             if not self.sign(t.ZERO - factor) and not self.sign(factor):
                 continue
-            for each in self.without(chosen, name, factor):
+            ways = (self.without(chosen, name, factor), self.by_values(chosen, name, factor))
+            for each in chain(*ways):
                 if (made := self.left((*each, *others))) == ():
                     return True
                 if made is not None and made not in seen:

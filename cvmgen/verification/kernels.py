@@ -167,7 +167,7 @@ class KernelWalk:
         changed = sorted(carried(loop.body))
         low = t.ZERO if loop.low is None else reader.integer(loop.low, scope)
         counters = Counters(reader, self.tests, loop, scope)
-        high = self.fixed_end(loop, scope)
+        count = self.iterations(loop, low, scope) if counters.counters else None
         inner, index = scope.inner(), self.symbols.fresh(loop.index)
         self.forget(changed, inner)  # the end is asked for before each iteration
         inner = self.iteration(loop, index, low, inner)
@@ -179,15 +179,17 @@ class KernelWalk:
         self.block(loop.body, inner)
         self.loops -= 1
         self.forget(changed, scope)
-        counters.know_behind(scope, low, high)
+        counters.know_behind(scope, count)
         return scope
 
-    def fixed_end(self, loop: i.Loop, scope: Scope) -> Term | None:
-        """The end of a range that its iterations do not change."""
-        if loop.low is None or not names_in(loop.high).isdisjoint(carried(loop.body)):
+    def iterations(self, loop: i.Loop, low: Term, scope: Scope) -> Term | None:
+        """How many there are of a loop whose end they do not change."""
+        fixed = loop.low is not None and names_in(loop.high).isdisjoint(carried(loop.body))
+        if not fixed or loop.step != 1:
             return None
         with self.reader.quiet():
-            return self.reader.integer(loop.high, scope)
+            high = self.reader.integer(loop.high, scope)
+        return self.symbols.extreme("max", high - low, t.ZERO)
 
     def iteration(self, loop: i.Loop, index: Term, low: Term, scope: Scope) -> Scope:
         """What is known where an iteration begins."""
