@@ -44,8 +44,14 @@ def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The tree with `change` applied to every node, children before parents."""
 
     def rebuilt(node: Any) -> Any:
-        made = with_children(node, rebuilt)
-        return made if _parts(node.__class__) is None else change(made)
+        kind = node.__class__
+        if kind is tuple:
+            after = [rebuilt(part) for part in node]
+            return node if all(map(is_, node, after)) else tuple(after)
+        names = _parts(kind)
+        if names is None:
+            return node
+        return change(with_children(node, rebuilt) if names else node)
 
     return cast(Tree, rebuilt(tree))
 

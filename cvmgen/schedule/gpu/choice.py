@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.uniform import thread_fault
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.forms import Settings
@@ -53,8 +54,14 @@ def all_settings(schedules: Schedules) -> dict[str, Settings]:
     return dict(packaged().mappings("cuda")) | dict(schedules.mappings("cuda"))
 
 
-def unsound_on_gpu(kernel: Kernel) -> Iterator[str]:
-    """What in the functions that a kernel became does not hold together, or threads may not do."""
+@remembered
+def unsound_on_gpu(kernel: Kernel) -> tuple[str, ...]:
+    """What in the functions that a kernel became does not hold together, or threads may not do.
+    Asked behind each stage, of which most leave them as they are."""
+    return tuple(found_unsound(kernel))
+
+
+def found_unsound(kernel: Kernel) -> Iterator[str]:
     if kernel.mapped is None:
         return
     subject, launched = kernel.subject, kernel.mapped
