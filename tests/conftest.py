@@ -49,6 +49,15 @@ def pytest_configure() -> None:
     )
 
 
+LONG = ("tests/verification/", "tests/model/")
+"""What takes long and has nothing in common with others begins first: no process is left with it
+at the end while others have nothing to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
 def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()  # nor is what is there now looked through for what may go
