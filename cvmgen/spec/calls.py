@@ -13,9 +13,9 @@ from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.brackets import BracketChecker
-from cvmgen.spec.builder import BINDERS
 from cvmgen.spec.checker import Checked, Checker
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, SET, Definition, Kind
+from cvmgen.spec.own_names import names_in, other_names, own_names, with_others
 from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, ScopedName
 from cvmgen.spec.words import SELECTION_FORMS, plural
 
@@ -44,10 +44,7 @@ class Shared:
     def scope_of(self, macro: d.Definition) -> Scope:
         """That of the body of a `def`. Its own names hide constants: those that it is used beside
         may come from another file."""
-        binders = (each for each in n.walk(macro.body) if isinstance(each, BINDERS))
-        indices = {each.target.text for each in binders if isinstance(each.target, n.Name)}
-        hidden = indices.union(each.name for each in macro.parameters)
-        return Scope(self.scope(macro.span, hidden))
+        return Scope(self.scope(macro.span, own_names(macro)))
 
 
 class CallChecker:
@@ -59,12 +56,14 @@ class CallChecker:
         self.shared = shared
         self.definitions: dict[str, Definition] = {}
         self.where_used: dict[str, Definition] = {}
+        self.where_scope = expressions.scope  # of the indices of the equation itself
         self.open: list[str] = []  # definitions whose bodies are being checked
 
     @contextmanager
     def with_where(self, where: Mapping[str, d.Definition]) -> Iterator[dict[str, Definition]]:
         """Inside, the names of `where` have a meaning; those used are gathered."""
-        self.expressions.where, self.where_used = where, {}
+        self.expressions.where, self.where_used = dict(where), {}
+        self.where_scope = self.expressions.scope
         try:
             yield self.where_used
         finally:
@@ -249,7 +248,7 @@ class CallChecker:
 
     def apply_where(self, name: str, given: tuple[n.Argument, ...], span: Span) -> Checked:
         """A `where` definition, applied: a name inside it means what it means here."""
-        macro = self.expressions.where[name]
+        macro = self.beside(self.expressions.where[name])
         self.arity(macro, given, span)
         arguments, kinds = self.given(macro, given)
         known = self.where_used.get(name)
@@ -260,6 +259,25 @@ class CallChecker:
             definition = self.body(macro, kinds, scope, span)
         self.where_used[name] = definition
         return n.Apply(name, arguments, span), definition.kind
+
+    def beside(self, macro: d.Definition) -> d.Definition:
+        """A `where` definition that may stand here: neither what it binds nor what is bound around
+        its use, inside of the equation, is around the other, so one name may be that of both."""
+        taken = set(self.inside_equation()) & own_names(macro)
+        if taken and macro.name not in self.open:
+            where = self.expressions.where
+            known = {*self.expressions.scope.names(), *where, *names_in(tuple(where.values()))}
+            known.update(*map(own_names, where.values()))
+            macro = with_others(macro, other_names(sorted(taken), known))
+            self.expressions.where = {**where, macro.name: macro}
+        return macro
+
+    def inside_equation(self) -> Iterator[str]:
+        """The names that are bound here, but for those that are bound for the whole equation."""
+        scope: Scope | None = self.expressions.scope
+        while scope is not None and scope is not self.where_scope:
+            yield from scope.symbols
+            scope = scope.outer
 
     def arity(self, macro: d.Definition, given: tuple[n.Argument, ...], span: Span) -> None:
         if len(given) == len(macro.parameters):

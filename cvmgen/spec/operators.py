@@ -19,6 +19,7 @@ from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, REAL, SELECTED
 from cvmgen.spec.operands import checked_input, checked_output
+from cvmgen.spec.own_names import names_in, other_names, renamed
 from cvmgen.spec.scope import LIST_PARTS, PoisonedError, ScopedName
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
 from cvmgen.spec.types import in_some_rows, type_table, untold
@@ -244,7 +245,7 @@ class OperatorChecker:
         self.block_name = "case"
         try:
             with self.expressions.nested():
-                items = self.block(item.block)
+                items = self.block(self.apart(item.block))
         finally:
             self.outputs = outputs
             self.block_name = ""
@@ -265,9 +266,21 @@ class OperatorChecker:
                     if not isinstance(binder, n.IndexRange) or binders.over is not None:
                         raise SpecError(each.span, "'within' takes ranges such as b < B")
                     self.within = (*self.within, binder)
-                return self.block(item.block)
+                return self.block(self.apart(item.block))
         finally:
             self.within, self.block_name = outer, outer_name
+
+    def apart(self, block: d.BlockDecl) -> d.BlockDecl:
+        """A block with other names for lets that one beside it has too: those with indices stand
+        for their formulas by their names alone."""
+        lets = {each.name for each in block.items if isinstance(each, d.LetDecl)}
+        taken = {each for each in lets & self.definitions.keys() if self.closed(each)}
+        known = {*self.definitions, *self.expressions.scope.names()}
+        known.update(names_in(self.declaration.block), declared_names(block.items))
+        return renamed(block, other_names(sorted(taken), known))
+
+    def closed(self, name: str) -> bool:
+        return self.expressions.scope.find(name) is None
 
     # -------------------------------------------------------- lets
 
