@@ -17,7 +17,7 @@ from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Input, Operator, Output, all_items
 from cvmgen.spec.words import RESERVED
-from cvmgen.typing.typed_values import TOO_LARGE
+from cvmgen.typing.too_large import TOO_LARGE
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 DERIVED = "derived.cvm"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from cvmgen.dtypes import CVM
 from cvmgen.errors import OperatorError
+from cvmgen.reference.arguments import term_text
 from cvmgen.reference.failures import FormulaError, WorkLimit
 from cvmgen.reference.sampling import Sampler, Tape
 from cvmgen.source import SpecError
@@ -91,9 +93,27 @@ def compare_bound(
     if given is None or given.precision >= exact:
         return None
     assert output.precision is not None
-    shown = ", ".join(
-        f"{name} = {value}" for name, value in sorted(tape.items()) if name.startswith("p(")
-    )
+    names = spoken_of(sampler.operator, (bound, output.precision))
+    told = (each for each in sorted(tape) if re.sub(r"\[\d+\]", "", each) in names)
+    terms = {name: term_text(tape[name]) for name in told}
+    shown = ", ".join(f"{name} = {text}" for name, text in terms.items() if text)
     message = f"the precision rule gives {given.precision}, but values can need {exact}"
     hint = f"for example when {shown}; leave the rule out to have it derived"
     return SpecError(output.precision.span, message, hint)
+
+
+def spoken_of(operator: f.Operator, about: object) -> set[str]:
+    """The names of a call that expressions speak of, also by way of what a `let` names."""
+    lets = {each.name: each for each in f.all_items(operator.items) if isinstance(each, f.Let)}
+    found: set[str] = set()
+    for node in n.walk(about):
+        match node:
+            case n.Ref(name=name, role="let") if name in lets:
+                found |= spoken_of(operator, lets[name].value)
+            case n.Ref(name=name):
+                found.add(name)
+            case n.Precision(tensor=tensor):
+                found.add(f"p({tensor})")
+            case _:
+                pass
+    return found

@@ -78,7 +78,7 @@ class CallChecker:
         if name in LOGARITHMS:
             return self.logarithm(expr)
         if name == "log2":
-            hint = "write floor(log2(n)) or ceil(log2(n))"
+            hint = f"write floor({span.code}) or ceil({span.code})"
             raise SpecError(span, "log2 alone is not an integer", hint)
         if name in self.expressions.where:
             return self.apply_where(name, expr.arguments, span)
@@ -133,7 +133,7 @@ class CallChecker:
             raise SpecError(target.span, message)
         if isinstance(value, n.Bracket) and (name == "present" or not symbol.variadic):
             hint = f"write {name}({target.text})"
-            raise SpecError(value.span, f"'{name}' takes the name alone", hint)
+            raise SpecError(expr.span, f"'{name}' takes the name alone", hint)
         if name == "present" and not symbol.optional:
             hint = "only what is declared 'optional' may be missing"
             raise SpecError(target.span, f"'{target.text}' is always given", hint)
@@ -143,7 +143,7 @@ class CallChecker:
             (which,) = self.brackets.scalars(value, 1)
         elif symbol.variadic:
             hint = f"write p({target.text}[i])"
-            raise SpecError(value.span, f"'{target.text}' are several inputs", hint)
+            raise SpecError(expr.span, f"'{target.text}' are several inputs", hint)
         if symbol.type_name != CVM:
             message = f"'{target.text}' has elements of type {symbol.type_name}, so no precision"
             raise SpecError(value.span, message, "only elements of type cvm have one")
@@ -293,7 +293,7 @@ class CallChecker:
     ) -> Definition:
         """The definition with its body checked in `scope`, where its parameters are added."""
         if macro.name in self.open:
-            hint = "write what it stands for without it"
+            hint = "put in what it stands for"
             raise SpecError(span, f"'{macro.name}' is defined by itself", hint)
         self.open.append(macro.name)
         try:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NoReturn
 
 from cvmgen.dtypes import ATTRIBUTE_HIGH, CVM, DTYPES, MOST_EXACT, DType
@@ -129,13 +130,13 @@ class Checker(ABC):
                 return False
 
     def mismatch(self, expr: n.Expr, wanted: Kind, found: Kind) -> NoReturn:
-        text = expr.span.text
+        text = expr.span.code
         hints = {
             (INT, BOOL): "write '1 if ... else 0'",
             (BOOL, INT): "compare it, for example with '!= 0'",
             (BOOL, REAL): "compare it, for example with '!= 0'",
-            (INT, REAL): f"write int({text}): toward zero",
-            (REAL, INT): f"write real({text})",
+            (INT, REAL): whole_hint(expr),
+            (REAL, INT): f"write real({unwrapped(text)})",
             (REAL, BOOL): "write '1 if ... else 0'",
             (BOOL, LIST): f"compare its entries, or their number: len({text}) > 0",
             (INT, SET): f"count({text}) is the number of its elements",
@@ -194,6 +195,44 @@ class Checker(ABC):
         """The indices of `within` at which a `let` inside it is used."""
         roles = {index: self.scope.resolve(index, span).role for index in symbol.within}
         return tuple(n.Ref(index, role, span) for index, role in roles.items())
+
+
+def whole_hint(expr: n.Expr) -> str:
+    """How to make an integer of a real number. Of one that is written out `int` makes another."""
+    match expr:
+        case n.Real(value=value) if value.is_integer():
+            return f"write {int(value)}"
+        case _ if all(map(computed, leaves(expr))):
+            return f"write int({unwrapped(expr.span.code)}): toward zero"
+        case _:
+            return "a part of an integer is written with div: X[i] * 3 div 4"
+
+
+def leaves(expr: n.Expr) -> Iterator[n.Expr]:
+    """The values that a choice is made of."""
+    match expr:
+        case n.Conditional(then=then, otherwise=otherwise):
+            yield from (*leaves(then), *leaves(otherwise))
+        case _:
+            yield expr
+
+
+def computed(expr: n.Expr) -> bool:
+    """Whether more than numbers that are written out is in an expression, as parsed."""
+    names = (each.text for each in n.walk(expr) if isinstance(each, n.Name))
+    return any(name not in REALS for name in names)
+
+
+def unwrapped(text: str) -> str:
+    """Without the parentheses around the whole."""
+    whole = text.startswith("(") and text.endswith(")") and balanced(text[1:-1])
+    return text[1:-1] if whole else text
+
+
+def balanced(text: str) -> bool:
+    """Whether each parenthesis closes one before it."""
+    depths = accumulate({"(": 1, ")": -1}.get(each, 0) for each in text)
+    return all(depth >= 0 for depth in depths)
 
 
 def not_whole(own: Growing, span: Span) -> NoReturn:

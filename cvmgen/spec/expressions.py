@@ -24,7 +24,16 @@ from cvmgen.spec.words import SELECTION_FORMS
 QUOTIENTS = {
     "div": "write floor({0} over {1})",
     "tdiv": "write trunc({0} over {1})",
-    "mod": "write {0} - floor({0} over {1}) * {1}",
+    "mod": "write ({0} - floor({0} over {1}) * {1})",
+}
+
+INDICES = (*"ijklmnpq", "index")  # for a range of a hint
+# Whether two lists, and two sets, are equal.
+EQUAL: Mapping[tuple[Kind, tuple[str, ...]], str] = {
+    (LIST, ("==",)): "len({0}) == len({1}) and all[{2} < len({0})]({0}[{2}] == {1}[{2}])",
+    (LIST, ("!=",)): "len({0}) != len({1}) or any[{2} < len({0})]({0}[{2}] != {1}[{2}])",
+    (SET, ("==",)): "count({0} - {1}) + count({1} - {0}) == 0",
+    (SET, ("!=",)): "count({0} - {1}) + count({1} - {0}) > 0",
 }
 
 
@@ -141,9 +150,9 @@ class ExpressionChecker(Checker):
             hint = "write 'div' (floor) or 'tdiv' (toward zero)"
             raise SpecError(self.sign_span(expr), "'over' divides real numbers only", hint)
         if sign in QUOTIENTS and kind == REAL:
-            one, other = (part.span.text for part in parts)
+            one, other = (part.span.code for part in parts)
             message = f"'{sign}' has a meaning for integers only"
-            raise SpecError(self.sign_span(expr), message, QUOTIENTS[sign].format(one, other))
+            raise SpecError(span, message, QUOTIENTS[sign].format(one, other))
         return n.Arithmetic(sign, left, right, span), kind
 
     @staticmethod
@@ -162,17 +171,18 @@ class ExpressionChecker(Checker):
         if kinds != {INT} and not (kinds == {BOOL} and equality):
             for operand, (_, kind) in zip(expr.operands, checked, strict=True):
                 if kind in (LIST, SET):
-                    self.no_order(expr, operand, kind)
+                    self.no_order(expr, operand, kind, alike=kinds == {kind})
             self.numbers(expr.operands, [kind for _, kind in checked], operands)
         return n.Compare(expr.relations, operands, expr.span), BOOL
 
-    @staticmethod
-    def no_order(expr: n.Compare, operand: n.Expr, kind: Kind) -> NoReturn:
-        left, right = (each.span.text for each in expr.operands[:2])
-        hint = ""
-        if all(isinstance(each, n.Name) for each in expr.operands):
-            hint = f"compare the entries: all[i < len({left})]({left}[i] == {right}[i])"
-        raise SpecError(operand.span, f"this is {kind}; only integers compare", hint)
+    def no_order(self, expr: n.Compare, operand: n.Expr, kind: Kind, *, alike: bool) -> NoReturn:
+        message = f"this is {kind}; only integers compare"
+        hint = EQUAL.get((kind, expr.relations), "")
+        if not alike or not hint or not all(isinstance(each, n.Name) for each in expr.operands):
+            raise SpecError(operand.span, message)
+        names = (each.span.text for each in expr.operands)
+        index = next(each for each in INDICES if self.scope.find(each) is None)
+        raise SpecError(expr.span, message, f"write ({hint.format(*names, index)})")
 
     def conditional(self, expr: n.Conditional) -> Checked:
         condition = self.condition(expr.condition)

@@ -139,9 +139,12 @@ class HostBounds:
         if not found.far:
             return found
         message = "this integer can be larger than the host code of a call can compute"
+        bits = (found.size - 1).bit_length()
+        most = f"2^{bits}" if found.size < BEYOND else f"2^{bits} and more"
         hint = "cut what it is made of: max(low, min(..., high))"
         if f.is_host_value(expr):
             hint = "name it, or its parts, with 'let': a call in which one is larger is refused"
+        hint = f"it can come to {most}; {hint}"
         self.errors.setdefault(id(expr), SpecError(expr.span, message, hint))
         return replace(found.cut(KEPT), far=False)
 

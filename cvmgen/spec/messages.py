@@ -150,14 +150,16 @@ def foreign(source: Source, at: int) -> SpecError:
         digits += ".0" * digits.isdecimal()
         hint = "write 2.0^n or all digits" if len(digits) > LONGEST_NUMBER else f"write {digits}"
         return SpecError(Span(source, at, at + found.end()), message, hint)
-    if found := re.match(r"\d[\d.]*\w+", rest):
+    if found := re.match(r"(\d+(?:\.\d+)?)\.?(\w+)", rest):
         message = f"'{found[0]}' is neither a number nor a name"
-        return SpecError(Span(source, at, at + found.end()), message, "write 2*n for a product")
+        hint = f"write {found[1]}*{found[2]} for a product"
+        return SpecError(Span(source, at, at + found.end()), message, hint)
     hint = FOREIGN.get(char, "")
     if char.isalpha():
         hint = hint or "names are made of the letters a-z and A-Z, digits and '_'"
     shown = f"'{char}'" if char.isprintable() and char != "'" else ascii(char)
-    return SpecError(Span(source, at, at + 1), f"{shown} has no meaning here", hint)
+    end = at + 1 + (char in "&|" and rest.startswith(char * 2))
+    return SpecError(Span(source, at, end), f"{shown} has no meaning here", hint)
 
 
 # ------------------------------------------------------------ what stops too early

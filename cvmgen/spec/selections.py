@@ -40,7 +40,7 @@ def unnamed(checker: Checker, word: str, value: n.Expr) -> NoReturn:
     span = value.span
     place = Span(span.source, span.start, span.start + len(word))
     around = ", ".join(dict.fromkeys(indices_around(checker, value)))
-    hint = f"name it: let V{f'[{around}]' * bool(around)} = {span.text.splitlines()[0]}"
+    hint = f"name it: let V{f'[{around}]' * bool(around)} = {span.code}"
     raise SpecError(place, f"'{word}' makes a list, which stands in a 'let' of its own", hint)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from cvmgen.dtypes import CVM, DTYPES, DType
@@ -11,6 +12,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 
 MOST_ROWS = 32
+CONVERSION = re.compile(r"write (real|int)\(")  # what is right for one choice, and not for others
 
 
 def type_table(block: d.BlockDecl) -> f.TypeTable:
@@ -93,4 +95,7 @@ def in_some_rows(table: f.TypeTable, found: list[list[SpecError]]) -> Iterator[S
             yield error
         else:
             message = f"{error.message}, for {row_text(table, numbers[0])}"
-            yield SpecError(error.span, message, error.hint)
+            hint = error.hint
+            if CONVERSION.match(hint):
+                hint = "for other types it is right: leave these out, or give them an operator"
+            yield SpecError(error.span, message, hint)

@@ -20,6 +20,7 @@ from cvmgen.typing.machine_types import (
     saturated,
     type_limits,
 )
+from cvmgen.typing.too_large import most_bits, shown
 from cvmgen.typing.typed_values import ValueTyper
 
 ROUNDINGS = ("floor", "ceil", "trunc", "sqrt")  # of real numbers
@@ -139,7 +140,7 @@ class CallTyper(ValueTyper):
             return i.Convert("u32", i.Call("power", arguments)), "u32", None
         if found.fits(128):
             return i.Call("power_i128", arguments), "i128", found
-        self.too_wide("power")
+        self.too_wide("power", shown(i.Call("power", (base[0], exponent[0]))), most_bits(found))
         return i.Call("saturating_power_i128", arguments), "i128", type_limits("i128")
 
     def suffixed(self, function: str, typed: list[Typed], found: Range | None) -> Typed:

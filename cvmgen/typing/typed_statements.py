@@ -34,6 +34,7 @@ from cvmgen.typing.machine_types import (
     saturated,
     type_limits,
 )
+from cvmgen.typing.too_large import MOST_BITS, most_bits
 from cvmgen.typing.typed_calls import CallTyper
 from cvmgen.typing.typed_values import EXTENT, EXTENT_OR_0
 
@@ -366,7 +367,9 @@ class Typer(CallTyper):
         if op == "+" or bits > LONG_BITS:
             self.wide.add(name)
         if bits > WIDE_BITS and size > 1:
-            self.too_wide("sum" if op == "+" else "product")
+            values = f"2^{(often - 1).bit_length()} values up to 2^{(size - 1).bit_length()}"
+            what = "sum" if op == "+" else "product"
+            self.too_wide(what, f"the {what} of {values}", bits, WIDE_BITS)
 
     def store(self, statement: i.Store) -> i.Stmt:
         target = statement.target
@@ -425,10 +428,10 @@ class Typer(CallTyper):
         """Store an entry of a selected list, exactly."""
         value, type_name, found = self.expr(statement.value)
         if type_name == "i128" and not (found is not None and found.fits(64)):
-            hint = "cut it: clip(..., low, high)"
-            raise SpecError(
-                statement.span, "an entry or key of a list can need more than 64 bits", hint
-            )
+            bits = MOST_BITS if found is None else most_bits(found)
+            hint = f"it can come to 2^{bits}; cut it: clip(..., low, high)"
+            message = "an entry or key of a list can need more than 64 bits"
+            raise SpecError(statement.span, message, hint)
         tensor = statement.target.tensor
         self.scratch[tensor] = joined_all([self.scratch[tensor], found]) or found
         kept = converted(value, type_name, "i64")

@@ -21,7 +21,6 @@ from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.ranges import Range
-from cvmgen.source import SpecError
 from cvmgen.spec.formula import Let, Operator, all_items
 from cvmgen.typing.machine_types import (
     BITS,
@@ -42,9 +41,9 @@ from cvmgen.typing.machine_types import (
     saturated,
     type_limits,
 )
+from cvmgen.typing.too_large import MOST_BITS, most_bits, shown, too_large
 
 RangeRule = Callable[[Range, Range], Range]
-TOO_LARGE = "can be larger than a kernel can compute"
 EXTENT = Range(1, MAX_SIZE - 1)
 EXTENT_OR_0 = Range(0, MAX_SIZE - 1)
 LIST_CALLS = ("strides", "split")
@@ -386,15 +385,14 @@ class ValueTyper(ABC):
         if not found.fits(BITS[wide]):
             if modular:
                 return self.wrap(expr.op, left, right)
-            self.too_wide("value")
+            self.too_wide("value", shown(expr), most_bits(found))
             return i.Call(SATURATING[expr.op], (left[0], right[0])), wide, type_limits(wide)
         return i.Binary(expr.op, *raised(left, right, wide)), wide, found
 
-    def too_wide(self, what: str) -> None:
+    def too_wide(self, what: str, which: str, bits: int, limit: int = MOST_BITS) -> None:
         """Refuse what no machine type of a kernel holds; the host saturates, and refuses calls."""
         if not self.host:
-            message = f"a {what} of this formula {TOO_LARGE}"
-            raise SpecError(self.span, message, "cut what it is made of: clip(..., low, high)")
+            raise too_large(self.span, what, which, bits, limit)
 
     def product_of_extents(self, expr: i.Expr) -> Range | None:
         """Different extents of one tensor: their product is at most its size."""

@@ -20,15 +20,19 @@ BESIDE = [
     ("Y[i] = sum[k < N](X[k] + t) where t = max[k < N](X[k])", [15, 15, 15], "a where and its use"),
     ("Y[i] = t + sum[k < N](t) where t = max[k < N](X[k])", [12, 12, 12], "used in and out of it"),
     ("Y[i] = sum[k < N](t(k)) where t(k) = X[k] * 2", [12, 12, 12], "a parameter"),
-    ("Y[i] = sum[k < N](t(N - 1 - k)) where t(k) = X[k] * k", [8, 8, 8], "a parameter given another"),
+    (
+        "Y[i] = sum[k < N](t(N - 1 - k)) where t(k) = X[k] * k",
+        [8, 8, 8],
+        "a parameter given another",
+    ),
     (
         "Y[i] = sum[k < N](t) where t = sum[k < N](W[i, k]) - X[k]",
         [12, -3, 24],
         "a name that is its own in one place alone",
     ),
     (
-        "Y[i] = sum[k < N](t) where t = sum[j < N](X[k] * u), u = max[k < N](X[k] + j)",
-        [72, 72, 72],
+        "Y[i] = sum[k < N](t) where t = sum[j < N](X[k] * u), u = max[k < N](X[k] - X[j])",
+        [18, 18, 18],
         "one within another where",
     ),
     (
@@ -37,8 +41,8 @@ BESIDE = [
         "parameters of two wheres",
     ),
     (
-        "Y[i] = sum[k_2 < N](sum[k < N](t)) where t = max[k < N](X[k] * k_2)",
-        [27, 27, 27],
+        "Y[i] = sum[k_2 < N](sum[k < N](t)) where t = max[k < N](X[k] * X[k_2])",
+        [54, 54, 54],
         "a name that another one would get is taken",
     ),
     ("within b < N { let s = X[b] Y[b] = s } within b < N { let s = 2 Z[b] = s }", [1, 2, 3], ""),
@@ -64,9 +68,8 @@ DATA = "[1, 2, 3], [[1, 2, 3], [0, 1, 0], [5, 0, 5]]"
 def text(items: str, number: int = 0, result: object = None) -> str:
     outputs = "output Y : int64[N] " + "output Z : int64[N] " * ("Z[" in items)
     example = f"example f{number}({DATA}) == {result}" if result else ""
-    return (
-        f"operator f{number} {{ input X : int8[N] input W : int8[N, N] {outputs} {items} {example} }}"
-    )
+    inputs = "input X : int8[N] input W : int8[N, N]"
+    return f"operator f{number} {{ {inputs} {outputs} {items} {example} }}"
 
 
 def test_names_of_what_stands_side_by_side(tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ def test_an_extreme_is_as_wide_as_its_values(body: str, type_name: str) -> None:
 
 
 LARGE = "can be larger than a kernel can compute"
+LIMIT = re.compile(r"can come to 2\^\d+, and 2\^(127|104) is the limit")
 TOO_LARGE = [
     ("clip(X[i]*X[i]*X[i]*X[i]*X[i], -9, 9)", f"a value of this formula {LARGE}", "155 bits"),
     ("prod[j < N](X[j]) mod 7", f"a product of this formula {LARGE}", "any number of factors"),
@@ -128,3 +129,4 @@ def test_what_no_type_holds_is_refused(value: str, error: str | None, why: str) 
     with pytest.raises(SpecError) as caught:
         typed_kernels(made)
     assert caught.value.message == error, why
+    assert LIMIT.search(caught.value.hint), why
