@@ -35,6 +35,7 @@ from cvmgen.errors import BuildError, CvmgenError, Faults
 from cvmgen.escape import json_text, lines_for_terminal
 from cvmgen.paths import MANIFEST, schedules_folder, spec_folder
 from cvmgen.source import SpecWarning
+from cvmgen.spec.unread import unread
 from cvmgen.verification.ledger_check import complaints, stale_note
 
 if TYPE_CHECKING:  # their modules need lark and sympy
@@ -295,7 +296,7 @@ def cached_texts(
 
     if not request.names:
         files = driver.generate(operators, request.targets, how, schedules, faults)
-        warnings = unproved_places(operators, progress, faults, places)
+        warnings = [*unread(operators), *unproved_places(operators, progress, faults, places)]
         if "c" in request.targets and has_own_schedules(request.spec):
             warnings += of_folder(apply_all(operators, schedules, progress, faults), request.spec)
         return Generated(files, entries_in(files), (), warnings)
@@ -318,7 +319,7 @@ def cached_texts(
         entries[name] = before[name]
     files[MANIFEST] = manifest_text(list(entries.values()))
     own = [each for each in members if each.full_name in chosen]
-    warnings = unproved_places(own, progress, faults, places)
+    warnings = [*unread(own), *unproved_places(own, progress, faults, places)]
     return Generated(files, entries, stale, warnings)
 
 

@@ -26,6 +26,7 @@ from cvmgen.source import SpecErrors
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
+from cvmgen.spec.unread import unread
 from cvmgen.spec.words import plural
 
 
@@ -114,7 +115,7 @@ def check_specs(
         unproved += repeated_lets(operators, progress, faults)
         idle = apply_all(operators, schedules, progress, faults)
         steps = None if model is None else applied_steps(model, schedules, progress)
-    warnings = [*unproved, *([] if formulas else of_folder(idle, spec))]
+    warnings = [*unread(operators), *unproved, *([] if formulas else of_folder(idle, spec))]
     tell_warnings(warnings)
     report: dict[str, Any] = {
         "files": sorted(asked),

@@ -490,3 +490,12 @@ def test_check_without_a_solver_warns(
     outcome = cvmgen("check", "--spec", spec)
     assert outcome.code == 0
     assert "so each call tests it" in outcome.err
+
+
+def test_check_warns_of_what_nothing_reads(cvmgen: Command, tmp_path: Path) -> None:
+    path = tmp_path / "mine.cvm"
+    items = "input X : cvm[N] attr k = 3 output Y : cvm[N] Y[i] = X[i]"
+    path.write_text(f"operator f {{ {items} }}")
+    outcome = cvmgen("check", path)
+    assert outcome.code == 0
+    assert "mine.cvm:1:31: warning: nothing reads the attribute 'k'" in outcome.err

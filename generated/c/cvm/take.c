@@ -7,7 +7,6 @@
      input  X : cvm[n...]
      input  indices : cvm[m...]
      let    N = len(n)
-     let    M = len(m)
      attr   axis : int optional in [-N, N)
      case not present(axis) {
        let    T[i] = X[unflatten(i, n...)...]
@@ -50,13 +49,13 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
     const cvmgen_list m = cvmgen_extents(args->indices);
     /* take line 6 */
     const int64_t N = n.length;
-    /* take line 8 */
+    /* take line 7 */
     const bool has_axis = args->axis != NULL;
     const int64_t axis = has_axis ? *args->axis : 0;
     if (has_axis && (axis < -N || axis >= N))
         return cvmgen_refuse(error, "axis", cvmgen_number(axis).text,
             cvmgen_format("must be in [-N, N) (N = %" PRId64 ")", N).text);
-    /* take line 14 */
+    /* take line 13 */
     int64_t which_case = 0;
     cvmgen_list Y_shape = {0};
     int64_t Y_precision = 0;
@@ -66,7 +65,7 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
     int64_t k_extents_size = 0;
     int64_t n_a = 0;
     if (!has_axis) {
-        /* take line 11 */
+        /* take line 10 */
         Y_shape = m;
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
             return CVMGEN_REFUSED;
@@ -76,13 +75,13 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
                 cvmgen_format("precision %s (p(X) = %" PRId64 ")",
                 cvmgen_precision_text(Y_precision).text, X_precision).text,
                 "its precision p(X) must be in [1, 32]");
-        /* take line 12 */
+        /* take line 11 */
         m_size = cvmgen_size(&m);
         n_size = cvmgen_size(&n);
     } else if (has_axis) {
-        /* take line 15 */
+        /* take line 14 */
         const int64_t a = axis >= 0 ? axis : axis + N;
-        /* take line 16 */
+        /* take line 15 */
         Y_shape.length = 0;
         cvmgen_extend(&Y_shape, cvmgen_part(n, 0, a));
         cvmgen_extend(&Y_shape, m);
@@ -95,7 +94,7 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
                 cvmgen_format("precision %s (p(X) = %" PRId64 ")",
                 cvmgen_precision_text(Y_precision).text, X_precision).text,
                 "its precision p(X) must be in [1, 32]");
-        /* take line 17 */
+        /* take line 16 */
         cvmgen_list i_extents = cvmgen_part(n, 0, a);
         cvmgen_list k_extents = cvmgen_part(n, a + 1, n.length);
         i_extents_size = cvmgen_size(&i_extents);
@@ -150,7 +149,7 @@ static void take_Y_1_part_int8_int8(const void *context, int64_t low, int64_t hi
     const int8_t *restrict X = call->X;
     const int8_t *restrict indices = call->indices;
     int8_t *restrict Y = call->Y;
-    /* take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
+    /* take line 16: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
        i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
     const int64_t m_size = plan->m_size, k_extents_size = plan->k_extents_size;
     const int64_t n_a = plan->n_a;
@@ -188,7 +187,7 @@ static void take_Y_1_part_int8_int32(const void *context, int64_t low, int64_t h
     const int8_t *restrict X = call->X;
     const int8_t *restrict indices = call->indices;
     int32_t *restrict Y = call->Y;
-    /* take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
+    /* take line 16: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
        i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
     const int64_t m_size = plan->m_size, k_extents_size = plan->k_extents_size;
     const int64_t n_a = plan->n_a;
@@ -227,7 +226,7 @@ static void take_Y_1_part_int32_int8(const void *context, int64_t low, int64_t h
     const int32_t *restrict X = call->X;
     const int32_t *restrict indices = call->indices;
     int8_t *restrict Y = call->Y;
-    /* take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
+    /* take line 16: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
        i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
     const int64_t m_size = plan->m_size, k_extents_size = plan->k_extents_size;
     const int64_t n_a = plan->n_a;
@@ -265,7 +264,7 @@ static void take_Y_1_part_int32_int32(const void *context, int64_t low, int64_t 
     const int32_t *restrict X = call->X;
     const int32_t *restrict indices = call->indices;
     int32_t *restrict Y = call->Y;
-    /* take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
+    /* take line 16: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
        i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
     const int64_t m_size = plan->m_size, k_extents_size = plan->k_extents_size;
     const int64_t n_a = plan->n_a;
@@ -408,7 +407,7 @@ static void TYPED(take_Y_0_part)(const void *context, int64_t low, int64_t high)
     const element_t *restrict X = call->X;
     const element_t *restrict indices = call->indices;
     result_t *restrict Y = call->Y;
-    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    /* take line 11: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     const int64_t m_size = plan->m_size, n_size = plan->n_size;
     for (int64_t at = low; at < high; ++at) {
         const int64_t d_block = at * 256;

@@ -18,8 +18,8 @@
 
    operator avg_pool_backward = pooling() {
      "The error of the images of avg_pool: each window shares its own out among its places."
-     # A share is rounded before the shares add up. x is what max_pool_backward takes there too; only
-     # its shape matters.
+     # A share is rounded before the shares add up.
+     although "x is what max_pool_backward takes there too; only its shape matters"
      input  x : float64[N, C*H*W]
      input  dout : float64[N, C*YH*YW]
      output dx : float64[N, C*H*W]

@@ -7,7 +7,6 @@
      input  X : cvm[n...]
      input  indices : cvm[m...]
      let    N = len(n)
-     let    M = len(m)
      attr   axis : int optional in [-N, N)
      case not present(axis) {
        let    T[i] = X[unflatten(i, n...)...]
@@ -26,7 +25,7 @@
 #include "cvmgen_cuda.h"
 #include "cvmgen_vector.h"
 
-/* What a call fixes for the kernels of take line 12. */
+/* What a call fixes for the kernels of take line 11. */
 struct take_Y_0_values {
     int64_t m_size, n_size;
 };
@@ -36,7 +35,7 @@ static __device__ __forceinline__ void
 take_Y_0_body(const take_Y_0_values &values, const int8_t *__restrict__ X,
               const int8_t *__restrict__ indices, result_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
-    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    /* take line 11: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     const int64_t vectors = cvmgen_vectors(m_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
@@ -71,7 +70,7 @@ cvm_take_Y_0_int32_int8(const __grid_constant__ take_Y_0_values values,
                         const int32_t *__restrict__ X, const int32_t *__restrict__ indices,
                         int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
-    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    /* take line 11: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     const int64_t vectors = cvmgen_vectors(m_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
@@ -92,7 +91,7 @@ cvm_take_Y_0_int32_int32(const __grid_constant__ take_Y_0_values values,
                          const int32_t *__restrict__ X, const int32_t *__restrict__ indices,
                          int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
-    /* take line 12: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
+    /* take line 11: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
     const int64_t vectors = cvmgen_vectors(m_size, 4);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 4;
@@ -108,7 +107,7 @@ cvm_take_Y_0_int32_int32(const __grid_constant__ take_Y_0_values values,
     }
 }
 
-/* What a call fixes for the kernels of take line 17. */
+/* What a call fixes for the kernels of take line 16. */
 struct take_Y_1_values {
     int64_t m_size, i_extents_size, k_extents_size, n_a;
 };
@@ -119,7 +118,7 @@ take_Y_1_body(const take_Y_1_values &values, const int8_t *__restrict__ X,
               const int8_t *__restrict__ indices, result_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
     const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
-    /* take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
+    /* take line 16: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
        i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
     const int64_t k_vectors = cvmgen_vectors(k_extents_size, 16);
     const int64_t vectors = i_extents_size * m_size * k_vectors;
@@ -160,7 +159,7 @@ cvm_take_Y_1_int32_int8(const __grid_constant__ take_Y_1_values values,
                         int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
     const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
-    /* take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
+    /* take line 16: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
        i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
     const int64_t k_vectors = cvmgen_vectors(k_extents_size, 16);
     const int64_t vectors = i_extents_size * m_size * k_vectors;
@@ -187,7 +186,7 @@ cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
                          int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
     const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
-    /* take line 17: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
+    /* take line 16: Y[i..., j..., k...] = X[i..., clip(indices[j...], 0, n[a] - 1), k...] forall
        i... < n[:a]..., j... < m..., k... < n[a + 1:]... */
     const int64_t k_vectors = cvmgen_vectors(k_extents_size, 4);
     const int64_t vectors = i_extents_size * m_size * k_vectors;
@@ -231,13 +230,13 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
     const cvmgen_list m = cvmgen_extents(args->indices);
     /* take line 6 */
     const int64_t N = n.length;
-    /* take line 8 */
+    /* take line 7 */
     const bool has_axis = args->axis != NULL;
     const int64_t axis = has_axis ? *args->axis : 0;
     if (has_axis && (axis < -N || axis >= N))
         return cvmgen_refuse(error, "axis", cvmgen_number(axis).text,
             cvmgen_format("must be in [-N, N) (N = %" PRId64 ")", N).text);
-    /* take line 14 */
+    /* take line 13 */
     int64_t which_case = 0;
     cvmgen_list Y_shape = {0};
     int64_t Y_precision = 0;
@@ -247,7 +246,7 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
     int64_t k_extents_size = 0;
     int64_t n_a = 0;
     if (!has_axis) {
-        /* take line 11 */
+        /* take line 10 */
         Y_shape = m;
         if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
             return CVMGEN_REFUSED;
@@ -257,13 +256,13 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
                 cvmgen_format("precision %s (p(X) = %" PRId64 ")",
                 cvmgen_precision_text(Y_precision).text, X_precision).text,
                 "its precision p(X) must be in [1, 32]");
-        /* take line 12 */
+        /* take line 11 */
         m_size = cvmgen_size(&m);
         n_size = cvmgen_size(&n);
     } else if (has_axis) {
-        /* take line 15 */
+        /* take line 14 */
         const int64_t a = axis >= 0 ? axis : axis + N;
-        /* take line 16 */
+        /* take line 15 */
         Y_shape.length = 0;
         cvmgen_extend(&Y_shape, cvmgen_part(n, 0, a));
         cvmgen_extend(&Y_shape, m);
@@ -276,7 +275,7 @@ static int take_prepare(const cvm_take_args *args, take_plan *plan, cvmgen_error
                 cvmgen_format("precision %s (p(X) = %" PRId64 ")",
                 cvmgen_precision_text(Y_precision).text, X_precision).text,
                 "its precision p(X) must be in [1, 32]");
-        /* take line 17 */
+        /* take line 16 */
         cvmgen_list i_extents = cvmgen_part(n, 0, a);
         cvmgen_list k_extents = cvmgen_part(n, a + 1, n.length);
         i_extents_size = cvmgen_size(&i_extents);
