@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, product
 from math import prod
 
@@ -10,6 +11,7 @@ from cvmgen.errors import Faults, Strict
 from cvmgen.functions import FUNCTIONS, SPECIAL
 from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec import declarations as d
+from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import constant_clashes
 from cvmgen.spec.calls import Shared
 from cvmgen.spec.expressions import ExpressionChecker
@@ -20,7 +22,8 @@ from cvmgen.spec.formula import BOOL, INT, LIST, REAL, Definition, Kind, Operato
 from cvmgen.spec.host_integers import wide_values
 from cvmgen.spec.imports import Resolver
 from cvmgen.spec.lengths import long_lists
-from cvmgen.spec.operators import aliases, check_operator
+from cvmgen.spec.operators import aliases, check_operator, declared_names
+from cvmgen.spec.own_names import names_in
 from cvmgen.spec.parse import parse_all
 from cvmgen.spec.precisions import with_derived_precisions
 from cvmgen.spec.scope import PoisonedError, operator_name
@@ -43,14 +46,16 @@ def check_files(
         declarations.setdefault(spec_file.opset, []).extend(parsed.declarations)
         broken |= parsed.broken
         errors.extend(parsed.errors)
-    resolver = Resolver(declarations)
+    resolver = Resolver(declarations, broken)
     visible = {opset: resolver.visible(opset) for opset in declarations if opset}
     visible = visible or {"": resolver.visible("")}
     errors += resolver.errors
     broken |= resolver.broken
     operators: list[Operator] = []
     for opset, known in visible.items():
-        operators.extend(OpsetChecker(opset, known, broken, errors, faults).operators())
+        own = [*declarations.get("", ()), *declarations.get(opset, ())]
+        checker = OpsetChecker(opset, known, broken, errors, faults, set(map(id, own)))
+        operators.extend(checker.operators())
     completed = []
     for operator in operators:
         if large := list(too_large(operator)):
@@ -70,7 +75,8 @@ def check_files(
 class OpsetChecker:
     """The declarations of one opset: names in common, then operator by operator.
 
-    `broken` are names whose declaration has an error already: their uses stay silent.
+    `broken` are names whose declaration has an error already: their uses stay silent. `own` are the
+    declarations that are not imported.
     """
 
     def __init__(
@@ -80,14 +86,18 @@ class OpsetChecker:
         broken: frozenset[str],
         errors: list[SpecError],
         faults: Faults,
+        own: Collection[int],
     ) -> None:
         self.opset = opset
+        self.own = own
+        self.own_constants: set[str] = set()
         self.errors = errors
         self.faults = faults
         self.broken = set(broken)
         self.constants: dict[str, int] = {}
         self.macros: dict[str, d.Definition] = {}
         self.families: dict[str, d.FamilyDecl] = {}
+        self.family_of: dict[str, d.FamilyDecl] = {}
         self.operator_decls: list[d.OperatorDecl | d.InstanceDecl] = []
         seen: dict[tuple[str, str], d.Declaration] = {}
         for declaration in declarations:
@@ -109,11 +119,15 @@ class OpsetChecker:
         plural = groups.get(declaration_group(declaration), f"{declaration_group(declaration)}s")
         message = f"two {plural} are named '{declaration.name}'"
         hint = f"the first is in {first.name_span.location}"
+        if id(first) not in self.own or id(declaration) not in self.own:
+            hint += ", and came with an import"
         self.errors.append(SpecError(declaration.name_span, message, hint))
 
     def sort(self, declaration: d.Declaration) -> None:
         match declaration:
-            case d.Const():
+            case d.Const(name=name):
+                if id(declaration) in self.own:
+                    self.own_constants.add(name)
                 self.constant(declaration)
             case d.Definition(name=name):
                 if name in FUNCTIONS or name in SPECIAL:
@@ -157,7 +171,8 @@ class OpsetChecker:
             name = f"{self.opset}.{operator_decl.name}" if self.opset else operator_decl.name
             with self.faults.apart(name, operator_decl.name_span.place):
                 try:
-                    operator = check_operator(operator_decl, self.opset, self.shared, self.errors)
+                    shared = self.shared_by(operator_decl)
+                    operator = check_operator(operator_decl, self.opset, shared, self.errors)
                 except RecursionError:
                     self.errors.append(SpecError(operator_decl.name_span, DEEP, DEEP_HINT))
                     continue
@@ -199,7 +214,31 @@ class OpsetChecker:
             return declaration
         if declaration.family in self.broken and declaration.family not in self.families:
             raise PoisonedError
-        return instantiate(declaration, self.families)
+        operator = instantiate(declaration, self.families)
+        self.family_of[operator.name] = self.families[declaration.family]
+        self.apart(declaration)
+        return operator
+
+    def names_apart(self, family: d.FamilyDecl | None) -> set[str]:
+        """The constants of this opset that mean something else in a family which is imported."""
+        if family is None or id(family) in self.own:
+            return set()
+        return self.own_constants & {*names_in(family.block), *declared_names(family.block.items)}
+
+    def apart(self, instance: d.InstanceDecl) -> None:
+        """Refuse such a constant where the operator itself speaks of it."""
+        both = self.names_apart(self.families.get(instance.family))
+        for node in n.walk((instance.actuals, instance.block)):
+            if isinstance(node, n.Name) and node.text in both:
+                message = f"the family '{instance.family}' has a '{node.text}' of its own"
+                raise SpecError(node.span, message, "give the constant another name")
+
+    def shared_by(self, operator: d.OperatorDecl) -> Shared:
+        """What an operator knows; one of an imported family knows no constant that the file of the
+        family does not know."""
+        hidden = self.names_apart(self.family_of.get(operator.name))
+        known = {name: each for name, each in self.constants.items() if name not in hidden}
+        return replace(self.shared, constants=known)
 
     def alias_clashes(self, declarations: Iterable[d.OperatorDecl]) -> None:
         """An alias is neither the name of an operator nor an alias of another."""

@@ -7,7 +7,7 @@ then the one that comes with cvmgen. What an imported declaration uses comes wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import chain
 
@@ -32,8 +32,11 @@ class Resolver:
     """The declarations of each opset with those that it imports; `errors` of imports, and the names
     that these would have brought."""
 
-    def __init__(self, declared: Mapping[str, Sequence[d.TopLevel]]) -> None:
+    def __init__(
+        self, declared: Mapping[str, Sequence[d.TopLevel]], broken: Collection[str] = ()
+    ) -> None:
         self.declared = declared
+        self.unread = broken  # names whose declarations have a syntax error
         self.resolved: dict[str, list[d.Declaration]] = {}
         self.open: list[str] = []
         self.errors: list[SpecError] = []
@@ -68,11 +71,23 @@ class Resolver:
             return []
         for name in wanted.names:
             try:
+                self.from_elsewhere(name, wanted.place)
                 found += _named(name, wanted.place.text, places)
             except SpecError as error:
-                self.errors.append(error)
+                self.errors += [error] * (name.text not in self.unread)
                 self.broken.add(name.text)
         return found
+
+    def from_elsewhere(self, name: n.Name, place: n.Name) -> None:
+        """Refuse an import of what the opset itself declares."""
+        opset = "" if place.text == COMMON else place.text
+        own = _importable(
+            [each for each in self.declared.get(opset, ()) if not isinstance(each, d.Import)]
+        )
+        if opset == self.open[-1] and any(each.name == name.text for each in own):
+            raise SpecError(
+                name.span, f"'{name.text}' is declared in '{place.text}' itself", "remove it"
+            )
 
     def places(self, place: n.Name) -> list[Sequence[d.Declaration]]:
         """The declarations of an opset in the folder at hand, and in the one that comes with us."""

@@ -100,7 +100,17 @@ REFUSED = (
         "",
     ),
     ("from common import clip", "1: error: 'from' begins no declaration", "begins with import, "),
-    ("import bits from common def bits(x) = x", "two definitions are named 'bits'", "the first is"),
+    ("import bits from common def bits(x) = x", "two definitions are named 'bits'", "came with an"),
+    (
+        "import cut from mine def cut(x) = x",
+        "8: error: 'cut' is declared in 'mine' itself",
+        "remove",
+    ),
+    (
+        "import reduce from cvm const K = 2 operator g = reduce(sum, K)",
+        "61: error: the family 'reduce' has a 'K' of its own",
+        "give the constant another name",
+    ),
 )
 
 
@@ -119,3 +129,20 @@ def test_a_name_that_could_not_be_imported_is_said_once() -> None:
     with pytest.raises(SpecErrors) as caught:
         check_files(files)
     assert len(caught.value.errors) == 1
+
+
+def test_an_import_of_what_cannot_be_read_is_silent() -> None:
+    files = opsets(mine="import b from parts " + USE.format("X[i] + b"), parts="const b =")
+    with pytest.raises(SpecErrors) as caught:
+        check_files(files)
+    assert [each.span.source.name for each in caught.value.errors] == ["parts.cvm"]
+
+
+def test_an_imported_family_does_not_meet_constants() -> None:
+    """The files of the project know nothing of those of a user."""
+    rule = "import reduce, sum_precision from cvm const N = 3 const i = 4 const d = 5 "
+    files = opsets(mine=rule + "operator g = reduce(sum, sum_precision) { }")
+    assert operator_of("mine", files).full_name == "mine.g"
+    own = "family one() { input X : cvm[N] output Y : cvm[N] Y[k] = X[k] } const N = 3 "
+    (given,) = operator_of("mine", opsets(mine=own + "operator g = one()")).inputs
+    assert given.extents[0].new is None  # the extent of a family of its own is the constant
