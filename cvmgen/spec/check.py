@@ -21,8 +21,9 @@ from cvmgen.spec.folding import constant_value
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, Definition, Kind, Operator
 from cvmgen.spec.host_integers import wide_values
 from cvmgen.spec.imports import Resolver
+from cvmgen.spec.item_names import declared_names
 from cvmgen.spec.lengths import long_lists
-from cvmgen.spec.operators import aliases, check_operator, declared_names
+from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.own_names import names_in
 from cvmgen.spec.parse import parse_all
 from cvmgen.spec.precisions import with_derived_precisions

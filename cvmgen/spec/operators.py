@@ -18,6 +18,7 @@ from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, REAL, SELECTED
+from cvmgen.spec.item_names import bound_names, declared_names, mutual
 from cvmgen.spec.operands import checked_input, checked_output
 from cvmgen.spec.own_names import names_in, other_names, renamed
 from cvmgen.spec.scope import LIST_PARTS, PoisonedError, ScopedName
@@ -464,39 +465,6 @@ def outputs_of(items: tuple[f.Item, ...]) -> dict[str, f.Output]:
 
 def written_by(items: tuple[f.Item, ...]) -> set[str]:
     return {item.tensor for item in items if isinstance(item, f.Equation)}
-
-
-def mutual(item: d.ItemDecl, items: Iterable[d.ItemDecl]) -> Iterator[str]:
-    """The lets among the items whose values speak of what `item` declares."""
-    own = {name.text for name in bound_names(item)}
-    for each in items:
-        if isinstance(each, d.LetDecl):
-            used = {node.text for node in n.walk(each.value) if isinstance(node, n.Name)}
-            if used & own:
-                yield each.name
-
-
-def declared_names(items: Iterable[d.ItemDecl]) -> dict[str, int]:
-    """The names that the items bind and the line of each."""
-    return {name.text: name.span.line for item in items for name in bound_names(item)}
-
-
-def bound_names(item: d.ItemDecl) -> Iterator[n.Name]:
-    """The names that an item binds, or may bind."""
-    match item:
-        case d.LetDecl(name=name, name_span=span):
-            yield n.Name(name, span)
-        case d.TypeChoice(names=names):
-            yield from names
-        case d.AttributeDecl(name=name, components=components, name_span=span):
-            yield n.Name(name, span)
-            yield from components
-        case d.OperandDecl(place=place, slots=slots, each=each):
-            for node in n.walk((place, slots, each)):
-                if isinstance(node, n.Name):
-                    yield node
-        case _:
-            pass
 
 
 def refuse_recursion(item: d.LetDecl) -> None:

@@ -15,10 +15,10 @@ from cvmgen.tree import Tree
 
 def own_names(macro: d.Definition) -> set[str]:
     """The names of its parameters and of the indices that its body binds."""
-    return {each.name for each in macro.parameters} | bound_names(macro.body)
+    return {each.name for each in macro.parameters} | bound_indices(macro.body)
 
 
-def bound_names(tree: Any) -> set[str]:
+def bound_indices(tree: Any) -> set[str]:
     """The indices that binders in a tree, as parsed, bind."""
     binders = (each for each in n.walk(tree) if isinstance(each, BINDERS))
     return {each.target.text for each in binders if isinstance(each.target, n.Name)}
@@ -54,7 +54,7 @@ def with_others(macro: d.Definition, others: Mapping[str, str]) -> d.Definition:
                 pass
             case _:
                 return node
-        bound = bound_names((binders.items, binders.over)) & others.keys()
+        bound = bound_indices((binders.items, binders.over)) & others.keys()
         return renamed(node, {name: others[name] for name in bound})
 
     return replace(macro, parameters=parameters, body=n.rebuild(body, change))
