@@ -101,7 +101,7 @@ def tightened(poly: Poly) -> Poly:
     return {monomial: value for monomial, value in result.items() if value}
 
 
-def split(poly: Poly, number: int) -> tuple[int, Poly] | None:
+def split_off_atom(poly: Poly, number: int) -> tuple[int, Poly] | None:
     """c and rest of poly = c * atom + rest, if the rest is free of the atom."""
     rest = dict(poly)
     coefficient = rest.pop((number,), 0)

@@ -171,7 +171,7 @@ def render_fault(span: Span, message: str, hint: str, kind: str = "error") -> st
     return "\n".join(lines)
 
 
-def nearest(word: str, candidates: Iterable[str]) -> Sequence[str]:
+def similar_names(word: str, candidates: Iterable[str]) -> Sequence[str]:
     """Up to three candidates that `word` may be a misspelling of, the likeliest first."""
     names = sorted(set(candidates))
     same = [name for name in names if sorted(name.lower()) == sorted(word.lower())]
@@ -181,7 +181,7 @@ def nearest(word: str, candidates: Iterable[str]) -> Sequence[str]:
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """A hint with the nearest candidates, or an empty text."""
-    found = nearest(word, candidates)
+    found = similar_names(word, candidates)
     if not found:
         return ""
     quoted = [f"'{name}'" for name in found]

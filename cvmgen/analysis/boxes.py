@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cvmgen import algebra
 from cvmgen.analysis.definedness import always_evaluated
 from cvmgen.analysis.facts import Facts
-from cvmgen.analysis.guards import Bound, condition_bounds
+from cvmgen.analysis.guards import PlaceBound, condition_bounds
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import given_shapes
 from cvmgen.ir.logic import conjuncts
@@ -218,9 +218,9 @@ class BoxSearch:
     def test(self, condition: i.Expr) -> IndexTest | None:
         """A condition as 0 <= place or place < bound, the bound computed by the host."""
         match condition_bounds(condition):
-            case [Bound(place=place, low=i.Const(value=0))]:
+            case [PlaceBound(place=place, low=i.Const(value=0))]:
                 return self.inlined(place), "low", i.ZERO
-            case [Bound(place=place, high=bound)] if bound is not None and self.on_host(bound):
+            case [PlaceBound(place=place, high=bound)] if bound is not None and self.on_host(bound):
                 return self.inlined(place), "high", bound
             case _:
                 return None

@@ -47,7 +47,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Divided:
+class DividedIndex:
     """An index that became `outer * divisor + inner`; divisors must divide its extent."""
 
     index: str
@@ -76,7 +76,7 @@ class Contraction:
     total: i.Let
     before: tuple[i.Let, ...]
     after: i.Block
-    divided: Divided | None
+    divided: DividedIndex | None
     reaches: tuple[i.Expr, ...]
 
 
@@ -213,7 +213,7 @@ class FactorReader:
     def result(self) -> Contraction | None:
         offsets = [self.expanded(load.offset) for load in self.found.factors]
         owners: dict[str, str] = {}
-        divided: list[Divided] = []
+        divided: list[DividedIndex] = []
         for loop in self.loops:
             readers = [
                 name
@@ -232,12 +232,14 @@ class FactorReader:
             return None
         return self.product(owners, divided[0] if divided else None)
 
-    def divide(self, loop: i.Loop, divisor: i.Expr) -> Divided:
+    def divide(self, loop: i.Loop, divisor: i.Expr) -> DividedIndex:
         outer = fresh(f"{loop.index}_outer", self.taken)
         inner = fresh(f"{loop.index}_inner", self.taken)
-        return Divided(loop.index, divisor, loop.high, outer, inner)
+        return DividedIndex(loop.index, divisor, loop.high, outer, inner)
 
-    def product(self, owners: Mapping[str, str], divided: Divided | None) -> Contraction | None:
+    def product(
+        self, owners: Mapping[str, str], divided: DividedIndex | None
+    ) -> Contraction | None:
         """The contraction in which each index has this owner."""
         batches = [loop for loop in self.loops if owners[loop.index] == BATCH]
         if divided is not None:
@@ -271,7 +273,9 @@ class FactorReader:
 
     # -------------------------------------------------------- one factor
 
-    def side(self, name: str, owners: Mapping[str, str], divided: Divided | None) -> Factor | None:
+    def side(
+        self, name: str, owners: Mapping[str, str], divided: DividedIndex | None
+    ) -> Factor | None:
         """The factor that owns the lines of this name; None if it cannot stand alone."""
         load = self.found.factors[NAMES.index(name)]
         own = {index for index, owner in owners.items() if owner in (name, BATCH)} | self.summed
@@ -413,7 +417,7 @@ def quotient_only(expr: i.Expr, index: str, inner: Mapping[str, object]) -> i.Ex
     return divisors.pop() if index not in names_in(left) and len(divisors) == 1 else None
 
 
-def with_quotient(node: Any, divided: Divided) -> Any:
+def with_quotient(node: Any, divided: DividedIndex) -> Any:
     """Expressions in which the quotient of an index is an index of its own."""
     quotients = [
         i.Binary(op, i.Var(divided.index), divided.divisor) for op in ("floordiv", "truncdiv")

@@ -12,7 +12,7 @@ from cvmgen.ir import nodes as i
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class PlaceBound:
     """`place >= low`, or `place < high`, where the other is None."""
 
     place: i.Expr
@@ -20,20 +20,20 @@ class Bound:
     high: i.Expr | None
 
 
-def condition_bounds(condition: i.Expr) -> list[Bound] | None:
+def condition_bounds(condition: i.Expr) -> list[PlaceBound] | None:
     """A condition as bounds that hold together; None for other conditions."""
     match condition:
         case i.Logic(op="and", operands=operands):
             found = [condition_bounds(each) for each in operands]
             return None if None in found else [each for part in found for each in part or ()]
         case i.Compare(op="<=", left=low, right=place):
-            return [Bound(place, low, None)]
+            return [PlaceBound(place, low, None)]
         case i.Compare(op=">=", left=place, right=low):
-            return [Bound(place, low, None)]
+            return [PlaceBound(place, low, None)]
         case i.Compare(op="<", left=place, right=high):
-            return [Bound(place, None, high)]
+            return [PlaceBound(place, None, high)]
         case i.Compare(op=">", left=high, right=place):
-            return [Bound(place, None, high)]
+            return [PlaceBound(place, None, high)]
         case _:
             return None
 

@@ -25,10 +25,10 @@ def reads_so_far(loop: i.Loop, counter: str, own: frozenset[str]) -> bool:
 
 def decision(loop: i.Loop) -> i.Assign | None:
     """The assignment of a loop that does nothing but look for an element that decides."""
-    return decided_by(loop.body)
+    return sole_assignment(loop.body)
 
 
-def decided_by(body: i.Block) -> i.Assign | None:
+def sole_assignment(body: i.Block) -> i.Assign | None:
     """The assignment behind tests one in the other, before which nothing but locals is set."""
     match body:
         case (*before, i.If(then=then, otherwise=())):
@@ -39,7 +39,7 @@ def decided_by(body: i.Block) -> i.Assign | None:
                 case (i.Assign() as found, i.Break()):
                     return found
                 case _:
-                    return decided_by(then)
+                    return sole_assignment(then)
         case _:
             return None
 

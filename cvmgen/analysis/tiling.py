@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cvmgen import algebra
-from cvmgen.analysis.contraction import Contraction, Divided, Factor, contraction
+from cvmgen.analysis.contraction import Contraction, DividedIndex, Factor, contraction
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
@@ -39,7 +39,7 @@ class RowIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredTotals:
     """Totals that are stored as they are, where these optional inputs are not given: each in the
     element of `tensor` that the steps of its indices lead to from `start`."""
 
@@ -66,7 +66,7 @@ class Tiling:
     w_steps: AffineSteps
     lines: tuple[RowIndex, ...]
     turned: bool
-    stored: Stored | None
+    stored: StoredTotals | None
     sizes: AffineSteps = field(
         default_factory=dict
     )  # the elements of inputs, both tensors among them
@@ -85,15 +85,15 @@ def tiling(found: Contraction, facts: Facts) -> Tiling | None:
     """The tiling of a contraction; None where places are not affine."""
     sides = [(found.rows, found.columns, False), (found.columns, found.rows, True)]
     # What is tested is staged; else what has more lines, as those of a window.
-    sides.sort(key=lambda pair: (tested(pair[1]), len(pair[1].lines) > len(pair[0].lines)))
+    sides.sort(key=lambda pair: (is_tested(pair[1]), len(pair[1].lines) > len(pair[0].lines)))
     for x, w, turned in sides:
-        made = None if tested(w) else sides_tiling(found, facts, x, w, turned)
+        made = None if is_tested(w) else sides_tiling(found, facts, x, w, turned)
         if made is not None:
             return made
     return None
 
 
-def tested(side: Factor) -> bool:
+def is_tested(side: Factor) -> bool:
     return any(not isinstance(step, i.Let) for step in side.steps)
 
 
@@ -274,7 +274,7 @@ def opposite_signs(steps: AffineSteps, others: AffineSteps) -> bool:
 # ---------------------------------------------------------------- behind the totals
 
 
-def totals_store(found: Contraction, inner: Factor) -> Stored | None:
+def totals_store(found: Contraction, inner: Factor) -> StoredTotals | None:
     """Where totals are stored as they are, those of neighbouring lines of `inner` side by side;
     None where there is more to do with them."""
     match found.after:
@@ -293,7 +293,7 @@ def totals_store(found: Contraction, inner: Factor) -> Stored | None:
     steps, start = made
     if not inner.lines or not algebra.equal(steps.get(inner.lines[-1].index, i.ZERO), i.ONE):
         return None
-    return Stored(target.tensor, without, start, steps)
+    return StoredTotals(target.tensor, without, start, steps)
 
 
 def only_total(value: i.Expr, total: str) -> tuple[str, ...] | None:
@@ -349,7 +349,7 @@ class Flat:
 def flat_lines(
     statements: i.Block,
     lines: tuple[i.Loop, ...],
-    divided: Divided | None,
+    divided: DividedIndex | None,
     facts: Facts,
 ) -> Flat:
     """The statements with as many lines as can be flattened; none if one is part of an index."""

@@ -129,7 +129,7 @@ def find_windows(
     for each in (rows, None) if rows is not None else (None,):
         element = element_of(sweep, columns, each)
         if element is not None:
-            kind = kind_of(element[1], way.last, total, dtypes)
+            kind = element_machine_type(element[1], way.last, total, dtypes)
             block = tuple(after)
             return Windows(results, total, sweep, block, columns, each, *element, way.last, kind)
     return None
@@ -156,7 +156,7 @@ def element_of(
     )
 
 
-def kind_of(
+def element_machine_type(
     element: i.Expr, accumulate: i.Accumulate, total: i.Let, dtypes: Mapping[str, DType]
 ) -> str:
     """The machine type for elements: integers of at most 32 bits are multiplied as such."""

@@ -35,7 +35,7 @@ class ModuleStruct(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCall:
     """A call on device arrays that was checked."""
 
     args: Any
@@ -119,7 +119,7 @@ class CudaBackend(CBackend):
         if status:
             raise DriverError(f"CUDA: {self.device.driver.meaning(status)}", status)
 
-    def prepared(self, info: OperatorInfo, checked: Call) -> Prepared:
+    def prepared(self, info: OperatorInfo, checked: Call) -> PreparedCall:
         """A call on device arrays: DeviceArray where other targets take numpy's."""
         args, kept = self.call_arguments(info, checked)
         device, module, error = self.device, self.module(info), ErrorStruct()
@@ -158,7 +158,7 @@ class CudaBackend(CBackend):
                 return device.refusals.notes(info.full_name, noted)
             return None
 
-        return Prepared(args, start, words)
+        return PreparedCall(args, start, words)
 
     def _failed(self, info: OperatorInfo, error: ErrorStruct) -> OperatorError:
         """The refusal of a call; of a device that fails, what may be behind it."""

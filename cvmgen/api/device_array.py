@@ -13,7 +13,7 @@ from cvmgen import rules
 from cvmgen.api import dlpack
 from cvmgen.api.calls import unsendable
 from cvmgen.api.device import Device
-from cvmgen.api.device_memory import Memory
+from cvmgen.api.device_memory import DeviceBlock
 from cvmgen.api.device_notes import Notes
 from cvmgen.api.streams import LEGACY_STREAM, stream_handle
 from cvmgen.errors import OperatorError
@@ -106,7 +106,7 @@ class DeviceArray:
             self.notes.noted.seen_in.add(stream_handle(stream))
         if isinstance(self._owner, DeviceArray):
             self._owner.used_by(stream)
-        elif isinstance(self._owner, Memory):
+        elif isinstance(self._owner, DeviceBlock):
             known = (self._owner.stream, *self._owner.users)
             handle = stream_handle(stream) or LEGACY_STREAM
             if all((stream_handle(each) or LEGACY_STREAM) != handle for each in known):

@@ -59,7 +59,7 @@ class GraphEnd:
 
 
 @dataclass(slots=True)
-class Memory:
+class DeviceBlock:
     """A block, the stream in whose turn it was made, and what else may use it."""
 
     address: int
@@ -76,7 +76,7 @@ class Pool:
     def __init__(self, device: Context) -> None:
         self._device = device
         self._own: int | None = None
-        self._waiting: deque[Memory] = deque()  # threads share it, and finalizers at any time
+        self._waiting: deque[DeviceBlock] = deque()  # threads share it, and finalizers at any time
         wanted = _Properties(kind=_PINNED, location=_ON_DEVICE, ordinal=device.ordinal)
         with device.current():
             self.handle = device.driver.handle("cuMemPoolCreate", ctypes.byref(wanted))
@@ -86,16 +86,16 @@ class Pool:
             name = "cuMemPoolSetAttribute"
             device.driver.call(name, self.handle, _RELEASE_THRESHOLD, pointer)
 
-    def allocate(self, size: int, stream: Any = None) -> Memory:
+    def allocate(self, size: int, stream: Any = None) -> DeviceBlock:
         """Memory from the stream's turn on."""
         self._collect()
         handle = stream_handle(stream)
         capture = self._device.capture(handle)
         if capture is None:
-            return Memory(self._allocated(size, handle), stream)
+            return DeviceBlock(self._allocated(size, handle), stream)
         return self._for_graph(size, stream, capture[1])
 
-    def release(self, memory: Memory) -> None:
+    def release(self, memory: DeviceBlock) -> None:
         """Give memory back once all streams have come this far.
 
         Finalizers call this, at any time: what fails here fails in every later call, which says so.
@@ -119,20 +119,20 @@ class Pool:
             self._device.driver.call(name, ctypes.byref(found), max(size, 1), self.handle, handle)
         return found.value
 
-    def _for_graph(self, size: int, stream: Any, graph: int) -> Memory:
+    def _for_graph(self, size: int, stream: Any, graph: int) -> DeviceBlock:
         """Memory for all times that a graph is started, not made anew by each of them: what the
         capture computes is seen after it."""
         device = self._device
         with device.relaxed():
             if self._own is None:
                 self._own = device.driver.handle("cuStreamCreate", _NON_BLOCKING)
-            made = Memory(self._allocated(size, self._own), stream, graph=GraphEnd())
+            made = DeviceBlock(self._allocated(size, self._own), stream, graph=GraphEnd())
             device.driver.call("cuStreamSynchronize", self._own)
             assert made.graph is not None
             made.graph.of(device, graph)
         return made
 
-    def _given_back(self, memory: Memory) -> bool:
+    def _given_back(self, memory: DeviceBlock) -> bool:
         """False where it is too early: a graph uses the memory, or a stream is captured, in which
         nothing can be awaited now, or for which the default stream has to wait."""
         device = self._device

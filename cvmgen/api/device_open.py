@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cvmgen.api.cuda_backend import Prepared
+from cvmgen.api.cuda_backend import PreparedCall
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.device_call import DeviceCall
 from cvmgen.api.open_call import OpenCall
@@ -20,7 +20,7 @@ class ReadyDeviceCall:
         self,
         call: DeviceCall,
         tensors: Mapping[str, Any],
-        prepared: Prepared,
+        prepared: PreparedCall,
         shapes: Sequence[tuple[int, ...]],
         dtypes: Sequence[Any],
     ) -> None:

@@ -400,7 +400,7 @@ class _Object:
         read = sources
         if "-g" not in job.flags:
             lines = job.language.lines
-            read = {name: code(each, lines=lines) for name, each in sources.items()}
+            read = {name: bare_code(each, lines=lines) for name, each in sources.items()}
         # The unit's name is in the key by itself: the sources alone do not say which one is
         # compiled.
         marks = ("object", unit, *job.reading, *job.options)
@@ -449,7 +449,7 @@ def _read(job: _Job, unit: str, text: str) -> dict[str, str]:
     return found
 
 
-def code(text: str, *, lines: bool = False) -> str:
+def bare_code(text: str, *, lines: bool = False) -> str:
     """C without comments, empty lines and indentation: what an object depends on. So a formula
     that only moves in its file compiles nothing. With `lines`, each line stays in its place: for
     objects that know them."""

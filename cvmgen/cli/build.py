@@ -19,7 +19,7 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli import report
 from cvmgen.cli.exits import Exit, fault_json, give, tell_warnings
 from cvmgen.cli.install import install
-from cvmgen.cli.reasons import Entry, Reasons, full_name, interface, read_entries
+from cvmgen.cli.reasons import BuildReasons, Entry, full_name, interface, read_entries
 from cvmgen.cli.stamp import (
     Stamp,
     files_digest,
@@ -237,7 +237,7 @@ def bring_up_to_date(
     changes = write_changed(
         request.folder, generated.files, remove_stale=request.whole or generated.lost
     )
-    reasons = Reasons(before, generated.entries, known, *made_from)
+    reasons = BuildReasons(before, generated.entries, known, *made_from)
     written = []
     for change in changes:
         name = change.path.relative_to(request.folder).as_posix()

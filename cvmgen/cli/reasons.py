@@ -43,7 +43,7 @@ def interface(entry: Entry) -> Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Reasons:
+class BuildReasons:
     """The operators before and after a build, the last build's stamp and today's digests."""
 
     before: Mapping[str, Entry]

@@ -22,7 +22,7 @@ CLOSE = 0.75  # how alike two spellings are at least, of 1
 SHORTEST_PART = 3  # letters of a word that is looked for inside others
 
 
-class Way(IntEnum):
+class MatchKind(IntEnum):
     """How a word leads to an operator, the surest first."""
 
     NAME = 0
@@ -36,7 +36,7 @@ class Way(IntEnum):
 class Match:
     """An operator that words lead to, and the word known to us that they met."""
 
-    way: Way
+    way: MatchKind
     operator: Operator
     word: str
 
@@ -69,8 +69,8 @@ def search(spec: Path, words: Sequence[str], faults: Faults, *, as_json: bool) -
 def match_line(match: Match, width: int) -> str:
     """A line as that of the list, with the word by which the operator was found."""
     by = {
-        Way.SYNONYM: f" (elsewhere: {match.word})",
-        Way.NEAR: f" (near: {match.word})",
+        MatchKind.SYNONYM: f" (elsewhere: {match.word})",
+        MatchKind.NEAR: f" (near: {match.word})",
     }.get(match.way, "")
     return f"{match.operator.full_name:<{width}}  {match.operator.doc}{by}"
 
@@ -84,13 +84,13 @@ def matches(operators: Iterable[Operator], words: Sequence[str]) -> list[Match]:
         return []
     found = [each for operator in operators if (each := operator_match(operator, wanted))]
     found.sort(key=lambda each: each.way)
-    sure = [each for each in found if each.way is not Way.NEAR]
+    sure = [each for each in found if each.way is not MatchKind.NEAR]
     return sure or found
 
 
 def operator_match(operator: Operator, wanted: Sequence[str]) -> Match | None:
     """By all words as one, else by each of them, as sure as the least sure."""
-    if (whole := best(operator, "".join(wanted))) and whole.way <= Way.SYNONYM:
+    if (whole := best(operator, "".join(wanted))) and whole.way <= MatchKind.SYNONYM:
         return whole
     each = [best(operator, word) for word in wanted]
     known = [one for one in each if one is not None]
@@ -101,24 +101,24 @@ def operator_match(operator: Operator, wanted: Sequence[str]) -> Match | None:
 
 def best(operator: Operator, wanted: str) -> Match | None:
     """The surest way from one word to an operator."""
-    return min(ways(operator, wanted), key=lambda each: each.way, default=None)
+    return min(operator_matches(operator, wanted), key=lambda each: each.way, default=None)
 
 
-def ways(operator: Operator, wanted: str) -> Iterator[Match]:
+def operator_matches(operator: Operator, wanted: str) -> Iterator[Match]:
     names = {
         compared_word(name): name for name in (operator.name, operator.full_name, *operator.aliases)
     }
     others = {compared_word(name): name for name in SYNONYMS.get(operator.full_name, ())}
     if wanted in names:
-        yield Match(Way.NAME, operator, names[wanted])
+        yield Match(MatchKind.NAME, operator, names[wanted])
     if wanted in others:
-        yield Match(Way.SYNONYM, operator, others[wanted])
+        yield Match(MatchKind.SYNONYM, operator, others[wanted])
     if len(wanted) >= SHORTEST_PART:
         for word, shown in (names | others).items():
             if wanted in word:
-                yield Match(Way.PART, operator, shown)
+                yield Match(MatchKind.PART, operator, shown)
     if wanted in map(compared_word, re.findall(r"\w+", operator.doc)):
-        yield Match(Way.DOC, operator, wanted)
+        yield Match(MatchKind.DOC, operator, wanted)
     near = difflib.get_close_matches(wanted, [*names, *others], n=1, cutoff=CLOSE)
     for word in near:
-        yield Match(Way.NEAR, operator, (names | others)[word])
+        yield Match(MatchKind.NEAR, operator, (names | others)[word])

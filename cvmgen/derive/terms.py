@@ -31,7 +31,7 @@ Factor: TypeAlias = tuple[str, n.Expr]  # `*` or `over`, and what stands behind 
 
 
 @dataclass(frozen=True, slots=True)
-class Placed(Span):
+class Application(Span):
     """Where a definition is applied, for a part of it that stands at `origin`."""
 
     origin: Span
@@ -222,7 +222,7 @@ class Linearisation:
 
     def refuse(self, node: n.Expr | n.Binders, message: str, hint: str = NOT_LINEAR) -> NoReturn:
         span = node.span
-        if isinstance(span, Placed):
+        if isinstance(span, Application):
             text = self.operator.quote(span.origin)
             hint = f"this is '{text}' in {span.origin.location}; {hint}"
         raise SpecError(span, message.format(self.wrt), hint)
@@ -232,6 +232,6 @@ def with_span(node: object, span: Span) -> object:
     """A part of a definition as a part of what it is applied to."""
     if not hasattr(node, "span"):
         return node
-    origin = node.span.origin if isinstance(node.span, Placed) else node.span
-    own = Placed(span.source, span.start, span.end, origin)
+    origin = node.span.origin if isinstance(node.span, Application) else node.span
+    own = Application(span.source, span.start, span.end, origin)
     return replace(node, span=own)  # type: ignore[type-var]

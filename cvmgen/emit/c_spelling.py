@@ -108,7 +108,7 @@ def c_identifier(name: str) -> str:
     return f"{name}_" if name in C_WORDS or name in LOCALS else name
 
 
-def declared(type_name: str, name: str) -> str:
+def declarator(type_name: str, name: str) -> str:
     """A declaration; structures of an operator are called as they are."""
     kind = MACHINE_TYPES.get(type_name, type_name)
     return f"{kind}{name}" if type_name in POINTERS else f"{kind} {name}"

@@ -112,11 +112,11 @@ def emit_interface(operator: Operator) -> str:
         "c/interface.h.j2",
         full_name=operator.full_name,
         name=interface.c_name(operator),
-        declaration=declaration(operator),
+        declaration=operator_declarations(operator),
     )
 
 
-def declaration(operator: Operator) -> str:
+def operator_declarations(operator: Operator) -> str:
     name = interface.c_name(operator)
     members = indented(interface.struct_members(operator))
     defaults = interface.default_lines(operator)

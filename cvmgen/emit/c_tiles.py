@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cvmgen.emit.c_outlined import part_function
 from cvmgen.emit.c_parts import FunctionPrinter, PartScope
-from cvmgen.emit.c_spelling import PRIMARY, c_identifier, comment, declared, indented, pointer
+from cvmgen.emit.c_spelling import PRIMARY, c_identifier, comment, declarator, indented, pointer
 from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
@@ -66,9 +66,9 @@ class TilePrinter(FunctionPrinter):
         match statement:
             case i.Let(name=name, type=kind, value=i.Structure(members=members)):
                 lines = [line for each in members for line in self.initialised(*each)]
-                return [f"const {declared(kind, name)} = {{", *indented(lines), "};"]
+                return [f"const {declarator(kind, name)} = {{", *indented(lines), "};"]
             case i.Let(name=name, type=kind, value=i.ListOf() as value):
-                return [f"const {declared(kind, name)} = {self.expr(value)};"]
+                return [f"const {declarator(kind, name)} = {self.expr(value)};"]
             case i.Return(value=i.Call(function=function) as call):
                 given = self.arguments_of(call)
                 return wrapped_list(f"return cvmgen_{function}(", given, ");", 92)

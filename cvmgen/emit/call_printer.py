@@ -10,7 +10,7 @@ from cvmgen.emit.c_like import made_for
 from cvmgen.emit.c_spelling import (
     PRIMARY,
     comment,
-    declared,
+    declarator,
     indented,
 )
 from cvmgen.emit.c_text import wrapped_list
@@ -104,10 +104,10 @@ class CallPrinter(HostPrinter):
         """A local of the call; a long list of what a helper is given or a structure consists of
         stands on several lines, below each other."""
         constant = "" if local.name in self.changing else "const "
-        head = f"{constant}{declared(local.type, self.named(local.name))} = "
+        head = f"{constant}{declarator(local.type, self.named(local.name))} = "
         match local.value:
             case i.ListOf(entries=()):
-                return [f"{declared(local.type, self.named(local.name))} = {{}};"]
+                return [f"{declarator(local.type, self.named(local.name))} = {{}};"]
             case i.ListOf(entries=entries):
                 items = [self.expr(each) for each, _ in entries]
                 return wrapped_list(f"{head}{{", items, "};", self.width)

@@ -41,7 +41,7 @@ class KernelTexts:
         powers = "power_f64" in called_helpers(function.body) and not function.bounds
         bounds = BOUNDS["powers" if powers else function.bounds]
         start = f'extern "C" __global__ void __launch_bounds__({bounds})'
-        parameters = [declaration(each) for each in self.given(function)]
+        parameters = [parameter_declaration(each) for each in self.given(function)]
         return [start, *signature(f"{self.name}{function.name}(", parameters)]
 
     def kernel(self, function: DeviceFunction) -> str:
@@ -62,21 +62,21 @@ class KernelTexts:
 
     def entry(self, function: DeviceFunction, name: str) -> str:
         """A kernel that only calls a function for its element types."""
-        arguments = [*map(spelled, self.given(function))]
+        arguments = [*map(parameter_name, self.given(function))]
         call = indented(wrapped_list(f"{name}(", arguments, ");", 92))
         return "\n".join([*self.head(function), *call, "}"])
 
 
-def declaration(given: Parameter, *, inlined: bool = False) -> str:
+def parameter_declaration(given: Parameter, *, inlined: bool = False) -> str:
     """The declaration of a parameter; a function that is inlined has structures by reference."""
     if given.elements:
         return pointer(given, "__restrict__")
     kind = MACHINE_TYPES.get(given.type, given.type)
-    name = spelled(given)
+    name = parameter_name(given)
     return f"const {kind} &{name}" if inlined else f"const __grid_constant__ {kind} {name}"
 
 
-def spelled(given: Parameter) -> str:
+def parameter_name(given: Parameter) -> str:
     """The name of a parameter; what mappings make keeps the name that they give it."""
     return c_identifier(given.name) if given.elements or given.name == VALUES else given.name
 
@@ -103,7 +103,9 @@ def template(frames: Sequence[KernelTexts], family: DeviceFamily) -> list[str]:
     head = [
         f"template <{', '.join(f'typename {each}' for each in types)}>",
         "static __device__ __forceinline__ void",
-        *signature(f"{family.name}(", [declaration(each, inlined=True) for each in family.given]),
+        *signature(
+            f"{family.name}(", [parameter_declaration(each, inlined=True) for each in family.given]
+        ),
     ]
     found = ["\n".join([*head, *frames[0].lines(function), "}"])]
     for at, frame in enumerate(frames):

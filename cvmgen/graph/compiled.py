@@ -15,7 +15,7 @@ from cvmgen.build import compile_library
 from cvmgen.build.files import digest_of
 from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.files import FilePath
-from cvmgen.graph.limits import Array, checked_input, clamp, largest_magnitude
+from cvmgen.graph.limits import Array, checked_data, clamp, largest_magnitude
 from cvmgen.memory import zeroed_bytes
 
 VERSION = 1
@@ -89,7 +89,7 @@ class CompiledModel:
 
     def __call__(self, x: npt.ArrayLike) -> Array | tuple[Array, ...]:
         """Run the model on `x`, as `Network` does: the same checks and the same integers."""
-        values = checked_input(np.asarray(x), self.input_shape, self._file)
+        values = checked_data(np.asarray(x), self.input_shape, self._file)
         with self._lock:
             clamp(values, largest_magnitude(self.input_precision), self._data)
             self._set_threads(self._threads)  # another model may be of the same library

@@ -37,7 +37,7 @@ def largest_magnitude(precision: int) -> int:
     return (1 << (precision - 1)) - 1
 
 
-def checked_input(values: Array, shape: tuple[int, ...], file: str | None) -> Array:
+def checked_data(values: Array, shape: tuple[int, ...], file: str | None) -> Array:
     """The values; ModelError for another shape or for values that are no integers."""
     where = f"node {INPUT}"
     if values.dtype.kind not in "iu":

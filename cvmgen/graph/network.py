@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.files import FilePath
-from cvmgen.graph.limits import INPUT, Array, checked_input, clamp, largest_magnitude
+from cvmgen.graph.limits import INPUT, Array, checked_data, clamp, largest_magnitude
 from cvmgen.graph.operators import BoundOperator, Operators, sorted_inputs
 from cvmgen.graph.parameters import read_parameters
 from cvmgen.graph.plan import (
@@ -97,7 +97,7 @@ class Network:
         tuple of arrays for several heads: int8 when the largest output precision is at most 8,
         else int32. ModelError for another shape or for values that are no integers.
         """
-        values = checked_input(np.asarray(x), self.input_shape, self._file)
+        values = checked_data(np.asarray(x), self.input_shape, self._file)
         with self._lock:
             if self._data is not None:
                 clamp(values, largest_magnitude(self.input_precision), self._data)

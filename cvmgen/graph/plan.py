@@ -15,7 +15,7 @@ from cvmgen.graph.memory import Layout, Lifetime, plan_memory
 from cvmgen.graph.names import AttributeFault, check_shapes, our_operator
 from cvmgen.graph.operators import Inferred, LibraryOperator, Operators, sorted_inputs
 from cvmgen.graph.symbol import (
-    Entry,
+    NodeOutput,
     OutputReference,
     Symbol,
     SymbolNode,
@@ -187,7 +187,7 @@ def _infer(
     )
 
 
-def _compare(symbol: Symbol, stated: Entry, inferred: PlannedTensor) -> None:
+def _compare(symbol: Symbol, stated: NodeOutput, inferred: PlannedTensor) -> None:
     where = f"node {inferred.node}"
     if stated.shape != inferred.shape:
         symbol.fail(f"stated shape {stated.shape}, inferred {inferred.shape}", where)

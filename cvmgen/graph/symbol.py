@@ -23,7 +23,7 @@ class OutputReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NodeOutput:
     """What the file states about one output of a node; precision None where it states none.
 
     `storage` is the memory that another runtime is to put it in; it means nothing here.
@@ -39,7 +39,7 @@ class SymbolNode:
     """A variable (no operator) or the use of an operator, under its name in graphs."""
 
     name: str
-    outputs: tuple[Entry, ...]
+    outputs: tuple[NodeOutput, ...]
     operator: str | None = None
     inputs: tuple[OutputReference, ...] = ()
     attributes: tuple[tuple[str, Value], ...] = ()
@@ -55,7 +55,7 @@ class Symbol:
     postprocess: str | None = None
     file: str | None = field(default=None, compare=False)
 
-    def entry(self, reference: OutputReference) -> Entry:
+    def entry(self, reference: OutputReference) -> NodeOutput:
         return self.nodes[reference.node].outputs[reference.output]
 
     def fail(self, rule: str, where: str | None = None) -> NoReturn:

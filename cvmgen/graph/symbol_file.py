@@ -13,7 +13,7 @@ from cvmgen.graph.json_value import JsonValue, parse_json
 from cvmgen.graph.names import OPERATORS, output_count
 from cvmgen.graph.symbol import (
     VERSIONS,
-    Entry,
+    NodeOutput,
     OutputReference,
     Symbol,
     SymbolNode,
@@ -156,11 +156,11 @@ class _Lists:
         self._precisions = self._optional(attrs, "precision")
         self._types = self._optional(attrs, "dltype")
 
-    def entry(self, index: int) -> Entry:
+    def entry(self, index: int) -> NodeOutput:
         if self._types is not None and self._types[index].text() not in ELEMENT_TYPES:
             self._types[index].fail(f"must be one of {', '.join(ELEMENT_TYPES)}")
         stated = UNSET if self._precisions is None else self._precisions[index].integer()
-        return Entry(
+        return NodeOutput(
             shape=self._shapes[index].integers(),
             precision=None if stated == UNSET else stated,
             storage=self._storage[index].integer(),
@@ -218,7 +218,7 @@ def _node_table(node: SymbolNode) -> dict[str, Any]:
 
 
 def _entry_lists(symbol: Symbol) -> dict[str, Any]:
-    def items(item: Callable[[SymbolNode, Entry], object]) -> list[object]:
+    def items(item: Callable[[SymbolNode, NodeOutput], object]) -> list[object]:
         return [item(node, entry) for node in symbol.nodes for entry in node.outputs]
 
     return {

@@ -9,7 +9,7 @@ from cvmgen import polynomials as p
 from cvmgen.dtypes import CVM, MAX_RANK, DType
 from cvmgen.functions import OPPOSITE, REAL_FUNCTIONS
 from cvmgen.inside.binding import canonical, with_free_values
-from cvmgen.inside.knowledge import Every, Forms, Knowledge, frozen, is_boolean
+from cvmgen.inside.knowledge import ForAll, Forms, Knowledge, frozen, is_boolean
 from cvmgen.ir import nodes as i
 from cvmgen.polynomials import Poly
 from cvmgen.spec.formula import Operator
@@ -178,7 +178,7 @@ class Assumptions(Forms):
                     case i.Call(function="len", arguments=(i.Var() as collection,)):
                         each = self.named("each", collection).name
                         over = i.Over(each, None, collection)
-                        never = Every(over, None, i.Const(False), True)
+                        never = ForAll(over, None, i.Const(False), True)
                         return replace(at, every=(*at.every, never))
                     case _:
                         pass
@@ -188,10 +188,10 @@ class Assumptions(Forms):
         """A condition for all values of an index; of several, one after the other."""
         match fold.over:
             case (i.Over() as over,):
-                return replace(at, every=(*at.every, Every(over, fold.condition, body, truth)))
+                return replace(at, every=(*at.every, ForAll(over, fold.condition, body, truth)))
             case (i.Over() as over, *more):
                 inner = replace(fold, op="all" if truth else "any", over=tuple(more), element=body)
-                return replace(at, every=(*at.every, Every(over, None, inner, truth)))
+                return replace(at, every=(*at.every, ForAll(over, None, inner, truth)))
             case _:
                 return at
 

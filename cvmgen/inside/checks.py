@@ -17,7 +17,7 @@ from cvmgen.dtypes import MAX_SIZE
 from cvmgen.inside.binding import TRUE, conjunction, quantified
 from cvmgen.inside.calls import CallProver, Slots, counter_facts
 from cvmgen.inside.knowledge import Knowledge
-from cvmgen.inside.sites import Open, Sites
+from cvmgen.inside.sites import OpenSite, Sites
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
 from cvmgen.ir.uses import names_in, nodes_in, read_tensors
@@ -30,7 +30,7 @@ from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 
 # Of as many operators as a build has: checked, generated and told of one after the other.
-KEPT: deque[tuple[f.Operator, tuple[i.Program, tuple[Open, ...]]]] = deque(maxlen=128)
+KEPT: deque[tuple[f.Operator, tuple[i.Program, tuple[OpenSite, ...]]]] = deque(maxlen=128)
 WIDEST = 104  # bits of an integer that is computed as a whole
 NOTHING = i.Const(MAX_SIZE)  # no element reads outside
 
@@ -40,12 +40,12 @@ def stay_inside(program: i.Program) -> i.Program:
     return checked_once(program)[0]
 
 
-def open_places(program: i.Program) -> tuple[Open, ...]:
+def open_places(program: i.Program) -> tuple[OpenSite, ...]:
     """The places of a formula that are not proved to stay inside, in the order of the text."""
     return tuple(sorted(checked_once(program)[1], key=lambda each: each.span.start))
 
 
-def checked_once(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
+def checked_once(program: i.Program) -> tuple[i.Program, tuple[OpenSite, ...]]:
     """What `with_checks` gives, kept for the targets to come: all begin with the same program."""
     for known, found in KEPT:
         if known is program.operator:
@@ -55,7 +55,7 @@ def checked_once(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
     return found
 
 
-def with_checks(program: i.Program) -> tuple[i.Program, tuple[Open, ...]]:
+def with_checks(program: i.Program) -> tuple[i.Program, tuple[OpenSite, ...]]:
     """The program with tests, and the places that are not proved.
 
     Where something is not proved, definitions must not read what they do not ask for.

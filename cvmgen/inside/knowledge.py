@@ -16,7 +16,7 @@ RING = ("+", "-", "*")
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class ForAll:
     """The condition holds (or not) for all values of the index that pass the test."""
 
     over: i.Over
@@ -33,7 +33,7 @@ class Knowledge:
     facts: tuple[Poly, ...] = ()
     truths: Mapping[i.Expr, bool] = field(default_factory=dict)
     either: tuple[tuple[i.Expr, ...], ...] = ()  # one of these conditions holds, at least
-    every: tuple[Every, ...] = ()
+    every: tuple[ForAll, ...] = ()
     packs: Mapping[str, tuple[tuple[i.Expr, i.Expr | None], ...]] = field(default_factory=dict)
     known: frozenset[object] = frozenset()  # what was assumed already
     impossible: bool = False

@@ -16,7 +16,7 @@ from cvmgen import polynomials as p
 from cvmgen.inside.assumptions import in_range, range_test
 from cvmgen.inside.binding import canonical, with_free_values
 from cvmgen.inside.knowledge import (
-    Every,
+    ForAll,
     Knowledge,
     ProofCase,
     ProofCases,
@@ -326,7 +326,7 @@ class Prover(Quotients):
                 at = self.instance(at, every, value)
         return at
 
-    def instance(self, at: Knowledge, every: Every, value: i.Expr) -> Knowledge:
+    def instance(self, at: Knowledge, every: ForAll, value: i.Expr) -> Knowledge:
         key = ("every", canonical(every.condition), every.over, value)
         if key in at.known:
             return at
@@ -342,7 +342,7 @@ class Prover(Quotients):
             at, with_free_values(every.condition, {every.over.index: value}), every.truth
         )
 
-    def candidates(self, at: Knowledge, every: Every, atoms: set[int]) -> list[i.Expr]:
+    def candidates(self, at: Knowledge, every: ForAll, atoms: set[int]) -> list[i.Expr]:
         """The values at which lists are read, or which are members of a set."""
         found: dict[i.Expr, None] = {}
         if every.over.low is None:
@@ -356,7 +356,7 @@ class Prover(Quotients):
                     found |= dict.fromkeys(self.shifts(at, every, node))
         return list(found)
 
-    def shifts(self, at: Knowledge, every: Every, read: i.Item) -> Iterator[i.Expr]:
+    def shifts(self, at: Knowledge, every: ForAll, read: i.Item) -> Iterator[i.Expr]:
         """The values for which a condition, that speaks of a list at a place beside its index,
         speaks of the entry that is read: of y[a + i] == n[i] it is i = j - a for y[j]."""
         index = self.named("index", every.over)
@@ -364,7 +364,7 @@ class Prover(Quotients):
         for node in walk(every.condition):
             if isinstance(node, i.Item) and node.sequence == read.sequence:
                 place = self.poly(with_free_values(node.index, {every.over.index: index}), at)
-                apart = p.split(place, number)
+                apart = p.split_off_atom(place, number)
                 if apart is not None and apart[0] == 1 and apart[1]:
                     yield self.expr(p.minus(self.poly(read.index, at), apart[1]))
 

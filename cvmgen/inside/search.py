@@ -32,7 +32,7 @@ class Quotients(Assumptions):
         low = self.least(expr, at)
         if low is not None and low >= 0:
             return 1
-        for coefficient, rest in bounds(at, number):
+        for coefficient, rest in bounds_of_atom(at, number):
             if coefficient > 0 and rest <= 0:
                 return 1
             if coefficient < 0 and rest <= 0:
@@ -143,7 +143,7 @@ class Quotients(Assumptions):
     def bound(self, at: Knowledge, number: int) -> int | None:
         """The greatest constant known to be no more than an atom."""
         low = self.least(self.atoms[number], at)
-        for coefficient, rest in bounds(at, number):
+        for coefficient, rest in bounds_of_atom(at, number):
             if coefficient == 1:
                 low = -rest if low is None else max(low, -rest)
         return low
@@ -161,7 +161,7 @@ class Quotients(Assumptions):
         return at
 
 
-def bounds(at: Knowledge, number: int) -> Iterator[tuple[int, int]]:
+def bounds_of_atom(at: Knowledge, number: int) -> Iterator[tuple[int, int]]:
     """c and r of the facts c * atom + r >= 0 about one atom alone."""
     term = (number,)
     for fact in at.facts:
@@ -272,7 +272,7 @@ class ProofSearch:
         atoms = set(p.atoms_of(goal))
         for fact in self.equalities:
             for number in atoms & set(p.atoms_of(fact)):
-                apart = p.split(fact, number)
+                apart = p.split_off_atom(fact, number)
                 if apart is not None and apart[0] == -1:
                     yield p.with_atom_value(goal, number, apart[1])
 
@@ -329,7 +329,7 @@ class ProofSearch:
                     up = True
                 case _:
                     continue
-            apart = p.split(goal, number)
+            apart = p.split_off_atom(goal, number)
             if apart is None or abs(apart[0]) != 1:
                 continue
             coefficient, rest = apart
@@ -393,7 +393,7 @@ def renaming(fact: Poly) -> tuple[int, Poly] | None:
     if not atoms or len(atoms) > 2 or any(len(monomial) > 1 for monomial in fact):
         return None
     for number in atoms:
-        apart = p.split(fact, number)
+        apart = p.split_off_atom(fact, number)
         if apart is not None and apart[0] == -1:
             return number, apart[1]
         if apart is not None and apart[0] == 1:

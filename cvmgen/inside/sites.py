@@ -31,7 +31,7 @@ HINT = "cut the index with clip, mod or a condition, or add a `require` that kee
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenSite:
     """A place that is not proved to stay inside, and what each call tests there."""
 
     span: Span
@@ -50,7 +50,7 @@ class Sites:
 
     def __init__(self, prover: CallProver) -> None:
         self.prover = prover
-        self.open: dict[tuple[int, int, str], Open] = {}
+        self.open: dict[tuple[int, int, str], OpenSite] = {}
         self.missing: set[str] = set()  # lets in memory with elements that may not be there
         self.total = False  # whether what has no value is told too, though it reads nothing
         self.scope: frozenset[str] = frozenset()
@@ -191,7 +191,7 @@ class Sites:
         if self.prover.proved(at, condition):
             return TRUE
         place = self.span if span is None else span
-        self.open.setdefault((place.start, place.end, what), Open(place, what))
+        self.open.setdefault((place.start, place.end, what), OpenSite(place, what))
         return condition
 
     def untestable(self, span: Span | None, what: str = INSIDE) -> SpecError:

@@ -16,7 +16,7 @@ from cvmgen.ir.visit import rebuild, substitute, walk
 Tree = TypeVar("Tree")
 
 
-def blocks(statement: i.Stmt) -> tuple[i.Block, ...]:
+def inner_blocks(statement: i.Stmt) -> tuple[i.Block, ...]:
     """The blocks right in a statement of a nest."""
     match statement:
         case i.Loop(body=body) | i.PackLoop(body=body) | a.Blocks(body=body):
@@ -29,7 +29,7 @@ def blocks(statement: i.Stmt) -> tuple[i.Block, ...]:
 
 def with_blocks(statement: i.Stmt, change: Callable[[i.Block], i.Block]) -> i.Stmt:
     """A statement of a nest with what `change` makes of the blocks right in it."""
-    before = blocks(statement)
+    before = inner_blocks(statement)
     after = tuple(map(change, before))
     if all(map(is_, before, after)):
         return statement  # itself, of which more is remembered than of one like it

@@ -273,7 +273,7 @@ def known_unflattened(position: i.Expr, extents: Sequence[int]) -> tuple[Value, 
 
 def gathered_values(expr: i.Gather, scope: KnownScope) -> Value:
     """All values as a list, or as an ascending set."""
-    found = tuple(evaluate(expr.element, inner) for inner in rounds(expr, scope))
+    found = tuple(evaluate(expr.element, inner) for inner in element_scopes(expr, scope))
     if expr.kind == "set":
         return known_list(sorted(set(known_integers(found))))
     return found
@@ -281,7 +281,7 @@ def gathered_values(expr: i.Gather, scope: KnownScope) -> Value:
 
 def known_fold(expr: i.Fold, scope: KnownScope) -> i.Expr:
     """All values combined."""
-    elements = [scalar(expr.element, inner) for inner in rounds(expr, scope)]
+    elements = [scalar(expr.element, inner) for inner in element_scopes(expr, scope)]
     match expr.op:
         case "any" | "all":
             return known_connective("or" if expr.op == "any" else "and", elements, KnownScope({}))
@@ -297,7 +297,7 @@ def known_fold(expr: i.Fold, scope: KnownScope) -> i.Expr:
             raise InternalError(f"partial: the fold {expr.op} is not known")
 
 
-def rounds(expr: i.Gather | i.Fold, scope: KnownScope) -> Iterator[KnownScope]:
+def element_scopes(expr: i.Gather | i.Fold, scope: KnownScope) -> Iterator[KnownScope]:
     """The scope of each element, of those that the condition lets pass."""
     for inner in bindings(expr.over, scope):
         if expr.condition is None or known_integer(evaluate(expr.condition, inner)):

@@ -215,10 +215,12 @@ def is_list(attribute: Attribute) -> bool:
 
 def terms_of(operator: Operator, terms: Terms, *, objects: bool = False) -> h.Text:
     """The named values that a refusal shows."""
-    return tuple(term(operator, *each, objects) for each in terms)
+    return tuple(named_term(operator, *each, objects) for each in terms)
 
 
-def term(operator: Operator, name: str, value: i.Expr, kind: str, objects: bool) -> h.NamedTerm:
+def named_term(
+    operator: Operator, name: str, value: i.Expr, kind: str, objects: bool
+) -> h.NamedTerm:
     words = {each.name: each for each in operator.attributes if each.words}
     given: i.Expr | None = None
     match value:

@@ -67,7 +67,7 @@ class HostValues:
 
     def change(self, node: i.Expr) -> i.Expr:
         if (
-            not is_list_value(node, self.shapes)
+            not is_host_scalar(node, self.shapes)
             or names_in(node) & self.inner
             or node in self.guarded
         ):
@@ -128,7 +128,7 @@ def shapes_of_several(program: i.Program) -> frozenset[str]:
     return frozenset(str(extent.new) for item in items for extent in item.extents)
 
 
-def is_list_value(node: i.Expr, shapes: frozenset[str]) -> bool:
+def is_host_scalar(node: i.Expr, shapes: frozenset[str]) -> bool:
     """A scalar taken from a host list."""
     match node:
         case i.Item(sequence=i.Var(name=name)) if name in shapes:

@@ -110,7 +110,7 @@ class Idioms:
     def choice(self, test: i.Compare, then: i.Expr, otherwise: i.Expr) -> i.Expr | None:
         if test.op in ("==", "!="):
             rest, zero = (then, otherwise) if test.op == "!=" else (otherwise, then)
-            return bit_length(test, rest, zero)
+            return bit_length_idiom(test, rest, zero)
         function = EXTREMES[test.op]
         left, right = test.left, test.right
         if (then, otherwise) == (right, left):
@@ -170,7 +170,7 @@ def by_sign(function: str, value: i.Expr) -> tuple[i.Expr, i.Expr]:
     return (value, negated) if function == "max" else (negated, value)
 
 
-def bit_length(test: i.Compare, rest: i.Expr, zero: i.Expr) -> i.Expr | None:
+def bit_length_idiom(test: i.Compare, rest: i.Expr, zero: i.Expr) -> i.Expr | None:
     """How many bits a value takes, where that of 0 is said to be 0 or 1: all others take one."""
     bits = i.Call("bit_length", (test.left,))
     if zero in (i.ZERO, i.ONE) and rest == bits and test.right == i.ZERO:

@@ -9,7 +9,7 @@ from itertools import chain, takewhile
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import bound_name
-from cvmgen.ir.rewrite import blocks, with_blocks
+from cvmgen.ir.rewrite import inner_blocks, with_blocks
 from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, reassigned, stored_tensors
 
 
@@ -99,7 +99,7 @@ def sums_only(statement: i.Stmt) -> bool:
         case i.Let() | i.Accumulate():
             return True
         case i.Loop() | i.PackLoop() | i.If():
-            return all(map(sums_only, chain(*blocks(statement))))
+            return all(map(sums_only, chain(*inner_blocks(statement))))
         case _:
             return False
 

@@ -135,7 +135,7 @@ def makes_truth(expr: i.Expr) -> bool:
             return False
 
 
-def undecided(expr: i.Select) -> tuple[str, i.Expr]:
+def initial_value(expr: i.Select) -> tuple[str, i.Expr]:
     """The type of a local for what is chosen, and a value until then."""
     if makes_list(expr.then) or makes_list(expr.otherwise):
         return "list", i.ListOf(())
@@ -267,7 +267,7 @@ class Unfold:
             return i.Select(condition, then, otherwise)
         name = self.fresh("chosen")
         span = self.span
-        kind, start = undecided(expr)
+        kind, start = initial_value(expr)
         self.out.append(i.Let(name, kind, start, span))
         other = (*else_block, i.Assign(name, otherwise, span))
         if not else_block and otherwise == start:

@@ -207,14 +207,16 @@ def direct(kernel: ModelKernel) -> ModelKernel:
     while at < len(body):
         each = body[at]
         match each:
-            case i.Let(name=name, value=i.Var() as value) if not reassigned(body, name, value.name):
+            case i.Let(name=name, value=i.Var() as value) if not assigned_later(
+                body, name, value.name
+            ):
                 body[at:] = substitute(tuple(body[at + 1 :]), {name: value})
             case _:
                 at += 1
     return replace(kernel, body=tuple(body))
 
 
-def reassigned(body: list[i.Stmt], *names: str) -> bool:
+def assigned_later(body: list[i.Stmt], *names: str) -> bool:
     """Whether one of the locals gets another value after it is read here: totals do not."""
     tail = [each for each in body if isinstance(each, (i.Assign, i.Accumulate))]
     return any(each.name in names for each in tail)

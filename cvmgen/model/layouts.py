@@ -66,7 +66,7 @@ def lay_out(model: Model, schedules: Schedules) -> Layouts:
     for name, pad in pads.items():
         placements[name] = replace(placements[name], pads=pad, slack=DOT4.depth)
         elements[name] = replace(elements[name], type="u8", bias=DOT4.bias)
-    return tiled(model, products, Storage(elements, placements))
+    return with_tiles(model, products, Storage(elements, placements))
 
 
 def tile_candidates(
@@ -172,7 +172,7 @@ def borders(model: Model, products: Iterable[Product]) -> dict[str, tuple[tuple[
     return found
 
 
-def tiled(model: Model, products: Mapping[int, Product], storage: Storage) -> Layouts:
+def with_tiles(model: Model, products: Mapping[int, Product], storage: Storage) -> Layouts:
     """The tiles, for data that lies as it now does; what has no plain runs stays a nest."""
     tiles: dict[int, TileLayout] = {}
     elements, placements = dict(storage.elements), dict(storage.placements)

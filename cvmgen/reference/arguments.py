@@ -190,7 +190,7 @@ class Arguments:
         for term in self.shown.of(about):
             match term:
                 case n.Ref(name=name) if env[name] is not None:
-                    shown.append(f"{name} = {term_text(env.get('$word ' + name) or env[name])}")
+                    shown.append(f"{name} = {shown_term(env.get('$word ' + name) or env[name])}")
                 case n.Precision(tensor=tensor) if env["$tensor " + tensor] is not None:
                     shown.append(f"p({tensor}) = {env['$tensor ' + tensor].precision}")
                 case _:
@@ -203,7 +203,7 @@ def sorted_set(entries: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(entries)) if isinstance(entries, frozenset) else tuple(entries)
 
 
-def term_text(value: Any) -> str:
+def shown_term(value: Any) -> str:
     match value:
         case bool():
             return str(value).lower()

@@ -8,7 +8,7 @@ from typing import Any
 
 from cvmgen.errors import OperatorError
 from cvmgen.functions import unflatten
-from cvmgen.reference.arguments import term_text
+from cvmgen.reference.arguments import shown_term
 from cvmgen.reference.expressions import ExpressionCompiler
 from cvmgen.reference.failures import Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Reference
@@ -197,13 +197,13 @@ class Probe:
 
 def call_size(tape: Tape) -> int:
     """How large a call is: small ones explain best."""
-    return sum(size_of(value) for name, value in tape.items() if not name.startswith("data("))
+    return sum(example_size(value) for name, value in tape.items() if not name.startswith("data("))
 
 
-def size_of(value: Any) -> int:
+def example_size(value: Any) -> int:
     match value:
         case tuple():
-            return sum(4 + size_of(each) for each in value)
+            return sum(4 + example_size(each) for each in value)
         case int():
             return abs(value)
         case _:
@@ -288,7 +288,7 @@ class FailureTerms:
                     pass
 
     def add(self, group: int, name: str, value: Any) -> None:
-        text = term_text(value)
+        text = shown_term(value)
         if text:
             self.groups[group].setdefault(name, text)
 
@@ -417,5 +417,5 @@ def example_difference(computed: Tensor, stated: Tensor) -> str:
     pairs = zip(computed.values, stated.values, strict=True)
     at = next(at for at, pair in enumerate(pairs) if not same_result(*pair))
     index = shape_text(unflatten(at, computed.shape))
-    given, said = term_text(computed.values[at]), term_text(stated.values[at])
+    given, said = shown_term(computed.values[at]), shown_term(stated.values[at])
     return f"the example gives {given} at {index}, not {said}"

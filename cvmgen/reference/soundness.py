@@ -8,7 +8,7 @@ from itertools import product
 
 from cvmgen.dtypes import CVM
 from cvmgen.errors import OperatorError
-from cvmgen.reference.arguments import term_text
+from cvmgen.reference.arguments import shown_term
 from cvmgen.reference.failures import FormulaError, WorkLimit
 from cvmgen.reference.sampling import Sampler, Tape
 from cvmgen.source import SpecError
@@ -95,7 +95,7 @@ def compare_bound(
     assert output.precision is not None
     names = spoken_of(sampler.operator, (bound, output.precision))
     told = (each for each in sorted(tape) if re.sub(r"\[\d+\]", "", each) in names)
-    terms = {name: term_text(tape[name]) for name in told}
+    terms = {name: shown_term(tape[name]) for name in told}
     shown = ", ".join(f"{name} = {text}" for name, text in terms.items() if text)
     message = f"the precision rule gives {given.precision}, but values can need {exact}"
     hint = f"for example when {shown}; leave the rule out to have it derived"

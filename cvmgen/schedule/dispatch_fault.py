@@ -12,7 +12,7 @@ from cvmgen.dtypes import INT8
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
-from cvmgen.ir.rewrite import blocks
+from cvmgen.ir.rewrite import inner_blocks
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.dispatch import NARROW_RESULT, ROW, row_code
 from cvmgen.schedule.gpu.mapped import NARROW, Parameter
@@ -133,7 +133,7 @@ def starts(
                 yield from starts(then, kinds, known) if holds is not False else ()
                 yield from starts(otherwise, kinds, known) if holds is not True else ()
             case _:
-                for block in blocks(each):
+                for block in inner_blocks(each):
                     yield from starts(block, kinds, known)
 
 

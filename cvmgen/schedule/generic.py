@@ -75,7 +75,7 @@ def with_converted_stores(body: Body, kernel: Kernel) -> Body:
     def change(node: Any) -> Any:
         match node:
             case i.Store(target=i.Load(tensor=tensor), value=value) if kind and tensor == stored:
-                return replace(node, value=converted(kind, value))
+                return replace(node, value=conversion_to(kind, value))
             case _:
                 return node
 
@@ -83,7 +83,7 @@ def with_converted_stores(body: Body, kernel: Kernel) -> Body:
     return changed
 
 
-def converted(kind: str, value: i.Expr) -> i.Convert:
+def conversion_to(kind: str, value: i.Expr) -> i.Convert:
     match value:
         case i.Convert(type=type_name) if type_name == kind:
             return value
@@ -130,7 +130,7 @@ class SideBySide:
             return self.unified(self.all_converted(several))
         if isinstance(first, tuple | list) and all(len(each) == len(first) for each in several):
             return tuple(self.unified(each) for each in zip(*several, strict=True))
-        if names := compared(first.__class__):
+        if names := compared_fields(first.__class__):
             parts = {n: self.unified([getattr(each, n) for each in several]) for n in names}
             return replace(first, **parts)
         if all(each == first for each in several):
@@ -159,7 +159,7 @@ class SideBySide:
 
 
 @cache
-def compared(kind: type) -> tuple[str, ...]:
+def compared_fields(kind: type) -> tuple[str, ...]:
     """The fields in which nodes of a class may differ; none of what is no node."""
     if not is_dataclass(kind) or issubclass(kind, Span):
         return ()

@@ -9,7 +9,7 @@ from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.remember import remembered
-from cvmgen.ir.rewrite import blocks
+from cvmgen.ir.rewrite import inner_blocks
 from cvmgen.ir.uses import has, names_in, nodes_in, uses
 from cvmgen.schedule.forms import MOST_NODES, MOST_ROOM, Use
 from cvmgen.schedule.subject import Subject
@@ -105,7 +105,7 @@ def most_room(body: i.Block) -> int:
     for each in body:
         if isinstance(each, i.Array):
             own += each.length * type_size(each.type)
-        inner = max(inner, *map(most_room, blocks(each)), 0)
+        inner = max(inner, *map(most_room, inner_blocks(each)), 0)
     return own + inner
 
 

@@ -8,7 +8,7 @@ from cvmgen.algebra import normal, simplify, total
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import length, product
-from cvmgen.ir.rewrite import blocks
+from cvmgen.ir.rewrite import inner_blocks
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.copies import Run
 from cvmgen.schedule.subject import Subject
@@ -81,7 +81,7 @@ def enough(subject: Subject, loop: i.Loop, test: tuple[str, int]) -> i.Compare:
     return i.Compare(">=", much, i.Const(least))
 
 
-def outcome(test: i.Compare) -> bool | None:
+def known_outcome(test: i.Compare) -> bool | None:
     """How a test comes out, where it is between numbers."""
     match test:
         case i.Compare(op=">=", left=i.Const(value=much), right=i.Const(value=least)):
@@ -105,7 +105,9 @@ def deepest(body: i.Block) -> list[i.Loop | Run]:
     best: list[i.Loop | Run] = []
     for each in body:
         own = [each] if isinstance(each, (i.Loop, i.Copy, i.Fill)) else []
-        best = max(best, [*own, *max(map(deepest, blocks(each)), key=len, default=[])], key=len)
+        best = max(
+            best, [*own, *max(map(deepest, inner_blocks(each)), key=len, default=[])], key=len
+        )
     return best
 
 

@@ -39,12 +39,12 @@ def move_of(subject: Subject) -> tuple[BoxWalk, i.Move] | None:
     found = walk_of(subject.body)
     if found is None or subject.memory:
         return None
-    loaded = unchanged(subject, found.store)
+    loaded = moved_element(subject, found.store)
     if loaded is None or is_run(subject, found.store, loaded):
         return None
     target = found.store.target
     assert isinstance(target, i.Load)
-    both = (walked(subject, found, target), walked(subject, found, loaded))
+    both = (strided_walk(subject, found, target), strided_walk(subject, found, loaded))
     to, source = both
     if to is None or source is None:
         return None
@@ -79,7 +79,7 @@ def is_start(value: i.Expr) -> TypeGuard[i.Call]:
     return isinstance(value, i.Call) and value.function == "walk_offset"
 
 
-def unchanged(subject: Subject, store: i.Store) -> i.Load | None:
+def moved_element(subject: Subject, store: i.Store) -> i.Load | None:
     """The element that is stored as it is, in its own type or as an element of `cvm` in the other
     one that those have: a real number is not, it is brought to one form."""
     assert isinstance(store.target, i.Load)
@@ -111,7 +111,7 @@ def box(found: BoxWalk) -> i.Expr:
     return i.ListOf(tuple((each.high, False) for each in found.loops))
 
 
-def walked(subject: Subject, found: BoxWalk, place: i.Load) -> tuple[i.Load, i.Expr] | None:
+def strided_walk(subject: Subject, found: BoxWalk, place: i.Load) -> tuple[i.Load, i.Expr] | None:
     """The place of the first element, and the steps of the walk from it."""
     unknowns = tuple(i.Var(name) for name in sorted(found.indices))
     result = algebra.linear(place.offset, unknowns, found.indices)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cvmgen.analysis.tiling import AffineSteps, Flat, Stored, Tiling, flat_lines, read_locals
+from cvmgen.analysis.tiling import AffineSteps, Flat, StoredTotals, Tiling, flat_lines, read_locals
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
@@ -174,7 +174,7 @@ class TileWriter:
         if tests := self.tests():
             yield i.If(disjunction(tests), (i.Return(self.span, i.Const(False)),), (), self.span)
         values = (PLAN if each.kind == "plan" else i.Var(each.name) for each in made.captures)
-        yield self.let("call", call_name(made.taker), listed(values))
+        yield self.let("call", call_name(made.taker), list_of(values))
         yield self.let("nest", "contraction", i.Structure((*self.numbers(), *self.box_rows())))
         given: Row = (
             i.Address(i.Var(self.own["nest"])),
@@ -236,38 +236,38 @@ class TileWriter:
             )
             for line in tiling.lines
         ]
-        yield from counted(
+        yield from counted_rows(
             "batch",
             "batches",
             [(e.high, step_of(x, e), step_of(w, e), step_of(y, e)) for e in found.batches],
         )
-        yield from counted("line", "lines", lines)
+        yield from counted_rows("line", "lines", lines)
         columns: list[Row] = [(e.high, step_of(w, e), step_of(y, e)) for e in tiling.w.lines]
-        yield from counted("column", "columns", columns)
+        yield from counted_rows("column", "columns", columns)
         within = {name: step for name, step in x.items() if name not in taps}
-        yield from counted(
+        yield from counted_rows(
             "summed", "summed", [(e.high, step_of(within, e), step_of(w, e)) for e in found.summed]
         )
 
     @property
-    def stored(self) -> Stored | None:
+    def stored(self) -> StoredTotals | None:
         """Where totals of 32 bits are stored as they are."""
         found = self.tiling.stored
         return found if found is not None and self.subject.elements[found.tensor] == "i32" else None
 
 
-def counted(one: str, several: str, rows: Sequence[Row]) -> Iterator[tuple[str, i.Expr]]:
+def counted_rows(one: str, several: str, rows: Sequence[Row]) -> Iterator[tuple[str, i.Expr]]:
     """The members for some rows; nothing for none."""
     if rows:
         yield f"{one}_count", i.Const(len(rows))
-        yield several, listed(map(listed, rows))
+        yield several, list_of(map(list_of, rows))
 
 
-def listed(values: Iterable[i.Expr]) -> i.ListOf:
+def list_of(values: Iterable[i.Expr]) -> i.ListOf:
     return i.ListOf(tuple((each, False) for each in values))
 
 
-def first_total(stored: Stored) -> i.Expr:
+def first_total(stored: StoredTotals) -> i.Expr:
     """Where the first total goes, or nowhere if there is more to do with totals."""
     place = i.Address(i.Load(stored.tensor, None, stored.start))
     given = [i.Given(name) for name in dict.fromkeys(stored.without)]

@@ -22,7 +22,7 @@ REALS = {"inf": math.inf, "nan": math.nan}
 
 
 @dataclass(frozen=True, slots=True)
-class Growing:
+class GrowingList:
     """The list whose value is being checked: its indices, and the index that it selects by.
 
     Without that index, as in the keys of a sort, nothing can be said of the list.
@@ -43,7 +43,7 @@ class Checker(ABC):
         self.later: Mapping[str, int] = {}  # names that a later line of the operator declares
         self.mutual: set[str] = set()  # of these, lets that speak of what is being declared
         self.inside: dict[str, tuple[str, int]] = {}  # names of closed blocks: word and line
-        self.growing: Growing | None = None  # the selected list whose value is being checked
+        self.growing: GrowingList | None = None  # the selected list whose value is being checked
         self.own_allowed = False  # where a range over that list may stand
         self.in_slot = False  # while an index is checked
 
@@ -235,7 +235,7 @@ def balanced(text: str) -> bool:
     return all(depth >= 0 for depth in depths)
 
 
-def not_whole(own: Growing, span: Span) -> NoReturn:
+def not_whole(own: GrowingList, span: Span) -> NoReturn:
     """Refuse a list inside its own definition, where no range over it can stand."""
     if not own.index:
         message = f"'{own.name}' is not whole yet, and nothing can be said of it here"

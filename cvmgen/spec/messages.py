@@ -73,7 +73,7 @@ CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RefusedToken:
     """A token that cannot stand where it is; `before` is its declaration up to it."""
 
     source: Source
@@ -122,7 +122,7 @@ def explain_syntax(error: UnexpectedInput, source: Source, start: int, end: int)
     at = start + (error.token.start_pos or 0)
     accepted = frozenset(error.accepts or error.expected)
     before = without_comments(source.text[start:at])
-    return unexpected(Fault(source, at, str(error.token), before, accepted))
+    return unexpected(RefusedToken(source, at, str(error.token), before, accepted))
 
 
 def without_comments(text: str) -> str:
@@ -211,7 +211,7 @@ def not_closed(source: Source, at: int, where: str) -> SpecError:
 # ------------------------------------------------------------ what cannot stand where it is
 
 
-def unexpected(fault: Fault) -> SpecError:
+def unexpected(fault: RefusedToken) -> SpecError:
     for explain in (first_word, rangeless, brackets, missing):
         found = explain(fault)
         if found is not None:
@@ -222,7 +222,7 @@ def unexpected(fault: Fault) -> SpecError:
     return SpecError(fault.span, f"{message}; expected {names}" if names else message, hint)
 
 
-def first_word(fault: Fault) -> SpecError | None:
+def first_word(fault: RefusedToken) -> SpecError | None:
     """A word that begins no declaration or no item: `inptu X : …`, `return x`, `a b`."""
     if SORTED.search(fault.before):
         return rangeless(fault)
@@ -253,7 +253,7 @@ def first_word(fault: Fault) -> SpecError | None:
     return begins_nothing(place, word, ITEMS)
 
 
-def equation_place(fault: Fault) -> Span | None:
+def equation_place(fault: RefusedToken) -> Span | None:
     """The name before the token, where it is read as the beginning of an equation."""
     if fault.text == "==" or not fault.accepted <= {"LSQB", "EQUAL"}:
         return None
@@ -277,7 +277,7 @@ def begins_nothing(span: Span, word: str, known: tuple[str, ...]) -> SpecError:
     return SpecError(span, f"'{word}' begins no item", near or hint)
 
 
-def rangeless(fault: Fault) -> SpecError | None:
+def rangeless(fault: RefusedToken) -> SpecError | None:
     """`sum[i](X[i])`: a reduction whose index has no range."""
     found = re.search(rf"\b({NAME})\s*\[([^\[\]]*)\]\s*$", fault.before)
     found = found or SORTED.search(fault.before)
@@ -299,7 +299,7 @@ def rangeless(fault: Fault) -> SpecError | None:
     return SpecError(span, f"{what} needs a range for its index", hint)
 
 
-def brackets(fault: Fault) -> SpecError | None:
+def brackets(fault: RefusedToken) -> SpecError | None:
     """A bracket that closes nothing, or one before the token that is not closed."""
     still_open = open_brackets(fault.before)
     at = fault.at - len(fault.before) + (still_open[-1] if still_open else 0)
@@ -319,7 +319,7 @@ def brackets(fault: Fault) -> SpecError | None:
     return not_closed(fault.source, at, f"before '{fault.text}' in line {fault.span.line}")
 
 
-def missing(fault: Fault) -> SpecError | None:
+def missing(fault: RefusedToken) -> SpecError | None:
     """The line before the token ends too early."""
     names = expected(fault.accepted)
     complete = {"INPUT", "DEF"} & fault.accepted
@@ -333,7 +333,7 @@ def missing(fault: Fault) -> SpecError | None:
     return missing_after(fault.source, fault.previous_span.end, names, hint)
 
 
-def advice(fault: Fault) -> str:
+def advice(fault: RefusedToken) -> str:
     """What mends the slips that are made most."""
     text, accepted = fault.text, fault.accepted
     line = fault.before.rpartition("\n")[2]

@@ -14,7 +14,7 @@ from typing import NoReturn
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import check_binders
-from cvmgen.spec.checker import Checked, Checker, Growing
+from cvmgen.spec.checker import Checked, Checker, GrowingList
 from cvmgen.spec.formula import SELECTED, SET, Definition, Input, Kind
 
 
@@ -60,7 +60,7 @@ def check_selection(
     checker: Checker, value: n.Expr, name: str, parameters: tuple[str, ...]
 ) -> Checked:
     """The value of a let that is a selected list."""
-    with growing(checker, Growing(name, parameters)):
+    with growing(checker, GrowingList(name, parameters)):
         return checked_selection(checker, value, name, parameters)
 
 
@@ -77,7 +77,7 @@ def checked_selection(
             return n.Conditional(yes, test, no, span), SELECTED
         case n.Reduction(function="select", binders=binders, body=body, span=span):
             index = single_index(binders)
-            with checker.nested(), growing(checker, Growing(name, parameters, index)):
+            with checker.nested(), growing(checker, GrowingList(name, parameters, index)):
                 bound = check_binders(checker, binders)
                 test = checker.condition(body)
             bound = n.Binders(bound.items, None, conjunction(bound.condition, test), bound.span)
@@ -87,7 +87,7 @@ def checked_selection(
             if not isinstance(element, n.Name) or element.text != index:
                 hint = f"write {{{index} for {index} < ... if ...}}"
                 raise SpecError(element.span, "a set of itself holds what it runs over", hint)
-            with checker.nested(), growing(checker, Growing(name, parameters, index)):
+            with checker.nested(), growing(checker, GrowingList(name, parameters, index)):
                 bound = check_binders(checker, binders)
             return n.Listing(n.Ref(index, "index", element.span), bound, span), SELECTED
         case n.Listing(element=element, span=span):
@@ -122,7 +122,7 @@ def conjunction(first: n.Expr | None, second: n.Expr) -> n.Expr:
 
 
 @contextmanager
-def growing(checker: Checker, own: Growing) -> Iterator[None]:
+def growing(checker: Checker, own: GrowingList) -> Iterator[None]:
     """Inside, the list may speak of its own smaller elements."""
     before, checker.growing = checker.growing, own
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
-from cvmgen.ir.rewrite import blocks, rewritten, with_blocks, without_dead
+from cvmgen.ir.rewrite import inner_blocks, rewritten, with_blocks, without_dead
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.typing.machine_types import is_constant_test, joined_tests
@@ -72,7 +72,7 @@ def decided_block(statements: i.Block) -> i.Block:
                 pass
             case i.If() | i.Loop():
                 inner = with_blocks(statement, decided_block)
-                if any(blocks(inner)):
+                if any(inner_blocks(inner)):
                     done.append(inner)
             case _:
                 done.append(statement)

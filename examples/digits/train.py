@@ -26,7 +26,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from cvmgen.graph import load, write_parameters, write_symbol
-from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
 from cvmgen.graph.values import Value
 
 FOLDER = Path(__file__).resolve().parent
@@ -140,7 +140,7 @@ class Model:
     parameters: dict[str, Array] = field(default_factory=dict)
 
     def variable(self, name: str, shape: tuple[int, ...], precision: int) -> int:
-        self.nodes.append(SymbolNode(name, (Entry(shape, precision),)))
+        self.nodes.append(SymbolNode(name, (NodeOutput(shape, precision),)))
         return len(self.nodes) - 1
 
     def parameter(self, name: str, values: Array) -> int:
@@ -159,7 +159,7 @@ class Model:
         **attributes: Value,
     ) -> int:
         sources = tuple(OutputReference(index) for index in inputs)
-        node = SymbolNode(name, (Entry(shape),), operator, sources, tuple(attributes.items()))
+        node = SymbolNode(name, (NodeOutput(shape),), operator, sources, tuple(attributes.items()))
         self.nodes.append(node)
         return len(self.nodes) - 1
 

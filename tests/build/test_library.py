@@ -18,7 +18,7 @@ from cvmgen.build import (
     sanitizer_environment,
 )
 from cvmgen.build.cache import content_key
-from cvmgen.build.library import code
+from cvmgen.build.library import bare_code
 from cvmgen.errors import BuildError
 
 HEADER = "#ifndef CVM_H\n#define CVM_H\n#include <stdint.h>\nint64_t twice(int64_t x);\n#endif\n"
@@ -75,11 +75,11 @@ CODE = [
 
 @pytest.mark.parametrize(("text", "left", "why"), CODE, ids=[why for *_, why in CODE])
 def test_code(text: str, left: str, why: str) -> None:
-    assert code(text) == left, why
+    assert bare_code(text) == left, why
 
 
 def test_code_with_its_lines() -> None:
-    assert code("int a; /* one\n two */\n\n  int b; // three\nint c;\n", lines=True) == (
+    assert bare_code("int a; /* one\n two */\n\n  int b; // three\nint c;\n", lines=True) == (
         "int a;\n\n\nint b;\nint c;"
     )
 

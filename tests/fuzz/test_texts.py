@@ -29,7 +29,7 @@ from cvmgen.escape import (
 )
 from cvmgen.graph import load_model
 from cvmgen.graph.limits import INPUT
-from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
 from cvmgen.model.build import make_files
 from cvmgen.source import Source, SpecError, SpecErrors, read_source
 from cvmgen.spec.check import check_files
@@ -90,16 +90,18 @@ def network(names: tuple[str, str, str]) -> tuple[Symbol, dict[str, np.ndarray]]
     """A dense layer and a clip whose nodes and weights have these names."""
     weights, dense, clip = names
     nodes = (
-        SymbolNode(INPUT, (Entry((1, 4), 8),)),
-        SymbolNode(weights, (Entry((3, 4), 8),)),
+        SymbolNode(INPUT, (NodeOutput((1, 4), 8),)),
+        SymbolNode(weights, (NodeOutput((3, 4), 8),)),
         SymbolNode(
             dense,
-            (Entry((1, 3)),),
+            (NodeOutput((1, 3)),),
             "dense",
             (OutputReference(0), OutputReference(1)),
             (("units", 3), ("use_bias", False)),
         ),
-        SymbolNode(clip, (Entry((1, 3)),), "cvm_clip", (OutputReference(2),), (("precision", 6),)),
+        SymbolNode(
+            clip, (NodeOutput((1, 3)),), "cvm_clip", (OutputReference(2),), (("precision", 6),)
+        ),
     )
     values = np.arange(12, dtype=np.int8).reshape(3, 4)
     return Symbol(nodes, (OutputReference(3),)), {weights: values}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cvmgen.errors import OperatorError
-from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
 
 Shape = tuple[int, ...]
 
@@ -137,21 +137,21 @@ LIBRARY = SimpleNamespace(cvm=SimpleNamespace(**{stub.name: stub for stub in STU
 
 
 def variable(name: str, shape: Shape, precision: int = 8) -> SymbolNode:
-    return SymbolNode(name, (Entry(shape, precision),))
+    return SymbolNode(name, (NodeOutput(shape, precision),))
 
 
 def use(
     name: str,
     operator: str,
     inputs: Sequence[int | tuple[int, int]],
-    *outputs: Entry | Shape,
+    *outputs: NodeOutput | Shape,
     **attributes: Any,
 ) -> SymbolNode:
     """A node; an input is a node index, or that and an output; an output its shape or entry."""
     pairs = [source if isinstance(source, tuple) else (source, 0) for source in inputs]
     return SymbolNode(
         name,
-        tuple(one if isinstance(one, Entry) else Entry(one) for one in outputs),
+        tuple(one if isinstance(one, NodeOutput) else NodeOutput(one) for one in outputs),
         operator,
         tuple(OutputReference(*pair) for pair in pairs),
         tuple(attributes.items()),

@@ -11,7 +11,7 @@ import pytest
 
 from cvmgen.errors import ModelError
 from cvmgen.graph import Network, load, write_parameters, write_symbol
-from cvmgen.graph.symbol import Entry, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, SymbolNode
 from tests.graph.stubs import LIBRARY, graph, use, variable
 
 DATA = variable("data", (2, 3), 4)
@@ -82,8 +82,8 @@ def test_the_widest_head_decides_for_all() -> None:
     net = network(
         DATA,
         use("narrow", "cvm_clip", [0], (2, 3), precision=2),
-        use("wide", "elemwise_add", [0, 0], Entry((2, 3), 5)),
-        use("wider", "broadcast_mul", [2, 2], Entry((2, 3), 10)),
+        use("wide", "elemwise_add", [0, 0], NodeOutput((2, 3), 5)),
+        use("wider", "broadcast_mul", [2, 2], NodeOutput((2, 3), 10)),
         heads=[(1, 0), (3, 0), (0, 0)],
     )
     x = np.array([[1, -2, 3], [4, 5, 6]])

@@ -10,7 +10,7 @@ import pytest
 from cvmgen.graph import load
 from cvmgen.graph.operators import sorted_inputs
 from cvmgen.graph.plan import make_plan
-from cvmgen.graph.symbol import Entry
+from cvmgen.graph.symbol import NodeOutput
 from tests.graph.stubs import LIBRARY, Stub, graph, same, use, variable
 
 ROWS: list[tuple[str, str | None, list[int], list[Any], str]] = [
@@ -46,7 +46,7 @@ def test_a_node_with_several_inputs_for_one() -> None:
         DATA,
         W,
         use("n", "negative", [0], SHAPE),
-        use("c", "concatenate", [0, 1, 2, 0], Entry((2, 10), 7), axis=1),
+        use("c", "concatenate", [0, 1, 2, 0], NodeOutput((2, 10), 7), axis=1),
     )
     w = np.array([[60], [-60]], np.int8)
     x = np.array([[1, 2, 3], [4, 5, 6]])

@@ -16,7 +16,7 @@ from cvmgen.errors import ModelError
 from cvmgen.graph import load
 from cvmgen.graph.names import OPERATORS
 from cvmgen.graph.plan import make_plan
-from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
 from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from cvmgen.graph.values import parse_value
 from tests.conformance.calls import Array, Call, Conformance
@@ -231,7 +231,9 @@ def test_a_graph_of_one_node(
     expected = conformance.expected(ours)
     assert not expected.refusal, "a row is a call that the formula admits"
     outputs = expected.outputs
-    symbol, arrays = one_node(name, texts, ours, [Entry(o.shape, o.precision) for o in outputs])
+    symbol, arrays = one_node(
+        name, texts, ours, [NodeOutput(o.shape, o.precision) for o in outputs]
+    )
     network = load(symbol, arrays, operators=conformance.libraries[target])
     found = network(arrays["data"])
     assert network.nodes[0].operator == ours.operator.removeprefix("cvm.")
@@ -242,7 +244,7 @@ def test_a_graph_of_one_node(
 
 
 def one_node(
-    name: str, texts: Texts, ours: Call, outputs: Sequence[Entry]
+    name: str, texts: Texts, ours: Call, outputs: Sequence[NodeOutput]
 ) -> tuple[Symbol, dict[str, Array]]:
     """The graph, as reading its file gives it, and an array for each variable."""
     arrays, precisions = flat(ours.inputs), flat(ours.precisions or ())

@@ -10,7 +10,7 @@ import pytest
 
 from cvmgen.errors import ModelError
 from cvmgen.graph.plan import Plan, check_parameters, make_plan
-from cvmgen.graph.symbol import Entry, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, Symbol, SymbolNode
 from tests.graph.stubs import LIBRARY, graph, use, variable
 
 DATA = variable("data", (1, 2, 4))
@@ -28,7 +28,7 @@ def test_shapes_and_precisions_flow_through_the_graph() -> None:
         use("fc", "dense", [1, 2], (1, 3), units=3),
         variable("b", (3,), 30),
         use("biased", "dense", [1, 2, 4], (1, 3), use_bias=True),
-        use("out", "elemwise_add", [3, 5], Entry((1, 3), 32)),
+        use("out", "elemwise_add", [3, 5], NodeOutput((1, 3), 32)),
     )
     found = {tensor.node: (tensor.shape, tensor.precision) for tensor in plan.tensors}
     assert found["flat"] == ((1, 8), 8)
@@ -51,7 +51,7 @@ REFUSED: list[tuple[list[SymbolNode], str, str]] = [
         "stated shape (2, 1, 4), inferred (1, 2, 4)",
     ),
     (
-        [DATA, use("r", "relu", [0], Entry((1, 2, 4), 9))],
+        [DATA, use("r", "relu", [0], NodeOutput((1, 2, 4), 9))],
         "node r",
         "stated precision 9, inferred 8",
     ),

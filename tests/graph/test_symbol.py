@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cvmgen.errors import ModelError
 from cvmgen.graph import read_symbol, write_symbol
-from cvmgen.graph.symbol import Entry, OutputReference, Symbol, execution_order, validate
+from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, execution_order, validate
 from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from tests.graph.stubs import encoded, graph, small_json, use, variable
 
@@ -45,11 +45,11 @@ def test_what_a_small_graph_says() -> None:
     symbol = parse_symbol(encoded(small_json()), "m.json")
     data, *_, dense, cut = symbol.nodes
     assert data.operator is None
-    assert data.outputs == (Entry((1, 3), 8, 0),)
+    assert data.outputs == (NodeOutput((1, 3), 8, 0),)
     assert dense.operator == "dense", "the suffix _7 only makes function names differ"
     assert dense.attributes == (("units", 2), ("use_bias", True))
     assert dense.inputs == (OutputReference(0), OutputReference(1), OutputReference(2))
-    assert dense.outputs == (Entry((1, 2), None, 3),), "-1 leaves the precision open"
+    assert dense.outputs == (NodeOutput((1, 2), None, 3),), "-1 leaves the precision open"
     assert cut.outputs[0].precision == 8
     assert symbol.heads == (OutputReference(4),)
     assert symbol.version == "cvm_1.0.0"
@@ -256,7 +256,7 @@ def test_each_graph_that_is_written_is_valid() -> None:
 
 def test_operator_texts_for_each_node_or_for_each_output() -> None:
     """Several outputs: the existing runtime keeps one text for each node."""
-    outputs = (Entry((1,)), Entry((1, 4, 6)))
+    outputs = (NodeOutput((1,)), NodeOutput((1, 4, 6)))
     symbol = graph(
         variable("data", (1, 4, 6)),
         use("count", "get_valid_counts", [0], *outputs, score_threshold=3),

@@ -13,7 +13,7 @@ import pytest
 from cvmgen.errors import OperatorError
 from cvmgen.graph import load
 from cvmgen.graph.names import OPERATORS
-from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
 from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from cvmgen.graph.values import Value
 from cvmgen.reference import Reference as Formula
@@ -82,7 +82,7 @@ class Model:
         sources: tuple[OutputReference, ...] = (),
         attributes: Attributes | None = None,
     ) -> tuple[OutputReference, ...]:
-        entries = tuple(Entry(each.shape, each.precision) for each in results)
+        entries = tuple(NodeOutput(each.shape, each.precision) for each in results)
         self.nodes.append(
             SymbolNode(name, entries, operator, sources, tuple((attributes or {}).items()))
         )

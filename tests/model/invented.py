@@ -12,7 +12,7 @@ import numpy as np
 from cvmgen.graph.limits import Array
 from cvmgen.graph.names import our_operator
 from cvmgen.graph.operators import Operators, sorted_inputs
-from cvmgen.graph.symbol import Entry, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.schedules import Schedules, checked_schedules
 from cvmgen.source import Source
@@ -39,7 +39,7 @@ class Sketch:
         return self.variable("data", shape, precision)
 
     def variable(self, name: str, shape: tuple[int, ...], precision: int) -> Place:
-        self.nodes.append(SymbolNode(name, (Entry(shape, precision),)))
+        self.nodes.append(SymbolNode(name, (NodeOutput(shape, precision),)))
         return len(self.nodes) - 1, 0
 
     def parameter(self, *shape: int, precision: int = 8) -> Place:
@@ -62,7 +62,7 @@ class Sketch:
             precisions=sorted_inputs(known, precisions),
             **plain,
         )
-        made = tuple(map(Entry, inferred.shapes, inferred.precisions))
+        made = tuple(map(NodeOutput, inferred.shapes, inferred.precisions))
         sources = tuple(OutputReference(*place) for place in inputs)
         name = f"{operator}{len(self.nodes)}"
         self.nodes.append(SymbolNode(name, made, operator, sources, tuple(attributes.items())))

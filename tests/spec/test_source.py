@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.source import Source, Span, SpecError, SpecErrors, did_you_mean, nearest
+from cvmgen.source import Source, Span, SpecError, SpecErrors, did_you_mean, similar_names
 
 TEXT = "first\n\tsecond line\nthird"
 SOURCE = Source("a.cvm", TEXT)
@@ -70,7 +70,7 @@ NEAREST = [
 
 @pytest.mark.parametrize(("word", "known", "found"), NEAREST)
 def test_nearest(word: str, known: list[str], found: tuple[str, ...]) -> None:
-    assert set(nearest(word, known)) == set(found)
+    assert set(similar_names(word, known)) == set(found)
 
 
 def test_did_you_mean() -> None:

@@ -9,7 +9,7 @@ from cvmgen.analysis.dependences import Locals, conflict
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned, stored_tensors
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import enough, outcome
+from cvmgen.schedule.measures import enough, known_outcome
 from cvmgen.schedule.subject import Subject
 
 ENOUGH = 32  # iterations for threads to share: more loops make more indices of each position
@@ -40,7 +40,7 @@ def parallelise(subject: Subject, use: Use) -> Subject:
         if len(use.given) == 1:
             return (marked,)
         worth = enough(subject, marked, use.test(1))
-        return (loop if outcome(worth) is False else replace(marked, worth=worth),)
+        return (loop if known_outcome(worth) is False else replace(marked, worth=worth),)
 
     return subject.with_loops(names, change)
 

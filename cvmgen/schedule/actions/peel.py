@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from cvmgen.analysis.guards import Bound, condition_bounds, first_from, maximum_of, slope, smallest
+from cvmgen.analysis.guards import (
+    PlaceBound,
+    condition_bounds,
+    first_from,
+    maximum_of,
+    slope,
+    smallest,
+)
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import is_name_arithmetic
 from cvmgen.ir.uses import assigned, names_in, read_tensors, reassigned
@@ -140,7 +147,7 @@ class Middle:
         self.highs += highs
         return True
 
-    def end(self, bound: Bound, inner: Mapping[str, i.Loop]) -> i.Expr | None:
+    def end(self, bound: PlaceBound, inner: Mapping[str, i.Loop]) -> i.Expr | None:
         """The iteration from which on a bound holds, or no longer holds, for all inner ones."""
         place, facts = bound.place, self.subject.facts
         for index in sorted(names_in(place) & inner.keys()):

@@ -15,7 +15,7 @@ from cvmgen.ir.rewrite import renamed, with_offsets
 from cvmgen.ir.uses import assigned, has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, substitute, walk
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import enough, outcome
+from cvmgen.schedule.measures import enough, known_outcome
 from cvmgen.schedule.rewriting import loops
 from cvmgen.schedule.subject import Subject
 
@@ -94,7 +94,7 @@ def versioned(
         copy = with_steps(loop, steps)
         found_in = dict.fromkeys(each.index for each in loops((loop,), names))
         worth = enough(subject, loop, use.test(2))
-        match outcome(worth), needed:
+        match known_outcome(worth), needed:
             case False, _:
                 return None
             case True, []:

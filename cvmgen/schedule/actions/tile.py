@@ -9,7 +9,7 @@ from cvmgen.analysis.tiling import find_contraction, tiling
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in
 from cvmgen.schedule.forms import Use
-from cvmgen.schedule.measures import enough, outcome
+from cvmgen.schedule.measures import enough, known_outcome
 from cvmgen.schedule.subject import InModel, Subject, TileBlocks
 
 
@@ -46,7 +46,7 @@ def by_blocks(subject: Subject, model: InModel, blocks: TileBlocks, use: Use) ->
     roles = blocks.roles
     complete(use, set(use.loops(subject, 0)), {*roles["rows"], *roles["columns"]})
     test = worth(subject, use)
-    if test is not None and outcome(test) is False:
+    if test is not None and known_outcome(test) is False:
         return subject
     done = replace(subject, body=blocks.body, model=replace(model, blocks=None))
     return done.with_roles(blocks.made)

@@ -11,7 +11,7 @@ from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import have_room, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.rewrite import blocks, folded_totals, renamed
+from cvmgen.ir.rewrite import folded_totals, inner_blocks, renamed
 from cvmgen.ir.uses import has, names_in
 from cvmgen.ir.visit import fresh, rebuild, substitute
 from cvmgen.known.constant_loops import Loops, everywhere, loop_range, single_statement_nest
@@ -58,7 +58,7 @@ def enclosing(body: i.Block, around: tuple[i.Loop, ...] = ()) -> dict[str, tuple
     for each in body:
         inside = (*around, each) if isinstance(each, i.Loop) else around
         found |= {each.index: around} if isinstance(each, i.Loop) else {}
-        for block in blocks(each):
+        for block in inner_blocks(each):
             found |= enclosing(block, inside)
     return found
 

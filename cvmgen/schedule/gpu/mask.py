@@ -36,11 +36,11 @@ class Mask:
         """The number of the first column of the list at hand."""
         number: i.Expr = i.ZERO
         for loop in self.loops:
-            number = sum_of(product_of(number, loop.high), i.Var(loop.index))
-        return product_of(number, columns(self.capacity))
+            number = sum_of(folded_product(number, loop.high), i.Var(loop.index))
+        return folded_product(number, columns(self.capacity))
 
     def word(self, column: i.Expr, candidate: i.Expr) -> i.Expr:
-        return sum_of(product_of(column, self.capacity), candidate)
+        return sum_of(folded_product(column, self.capacity), candidate)
 
 
 class MaskNests(Writer):
@@ -66,7 +66,7 @@ class MaskNests(Writer):
 
     def pairs(self) -> i.Block:
         """Loops that are all independent, around the tests of one entry against 8 candidates."""
-        behind = sum_of(product_of(WORD, self.column), WORD)
+        behind = sum_of(folded_product(WORD, self.column), WORD)
         body: i.Block = (self.where(less_than(self.earlier, behind), *self.found_byte()),)
         capacity = self.mask.capacity
         extents = ((self.byte, BYTE), (self.earlier, capacity), (self.column, columns(capacity)))
@@ -81,10 +81,10 @@ class MaskNests(Writer):
 
     def found_byte(self) -> i.Block:
         tests = self.where(less_than(self.earlier, self.end), *self.tests())
-        start = sum_of(product_of(WORD, self.column), product_of(BYTE, self.byte))
+        start = sum_of(folded_product(WORD, self.column), folded_product(BYTE, self.byte))
         end = i.Call("min_i64", (sum_of(self.first, BYTE), self.candidates))
         word = self.mask.word(sum_of(self.mask.column, self.column), self.earlier)
-        place = i.Load(self.mask.name, None, sum_of(product_of(word, BYTE), self.byte))
+        place = i.Load(self.mask.name, None, sum_of(folded_product(word, BYTE), self.byte))
         found = (self.let(self.end, "i64", end), tests)
         return (
             *relevant(self.found.locals, found),
@@ -123,7 +123,7 @@ class MaskNests(Writer):
         """For each list a loop over columns, in order, whose iterations all threads share."""
         count, found = self.found.counter, self.found
         column = self.mask.word(sum_of(self.mask.column, self.column), i.ZERO)
-        start = product_of(WORD, self.column)
+        start = folded_product(WORD, self.column)
         address = i.Address(i.Load(self.mask.name, None, column))
         keep = i.Call("block_keep", (address, start, self.candidates))
         store = rebuild(found.store, lambda each: self.rank if each == i.Var(count) else each)
@@ -165,7 +165,7 @@ def sum_of(left: i.Expr, right: i.Expr) -> i.Expr:
     return right if left == i.ZERO else i.Binary("+", left, right)
 
 
-def product_of(left: i.Expr, right: i.Expr) -> i.Expr:
+def folded_product(left: i.Expr, right: i.Expr) -> i.Expr:
     return i.ZERO if i.ZERO in (left, right) else i.Binary("*", left, right)
 
 
