@@ -1,4 +1,12 @@
-"""Loading the generated operators and calling them from Python."""
+"""Loading the generated operators and calling them from Python.
+
+- `load` finds a target's files and compiles what is missing (`library.py`, `on_demand.py`); what it
+  gives has a member for each opset (`opsets.py`), and these for each operator (`operator.py`)
+- a call is sorted and checked (`arguments.py`) and goes as a `calls.Call` to the target's backend:
+  `python_backend.py` (numpy too), `c_backend.py`, `cuda_backend.py`, `cuda_cpu_backend.py`
+- a GPU: `driver.py` and `device*.py` (memory, streams, what kernels note), arrays of other
+  libraries: `dlpack.py`, `frameworks.py`
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The command `cvmgen`: build, list, show, check, derive, run."""
+"""The command `cvmgen`.
+
+`command.py` has the table of commands, each of which does its work in a module of its own, and
+`options.py` their arguments; targets and stages are those of the driver. `specs.py` reads and
+probes formulas for all of them, `texts.py` remembers generated text, and `exits.py` says what a
+status means and how errors are told.
+"""
 
 from __future__ import annotations
 
