@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         disassembler,
     )
     from cvmgen.build.cuda import (
+        CudaOptions,
         DeviceCode,
         Resources,
         compile_cuda,
@@ -42,6 +43,7 @@ __all__ = [
     "Change",
     "Compiler",
     "CudaCompiler",
+    "CudaOptions",
     "DeviceCode",
     "Disassembler",
     "Instructions",
@@ -75,6 +77,7 @@ _MODULES = {
         "disassembler",
     ),
     "cuda": (
+        "CudaOptions",
         "DeviceCode",
         "Resources",
         "compile_cuda",

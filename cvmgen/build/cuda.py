@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from cvmgen.build import machine_code
 from cvmgen.build.cache import content_key, get_or_build, keep_failed, write_sources
@@ -64,6 +65,22 @@ class DeviceCode:
         return f"NVRTC {load_nvrtc(self.compiler.path).version()} ({self.compiler.path})"
 
 
+class CudaOptions(TypedDict, total=False):
+    """How a source is compiled.
+
+    `includes` are the headers that `#include "..."` finds, `name` is the file that messages
+    name. `compiler` asks for "nvrtc" or "nvcc"; None takes what there is. The `manifest` tells
+    where the formulas of refused code stand.
+    """
+
+    architecture: str
+    includes: Mapping[str, str] | None
+    name: str
+    flags: Sequence[str]
+    compiler: str | CudaCompiler | None
+    manifest: Path | None
+
+
 class UnknownArchitecture(BuildError):
     """A compiler has not heard of a device."""
 
@@ -93,25 +110,14 @@ class _Job:
         )
 
 
-def compile_cuda(
-    source: str,
-    *,
-    architecture: str = "sm_80",
-    includes: Mapping[str, str] | None = None,
-    name: str = "kernel.cu",
-    flags: Sequence[str] = (),
-    compiler: str | None = None,
-    manifest: Path | None = None,
-) -> bytes:
-    """The cubin of `source` for `architecture`, as cuModuleLoadData takes it; cached.
+def compile_cuda(source: str, **options: Unpack[CudaOptions]) -> bytes:
+    """The cubin of `source` for its architecture, as cuModuleLoadData takes it; cached.
 
-    `includes` are the headers that `#include "..."` finds, `name` is the file that messages
-    name. NVRTC sees device code only and has no system headers: what is for the host stands
-    inside `#ifndef __CUDACC_RTC__`. `compiler` asks for "nvrtc" or "nvcc"; None takes what there
-    is. Raises BuildError when there is no compiler or it refuses the code; ValueError for a
-    malformed architecture. The `manifest` tells where the formulas of refused code stand.
+    NVRTC sees device code only and has no system headers: what is for the host stands inside
+    `#ifndef __CUDACC_RTC__`. Raises BuildError when there is no compiler or it refuses the code;
+    ValueError for a malformed architecture.
     """
-    return _cubin(_job(source, architecture, includes, name, flags, compiler, manifest))
+    return _cubin(_job(source, **options))
 
 
 def compile_for_device(
@@ -129,7 +135,14 @@ def compile_for_device(
     before it that the compiler knows: the driver compiles that. Raises BuildError.
     """
     compiler = cuda_compiler(driver=driver)
-    job = _job(source, architecture, includes, name, (), compiler, manifest)
+    asked: CudaOptions = {
+        "architecture": architecture,
+        "includes": includes,
+        "name": name,
+        "compiler": compiler,
+        "manifest": manifest,
+    }
+    job = _job(source, **asked)
     try:
         return DeviceCode(_cubin(job), compiler)
     except UnknownArchitecture:
@@ -139,22 +152,13 @@ def compile_for_device(
         if not before:
             raise
         base = f"compute_{_number(max(before, key=_number))}"
-        job = _job(source, architecture, includes, name, (), compiler, manifest, base)
+        job = _job(source, base=base, **asked)
         return DeviceCode(_ptx(job), compiler)
 
 
-def cuda_resources(
-    source: str,
-    *,
-    architecture: str = "sm_80",
-    includes: Mapping[str, str] | None = None,
-    name: str = "kernel.cu",
-    flags: Sequence[str] = (),
-    compiler: str | None = None,
-    manifest: Path | None = None,
-) -> dict[str, Resources]:
+def cuda_resources(source: str, **options: Unpack[CudaOptions]) -> dict[str, Resources]:
     """What each kernel of `source` takes, by its (mangled) name; arguments as in `compile_cuda`."""
-    job = _job(source, architecture, includes, name, flags, compiler, manifest)
+    job = _job(source, **options)
     _cubin(job)
 
     def build(path: Path) -> None:
@@ -163,21 +167,12 @@ def cuda_resources(
     return dict(_resources(get_or_build(job.key, ".log", build).read_text()))
 
 
-def cuda_instructions(
-    source: str,
-    *,
-    architecture: str = "sm_80",
-    includes: Mapping[str, str] | None = None,
-    name: str = "kernel.cu",
-    flags: Sequence[str] = (),
-    compiler: str | None = None,
-    manifest: Path | None = None,
-) -> dict[str, Instructions]:
+def cuda_instructions(source: str, **options: Unpack[CudaOptions]) -> dict[str, Instructions]:
     """The instructions of each kernel of `source`, by its name; arguments as in `compile_cuda`.
 
     They are counted in the machine code where `disassembler()` finds nvdisasm, else in PTX.
     """
-    job = _job(source, architecture, includes, name, flags, compiler, manifest)
+    job = _job(source, **options)
     reader = disassembler()
 
     def build(path: Path) -> None:
@@ -201,12 +196,12 @@ def checked_architecture(text: str) -> str:
 
 def _job(
     source: str,
-    architecture: str,
-    includes: Mapping[str, str] | None,
-    name: str,
-    flags: Sequence[str],
-    compiler: str | CudaCompiler | None,
-    manifest: Path | None,
+    architecture: str = "sm_80",
+    includes: Mapping[str, str] | None = None,
+    name: str = "kernel.cu",
+    flags: Sequence[str] = (),
+    compiler: str | CudaCompiler | None = None,
+    manifest: Path | None = None,
     base: str | None = None,
 ) -> _Job:
     """`base`: the virtual architecture to stop at, as compute_90."""

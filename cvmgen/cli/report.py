@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cvmgen.build import (
     Accesses,
+    CudaOptions,
     Instructions,
     Resources,
     broken_gates,
@@ -144,18 +145,16 @@ def files(
 def measured_kernels(file: File, architecture: str, compiler: str) -> list[ReportedKernel]:
     """The kernels of a file, in its order."""
 
-    def of(ask: Callable[..., Mapping[str, Asked]]) -> Mapping[str, Asked]:
-        return ask(
-            file.source,
-            architecture=architecture,
-            includes=file.headers,
-            name=file.name,
-            compiler=compiler,
-            manifest=file.manifest,
-        )
-
+    options: CudaOptions = {
+        "architecture": architecture,
+        "includes": file.headers,
+        "name": file.name,
+        "compiler": compiler,
+        "manifest": file.manifest,
+    }
     # The instructions first: they need the machine code, and the log comes with it.
-    instructions, resources = of(cuda_instructions), of(cuda_resources)
+    instructions = cuda_instructions(file.source, **options)
+    resources = cuda_resources(file.source, **options)
     return [
         ReportedKernel(file.operator, name, kind, architecture, resources[name], instructions[name])
         for name, kind in file.classes.items()
