@@ -22,7 +22,7 @@ from cvmgen.verification.ranges import Ranges
 from cvmgen.verification.terms import Formula, Holds, Monomial, Term
 
 MOST_STEPS = 24  # of one claim, with those that show that a factor is not negative
-STEPS_DOWN = 16  # of one claim, by its last symbol
+STEPS_DOWN = 48  # of one claim, by its last symbol
 FEW_STEPS = 4  # of one such factor
 MOST_NUMBER = 1 << 16  # that stands for a symbol: what limits tensors leads nowhere
 MOST_SYMBOLS = 3  # the last of a claim, of which each is tried
@@ -48,7 +48,8 @@ class Elimination:
     def downward(self, first: tuple[Term, ...]) -> bool:
         """By the last symbol alone, each time, and facts: from what is computed to what it is
         computed from. What comes nearest to the first symbols is gone on with."""
-        heap, seen = [(0, 0, first)], {first}
+        heap, tried = [(0, 0, first)], Tried()
+        tried.is_new(first)
         for _ in range(STEPS_DOWN):
             if not heap:
                 break
@@ -61,14 +62,14 @@ class Elimination:
             for each in chain(*ways):
                 if (made := self.left((*each, *others))) == ():
                     return True
-                if made is not None and made not in seen:
-                    seen.add(made)
+                if made is not None and tried.is_new(made):
                     last = max(self.at(other) for claim in made for other in claim.names)
-                    heappush(heap, (last, len(seen), made))
+                    heappush(heap, (last, tried.count, made))
         return False
 
     def searched(self, first: tuple[Term, ...]) -> bool:
-        heap, seen = [(0, 0, 0, first)], {first}
+        heap, tried = [(0, 0, 0, first)], Tried()
+        tried.is_new(first)
         for _ in range(MOST_STEPS if self.deep else FEW_STEPS):
             if not heap:
                 break
@@ -76,10 +77,9 @@ class Elimination:
             for loses, each in self.stronger(chosen):
                 if (made := self.left((*each, *others))) == ():
                     return True
-                if made is not None and made not in seen:
-                    seen.add(made)
+                if made is not None and tried.is_new(made):
                     much = lost + loses
-                    heappush(heap, (much + sum(map(self.doubts, made)), len(seen), much, made))
+                    heappush(heap, (much + sum(map(self.doubts, made)), tried.count, much, made))
         return False
 
     def left(self, goals: Iterable[Term]) -> tuple[Term, ...] | None:
@@ -180,6 +180,25 @@ class Elimination:
 
     def positive(self, monomial: Monomial, least: int) -> bool:
         return all(self.facts.low.get(name, least - 1) >= least for name in monomial)
+
+
+class Tried:
+    """The claims of a search. What differs from others in its numbers alone, of which none is
+    larger, is harder than they are, and leads nowhere that they do not."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.numbers: dict[tuple[Term, ...], list[tuple[int, ...]]] = {}
+
+    def is_new(self, claims: tuple[Term, ...]) -> bool:
+        numbers = tuple(each.poly.get((), 0) for each in claims)
+        bare = tuple(each - number for each, number in zip(claims, numbers, strict=True))
+        before = self.numbers.setdefault(bare, [])
+        if any(all(map(int.__le__, numbers, each)) for each in before):
+            return False
+        before.append(numbers)
+        self.count += 1
+        return True
 
 
 def shown(facts: Ranges, order: Mapping[str, int], claim: Formula, splits: int) -> bool:
