@@ -25,7 +25,6 @@ class KernelPrinter(CPrinter):
         self.accumulators = {each.name: each.type for each in nodes_in(body, i.Let)}
         self.arrays = {each.name for each in nodes_in(body, i.Array)}
         self.in_threads = False  # whether what is printed is a part of a loop in threads
-        self.span_line = ""
 
     def given(self, name: str) -> str:
         return f"{c_identifier(name)} != NULL" if name in self.optional else f"has_{name}"

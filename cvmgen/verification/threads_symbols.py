@@ -7,12 +7,12 @@ the same where both have it in common, else a symbol of its own of which the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.symbols import Symbols
-from cvmgen.verification.terms import Formula, Term, names_of
+from cvmgen.verification.terms import Term, names_of
 
 GRID, BLOCK, THREAD = 0, 1, 2
 Home = tuple[int, ...]  # the loops around a place, outermost first
@@ -125,11 +125,3 @@ class PlacedSymbols(Symbols):
 def other(name: str) -> str:
     """The other thread's symbol."""
     return name + OTHER
-
-
-def term_of_other(operand: Term, names: Mapping[str, str]) -> Term:
-    return t.renamed_term(operand, names)
-
-
-def formulas_of_other(several: Iterable[Formula], names: Mapping[str, str]) -> tuple[Formula, ...]:
-    return tuple(t.renamed(each, names) for each in several)

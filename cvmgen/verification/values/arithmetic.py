@@ -445,10 +445,6 @@ def _narrow_real(source: int, target: int) -> Operation:
     return lambda a: rounded(a, target) if isinstance(a, float) else rt.real("float32", a)
 
 
-def _bits_as(source: int, target: int) -> Operation:
-    return lambda a: a
-
-
 _CONVERSIONS: dict[str, Callable[[int, int], Operation]] = {
     "trunc": _truncation,
     "sext": _sign_extension,
