@@ -79,7 +79,7 @@ def missing_elements(checks: Checks) -> set[str]:
     """The lets in memory of which an element may have no value, or is read where there is none;
     all of them where something is open that need not be: what is in memory tells nothing of
     itself to proofs."""
-    lets = set(checks.program.lets)
+    lets = {name for name, each in checks.program.lets.items() if each.axis is None}
     if wide := too_wide(checks.program):
         return wide
     if checks.sites.missing or not (lets and checks.sites.open):
@@ -95,7 +95,8 @@ def too_wide(program: i.Program) -> set[str]:
     if not program.lets:
         return set()
     host = host_ranges(program)
-    lets = (nest for nest in program.nests if nest.tensor in program.lets)
+    own = {name for name, each in program.lets.items() if each.axis is None}
+    lets = (nest for nest in program.nests if nest.tensor in own)
     return {each.tensor for each in lets if not Widths(program, each, host).largest().fits(WIDEST)}
 
 
@@ -254,8 +255,14 @@ class Checks:
         ask for it."""
         sites.total = True
         before = len(sites.open)
-        if self.block(nest, nest.body, sites, at) != TRUE or len(sites.open) > before:
-            sites.missing.add(nest.tensor)
+        if self.block(nest, nest.body, sites, at) == TRUE and len(sites.open) == before:
+            return
+        if self.program.lets[nest.tensor].axis is not None:
+            place = list(sites.open.values())[before]
+            message = f"'{nest.tensor}' is defined by itself: recursion, and"
+            hint = "guard what may not be there, as in ... if k > 0 else 0"
+            raise SpecError(place.span, f"{message} it is not proved that {place.what}", hint)
+        sites.missing.add(nest.tensor)
 
     def guard(
         self, nest: i.Nest, outer: tuple[i.Over, ...], value: i.Expr, *, placed: bool

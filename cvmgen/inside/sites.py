@@ -263,7 +263,7 @@ class Sites:
             )
         there = self.index(expr.index, shape, expr.span, at)
         if there != TRUE and tensor in prover.program.lets:
-            self.missing.add(tensor)
+            self.missing |= {tensor} if prover.program.lets[tensor].axis is None else set()
         return conjunction(tested, there)
 
     def parts_of_index(self, expr: i.Access, at: Knowledge) -> i.Expr:

@@ -58,9 +58,9 @@ def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | Non
     Indices on each of whose values something depends are found on the way, and tried again as
     loops of Python.
     """
-    simple = with_idioms(program, nest, ranges)
+    simple = step_by_step(program, with_idioms(program, nest, ranges))
     width = nest_width(program, simple, ranges)
-    single: frozenset[str] = frozenset()
+    single = steps_of(program, nest)
     while True:
         scope = NestScope(program, simple, width.name, single)
         try:
@@ -73,6 +73,28 @@ def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | Non
             return None
         else:
             return nest_epilogue(scope, width)
+
+
+def steps_of(program: i.Program, nest: i.Nest) -> frozenset[str]:
+    """The index along which a recurrence goes from element to element."""
+    memory = program.lets.get(nest.tensor)
+    if memory is None or memory.axis is None:
+        return frozenset()
+    return frozenset({program.operator.definition(nest.tensor).parameters[memory.axis][0]})
+
+
+def step_by_step(program: i.Program, nest: i.Nest) -> i.Nest:
+    """A recurrence with its steps outermost: one of them is made for all other indices at once."""
+    steps, body = steps_of(program, nest), nest.body
+    if not steps:
+        return nest
+    loops: list[i.Loop] = []
+    while len(loops) < len(program.lets[nest.tensor].shape) and isinstance(body[0], i.Loop):
+        loops.append(body[0])
+        body = body[0].body
+    for each in sorted(loops, key=lambda loop: loop.index in steps):
+        body = (replace(each, body=body),)
+    return replace(nest, body=body)
 
 
 def of_loops(program: i.Program, nest: i.Nest) -> i.Block:

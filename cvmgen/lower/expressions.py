@@ -231,6 +231,9 @@ class Expressions:
                 return i.Access(tensor, self.optional(which), pairs, expr.span)
             case n.Apply():
                 return self.apply(expr)
+            case n.Earlier(name=name, arguments=arguments):
+                indices = tuple((self.expr(argument), False) for argument in arguments)
+                return i.Access(name, None, indices, expr.span)
             case n.Function(arguments=(n.Apply() as chosen,)) if self.is_selected(chosen):
                 return self.place(chosen).length
             case n.Function(name=name, arguments=arguments):

@@ -51,6 +51,8 @@ class Tally:
 
     @property
     def in_memory(self) -> bool:
+        if self.definition.axis is not None:
+            return bool(self.reads)  # a recurrence has no other form
         return self.has_ranges and self.is_cheaper
 
     @property
@@ -63,7 +65,11 @@ class Tally:
 def lets_in_memory(operator: f.Operator, never: frozenset[str] = frozenset()) -> dict[str, Tally]:
     """The lets that are memory of the call, by name, in the order of the text."""
     found = tallies(operator, never)
-    return {name: each for name, each in found.items() if name not in never and each.in_memory}
+    return {
+        name: each
+        for name, each in found.items()
+        if each.in_memory and (name not in never or each.definition.axis is not None)
+    }
 
 
 def tallies(operator: f.Operator, never: frozenset[str] = frozenset()) -> dict[str, Tally]:
@@ -78,7 +84,7 @@ def repeated_lets(operator: f.Operator, kept: Collection[str]) -> Iterator[SpecW
     those that could are `kept`."""
     never = frozenset(lets_in_memory(operator)) - set(kept)
     for name, each in tallies(operator, never).items():
-        if name in kept or not each.is_cheaper:
+        if name in kept or not each.is_cheaper or each.definition.axis is not None:
             continue
         text = f"'{name}' is computed {count_text(each.reads)} times"
         if not each.has_ranges:
@@ -132,8 +138,18 @@ def has_ranges(operator: f.Operator, definition: f.Definition) -> bool:
     """Whether every call has a size for memory, and all types one kind of elements."""
     if definition.ranges is None or mixes_kinds(operator):
         return False
+    if f"{definition.name}_size" in named(operator):  # which is what its memory's size is called
+        return False
     names = {each.name for each in n.walk(definition.ranges) if isinstance(each, n.Ref)}
     return not names & optional_extents(operator)
+
+
+def named(operator: f.Operator) -> set[object]:
+    """What has a name in an operator."""
+    found: set[object] = {name for each in operator.attributes for name in each.bound_names}
+    for each in n.walk(operator.items):
+        found |= {getattr(each, part, None) for part in ("name", "new", "count", "index", "pack")}
+    return found
 
 
 def definitions_of(operator: f.Operator) -> Iterator[f.Definition]:
@@ -218,7 +234,7 @@ class Reader:
         known = has_ranges(self.operator, definition)
         found = Tally(definition, uses.reads, elements, cost, case, known)
         places = uses.places
-        if name not in self.never and found.in_memory:
+        if found.in_memory and (name not in self.never or definition.axis is not None):
             places = [(elements, last)]
         for times, largest in places:
             for self.case in list(uses.cases):

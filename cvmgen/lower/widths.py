@@ -22,6 +22,7 @@ from cvmgen.ranges import Range
 from cvmgen.typing.machine_types import INT64, joined_all
 from cvmgen.typing.typed_statements import Typer
 from cvmgen.typing.typed_values import EXTENT_OR_0
+from cvmgen.typing.types import elements_of
 
 LONG_SUM = Range(-(1 << 62), 1 << 62)  # of less than 2^31 terms of 32 bits
 UNBOUNDED = Range(-(1 << 200), 1 << 200)
@@ -128,7 +129,7 @@ class Widths:
                 known = self.exact(value) if self.of_elements(value) else self.place(value)
                 self.keep(target.tensor, known)
             case i.Store(target=target, value=value) if target.tensor in self.lets:
-                self.keep(target.tensor, self.exact(value))
+                self.element_of_let(self.lets[target.tensor], value)
             case i.Store(target=target, value=value):
                 if self.typed(target.tensor):
                     self.exact(value)
@@ -136,6 +137,21 @@ class Widths:
                     self.stored(value)
             case _:
                 pass
+
+    def element_of_let(self, memory: i.Scratch, value: i.Expr) -> None:
+        """What is stored; a recurrence keeps all that it can come to."""
+        name, outer = memory.name, self.most
+        if memory.axis is None or memory.kind == "real":
+            self.keep(name, self.exact(value))
+            return
+
+        def following(earlier: Range) -> Range | None:
+            self.most, self.kept[name] = outer, earlier
+            return self.exact(value)
+
+        found = elements_of(memory, following) or UNBOUNDED
+        self.most, self.kept[name] = outer.join(found), found
+        self.exact(value)
 
     def typed(self, tensor: str) -> bool:
         return self.operator.type_of[tensor] != CVM
@@ -297,8 +313,12 @@ class Widths:
         return self.dtype_range(next(tensors))
 
     def of_let(self, tensor: str) -> Range | None:
-        """An element of a `let` in memory, which a nest reads as it does one of an input."""
-        return None if self.lets[tensor].kind == "real" else self.cut(self.kept.get(tensor))
+        """An element of a `let` in memory, which a nest reads as it does one of an input: what that
+        was made of is not tested again."""
+        if self.lets[tensor].kind == "real":
+            return None
+        own = tensor == self.nest.tensor or self.within == UNBOUNDED
+        return self.kept.get(tensor, UNBOUNDED) if own else self.within
 
     def element(self, tensor: str) -> Range | None:
         found = self.dtype_range(tensor)

@@ -28,7 +28,7 @@ from cvmgen.reference.failures import (
     entries_text,
     slot_values,
 )
-from cvmgen.reference.lets import LazyArgument, element, parameter
+from cvmgen.reference.lets import LazyArgument, earlier, element, parameter
 from cvmgen.reference.tensor import Tensor
 from cvmgen.rules import EMPTY_REDUCTION
 from cvmgen.source import Span
@@ -104,6 +104,8 @@ class ExpressionCompiler(BinderCompiler):
                 return self.access(expr)
             case n.Apply():
                 return self.apply(expr)
+            case n.Earlier(name=name, arguments=arguments):
+                return earlier(self.definitions[name], [self.closure(each) for each in arguments])
             case n.Function():
                 return self.function(expr)
             case n.Precision(tensor=tensor, which=which, span=span):
@@ -405,7 +407,9 @@ class ExpressionCompiler(BinderCompiler):
             if definition.kind == SELECTED:
                 self.bodies[definition.name] = self.selected(definition)
             elif definition.ranges is not None:
-                self.bodies[definition.name] = element(definition, self.closure(definition.body))
+                extents = [self.closure(each) for each in definition.ranges]
+                body = self.closure(definition.body)
+                self.bodies[definition.name] = element(definition, body, extents)
             else:
                 self.bodies[definition.name] = self.closure(definition.body)
         return self.bodies[definition.name]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cvmgen.reference.binders import Closure
-from cvmgen.reference.failures import Env, FormulaError
+from cvmgen.reference.failures import Env, FormulaError, OutsideAccess
+from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import Definition
 
 
@@ -30,9 +32,21 @@ def parameter(name: str) -> Closure:
     return value
 
 
-def element(definition: Definition, body: Closure) -> Closure:
-    """An element of a `let`, computed once in a call for the same indices."""
-    indices_of = [parameter(name) for name, _ in definition.parameters]
+Indices = tuple[int, ...]
+
+
+class NeededFirst(Exception):
+    """An element of a recurrence that is not known yet: that one first, then this one again."""
+
+    def __init__(self, indices: Indices) -> None:
+        self.indices = indices
+
+
+def element(definition: Definition, body: Closure, extents: Sequence[Closure]) -> Closure:
+    """An element of a `let`, computed once in a call for the same indices; of a recurrence, behind
+    the elements that it needs."""
+    names = [name for name, _ in definition.parameters]
+    indices_of = [parameter(name) for name in names]
 
     def value(env: Env) -> Any:
         known: dict[Any, Any] = env.setdefault("$lists", {})
@@ -42,7 +56,55 @@ def element(definition: Definition, body: Closure) -> Closure:
             return body(env)  # it may not ask for that index
         key = (definition.name, indices)
         if key not in known:
-            known[key] = body(env)
+            if definition.axis is None:
+                known[key] = body(env)
+            else:
+                is_there(definition, indices, extents, env)
+                in_order(definition, body, indices, env)
         return known[key]
 
     return value
+
+
+def in_order(definition: Definition, body: Closure, indices: Indices, env: Env) -> None:
+    """Compute an element of a recurrence: on a stack of our own, as it may go far back."""
+    names = [name for name, _ in definition.parameters]
+    wanted = [indices]
+    while wanted:
+        inner = {**env, **dict(zip(names, wanted[-1], strict=True))}
+        try:
+            env["$lists"][definition.name, wanted[-1]] = body(inner)
+        except NeededFirst as needed:
+            wanted.append(needed.indices)
+        else:
+            wanted.pop()
+
+
+def earlier(definition: Definition, arguments: Sequence[Closure]) -> Closure:
+    """An element of the recurrence that is being computed."""
+
+    def value(env: Env) -> Any:
+        indices = tuple(argument(env) for argument in arguments)
+        key = (definition.name, indices)
+        if key in env["$lists"]:
+            return env["$lists"][key]
+        if min(indices) < 0:
+            raise outside(definition, env)
+        raise NeededFirst(indices)
+
+    return value
+
+
+def is_there(
+    definition: Definition, indices: Indices, extents: Sequence[Closure], env: Env
+) -> None:
+    """Refuse an element that the indices of a recurrence do not reach."""
+    for index, extent in zip(indices, extents, strict=True):
+        if not 0 <= index < extent(env):
+            raise outside(definition, env)
+
+
+def outside(definition: Definition, env: Env) -> OutsideAccess:
+    message = f"{definition.name} has no such element"
+    about = tuple(n.Ref(name, "parameter", definition.span) for name, _ in definition.parameters)
+    return OutsideAccess(definition.span, message, env, about)

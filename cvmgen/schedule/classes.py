@@ -30,6 +30,13 @@ class Class:
     recognise: Callable[[Subject], Roles | None]
 
 
+def recurrence(subject: Subject) -> Roles | None:
+    """The loops around that in which each element follows from those before it."""
+    loops = outermost(subject.body)
+    at = loops.index(subject.sequential) if subject.sequential in loops else 0
+    return {"outer": loops[:at]} if subject.sequential else None
+
+
 def made_list(subject: Subject) -> Roles | None:
     return {"outer": outermost(subject.body)} if subject.memory else None
 
@@ -332,6 +339,9 @@ WINDOWS = {**SUMS, "taps": "the loops over the elements of a window"}
 # From particular classes to general ones: a nest takes the first one that knows it and for which
 # the target has a schedule.
 CLASSES: Mapping[str, Class] = {
+    "recurrence": Class(
+        "computes each element from those before it along one index", OUTER, recurrence
+    ),
     "selection": Class(
         "makes lists whose candidates are tested against the entries before them",
         {

@@ -63,6 +63,8 @@ class Schedules:
     def chosen(self, target: str, subject: Subject) -> tuple[CheckedSchedule | None, Subject]:
         """The plan for a nest, and the nest with the roles that the plan speaks of."""
         for name, kind in CLASSES.items():
+            if subject.sequential and name != "recurrence":
+                continue  # others may take its iterations in any order
             plan = self.plans.get((target, name))
             roles = None if plan is None else kind.recognise(subject)
             if roles is not None:

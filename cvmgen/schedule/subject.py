@@ -54,6 +54,14 @@ class InModel:
     blocks: TileBlocks | None = None
 
 
+def sequential_index(program: i.Program, nest: i.Nest) -> str:
+    """The index along which a nest reads what it has stored: that of a recurrence."""
+    memory = program.lets.get(nest.tensor)
+    if memory is None or memory.axis is None:
+        return ""
+    return program.operator.definition(nest.tensor).parameters[memory.axis][0]
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A nest for one choice of element types, as far as its schedule has come."""
@@ -73,6 +81,7 @@ class Subject:
     tiling: Tiling | None = None  # how the register tile may do the nest's work, beside its body
     kept: tuple[KeptValue, ...] = ()  # arrays for what is kept of the entries of a list
     model: InModel | None = None
+    sequential: str = ""  # the loop whose iterations read what those before it stored
 
     @classmethod
     def of(
@@ -102,7 +111,8 @@ class Subject:
         )
         body = integer_extremes(body, dtypes)
         return cls(
-            body, dtypes, facts, shape, own, inside, reserved, points, place, {}, sizes, outside
+            *(body, dtypes, facts, shape, own, inside, reserved, points, place, {}, sizes, outside),
+            sequential=sequential_index(program, nest),
         )
 
     @property

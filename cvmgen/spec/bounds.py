@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 from typing import TypeVar
 
 from cvmgen.dtypes import CVM
@@ -19,6 +19,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.call_values import CallValues, ValueNumbers
 from cvmgen.spec.intervals import Interval
+from cvmgen.spec.recurrences import adds_up
 from cvmgen.spec.selections import is_extent
 
 UNKNOWN = "the bounds of this value are not known"
@@ -41,6 +42,7 @@ class Derive(CallValues):
         self.boxes: dict[str, n.Expr] = {}
         self.numbers = ValueNumbers()
         self.limits: EntryLimits = {}
+        self.earlier: dict[str, Interval] = {}  # what a recurrence has kept so far
 
     # -------------------------------------------------------- the formula
 
@@ -186,8 +188,12 @@ class Derive(CallValues):
             case n.Reduction():
                 with self.inside():
                     return self.reduction(expr)
+            case n.Apply(name=name) if self.definitions[name].axis is not None:
+                return self.applied(expr, partial(self.recurrence, self.definitions[name]))
             case n.Apply():
                 return self.applied(expr, self.interval)
+            case n.Earlier(name=name):
+                return self.earlier[name]
             case n.Function(name="count" | "len", arguments=(n.Apply(name=name),)) if self.selected(
                 name
             ):
@@ -198,6 +204,19 @@ class Derive(CallValues):
                 return self.applied(sequence, self.entries)
             case _:
                 raise SpecError(expr.span, UNKNOWN, DECLARE)
+
+    def recurrence(self, definition: f.Definition, body: n.Expr) -> Interval:
+        """The values of a recurrence: those of a step on which earlier ones have no influence, or
+        as many steps as there are, where each adds no more."""
+        name = definition.name
+        self.earlier[name] = self.exactly(self.number(0))
+        alone = self.earlier[name] = self.interval(body)
+        if self.interval(body) == alone:
+            return alone
+        if not adds_up(body) or definition.ranges is None or definition.axis is None:
+            raise SpecError(definition.span, UNKNOWN, DECLARE)
+        steps = self.no_less(definition.ranges[definition.axis], self.number(0))
+        return self.symmetric(self.operate("*", self.magnitude(alone), steps))
 
     # -------------------------------------------------------- selected lists
 

@@ -77,6 +77,8 @@ class CallValues(IntervalArithmetic):
                     return False
                 case n.Ref(name=used, role=role) if role in f.LOCAL and used not in inner:
                     return False
+                case n.Earlier():
+                    return False
                 case n.Apply(name=used) if used in self.around or not self.of_the_call_body(used):
                     return False
                 case _:

@@ -163,7 +163,8 @@ class Definition:
 
     `ranges` are the extents of the parameters of a `let`, by shapes and attributes alone; None
     where they are not known, and of what is no `let`. Of a selected list `capacity` is the most
-    entries that it can have.
+    entries that it can have. Of a recurrence `axis` is the parameter along which it reads its own
+    elements, for all values of the others `apart` or not.
     """
 
     name: str
@@ -173,6 +174,8 @@ class Definition:
     span: Span = field(compare=False, repr=False)
     ranges: tuple[Expr, ...] | None = None
     capacity: Expr | None = None
+    axis: int | None = None
+    apart: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,7 +406,7 @@ def is_host_value(expr: n.Expr) -> bool:
     own = {each.index for each in parts if isinstance(each, (n.IndexRange, n.IndexMember))}
     for each in parts:
         match each:
-            case n.Access() | n.Apply():
+            case n.Access() | n.Apply() | n.Earlier():
                 return False
             case n.Ref(name=name, role="index" | "pack" | "parameter") if name not in own:
                 return False

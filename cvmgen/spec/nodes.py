@@ -241,6 +241,15 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """An element of the `let` that is being defined, which comes before the one at hand."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A scalar function of `cvmgen.functions`, applied."""
 
@@ -320,6 +329,7 @@ Expr = (
     | Part
     | Access
     | Apply
+    | Earlier
     | Function
     | Precision
     | Present

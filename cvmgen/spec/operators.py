@@ -17,11 +17,12 @@ from cvmgen.spec.calls import Shared
 from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
-from cvmgen.spec.formula import INT, LIST, REAL, SELECTED
+from cvmgen.spec.formula import INT, LIST, REAL, SELECTED, Kind
 from cvmgen.spec.item_names import bound_names, declared_names, mutual
 from cvmgen.spec.operands import checked_input, checked_output
 from cvmgen.spec.own_names import names_in, other_names, renamed
-from cvmgen.spec.scope import LIST_PARTS, PoisonedError, ScopedName
+from cvmgen.spec.recurrences import checked_recurrence, speaks_of_itself, with_range
+from cvmgen.spec.scope import LIST_PARTS, MEMORY_PARTS, PoisonedError, ScopedName
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
 from cvmgen.spec.types import in_some_rows, type_table, untold
 
@@ -292,7 +293,7 @@ class OperatorChecker:
             message = f"'{item.name}' is already a let with indices, declared in line {first}"
             raise SpecError(item.name_span, message, "choose another name")
         selected = is_selection(item.value, item.name)
-        if not selected:
+        if not selected and not (item.parameters and speaks_of_itself(item.value, item.name)):
             refuse_recursion(item)
         if item.parameters is not None or self.within or selected:
             return self.definition(item, item.parameters or (), selected=selected)
@@ -330,6 +331,8 @@ class OperatorChecker:
                 names = (*around, *(name for name, _ in kinds))
                 scope.symbols[item.name] = symbol
                 value, kind = check_selection(self.expressions, item.value, item.name, names)
+            elif speaks_of_itself(item.value, item.name):
+                return self.recurrence(item, symbol, (*((each, INT) for each in around), *kinds))
             else:
                 value, kind = self.expressions.check(item.value)
                 if self.element(value) is not None:
@@ -341,24 +344,28 @@ class OperatorChecker:
             outer.keep(item.name, LIST_PARTS, item.name_span)
         return found
 
+    def recurrence(
+        self, item: d.LetDecl, symbol: ScopedName, parameters: tuple[tuple[str, Kind], ...]
+    ) -> f.Definition:
+        """A `let` that reads elements of its own."""
+        found = self.defined(item, checked_recurrence(self.expressions, item, symbol, parameters))
+        with_range(found)
+        outer = self.expressions.scope.outer
+        assert outer is not None
+        outer.add(replace(symbol, kind=found.kind))
+        outer.keep(item.name, MEMORY_PARTS, item.name_span)
+        return found
+
     def defined(self, item: d.LetDecl, definition: f.Definition) -> f.Definition:
         if definition.kind == SELECTED:
             definition = self.sized(item, definition)
         elif definition.kind in (INT, REAL):
-            definition = replace(definition, ranges=self.known_ranges(definition))
+            around = {binder.index: binder.high for binder in self.within}
+            definition = replace(definition, ranges=self.sizes({}).known(definition, around))
         self.definitions[item.name] = definition
         if definition.kind == SELECTED or self.element(definition.body) is not None:
             self.reading.add(item.name)
         return definition
-
-    def known_ranges(self, definition: f.Definition) -> tuple[n.Expr, ...] | None:
-        """The extents that the indices of a `let` run over, if shapes tell those of all."""
-        sizes = self.sizes({})
-        around = {binder.index: binder.high for binder in self.within}
-        names = [name for name, _ in definition.parameters]
-        found = [around.get(name) or sizes.extent(definition, name) for name in names]
-        known = tuple(each for each in found if each is not None)
-        return known if len(known) == len(names) else None
 
     def sizes(self, more: Mapping[str, f.Definition]) -> Sizes:
         """What the shapes of the inputs so far tell."""
@@ -476,5 +483,6 @@ def refuse_recursion(item: d.LetDecl) -> None:
     for each in nodes:
         if isinstance(each, n.Name) and each.text == item.name:
             message = f"'{item.name}' is defined by itself: recursion"
-            hint = "formulas have no recursion; reduce over a range, as sum[k < i + 1](X[k]) does"
+            own = f"{item.name}[i] = X[i] + ({item.name}[i - 1] if i > 0 else 0)"
+            hint = f"what follows from elements before it has an index: {own}"
             raise SpecError(each.span, message, hint)

@@ -373,7 +373,9 @@ class Printer:
                 return f"present({name})"
             case n.Limit(end=end, type_name=name):
                 return f"{end}({name})"
-            case n.Apply(name=name, arguments=arguments):
+            case (
+                n.Apply(name=name, arguments=arguments) | n.Earlier(name=name, arguments=arguments)
+            ):
                 return self.apply(name, arguments)
             case n.Function(name=name, arguments=arguments):
                 return self.function(name, arguments)

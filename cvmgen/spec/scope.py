@@ -43,6 +43,7 @@ MOST_NAMES = 8
 OUTPUT_PARTS = ("shape", "precision")
 SORTED_PARTS = ("keys", "keys_size", "spare", "spare_size")
 LIST_PARTS = ("capacity", "size", "length", "length_size", *SORTED_PARTS)
+MEMORY_PARTS = ("size",)  # of a let in memory
 OURS = "cvmgen"
 ROLE_WORDS = {
     "const": "a constant",

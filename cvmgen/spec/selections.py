@@ -203,6 +203,15 @@ class Sizes:
             raise SpecError(definition.span, message, hint)
         return found
 
+    def known(
+        self, definition: Definition, around: Mapping[str, n.Expr]
+    ) -> tuple[n.Expr, ...] | None:
+        """The extents of all parameters of a `let`, those of the blocks `around` it given."""
+        names = [name for name, _ in definition.parameters]
+        found = [around.get(name) or self.extent(definition, name) for name in names]
+        known = tuple(each for each in found if each is not None)
+        return known if len(known) == len(names) else None
+
     def extent(self, definition: Definition, name: str) -> n.Expr | None:
         if definition.ranges is not None:
             names = [parameter for parameter, _ in definition.parameters]

@@ -44,6 +44,11 @@ WIDE_BITS = 104
 KEPT_TYPES = (INT32, INT64_TYPE, INT128)  # of the elements of lets in memory
 
 
+def kept_type(found: Range) -> DType:
+    """The narrowest type for elements of lets in memory."""
+    return next(each for each in KEPT_TYPES if found.fits(each.bits) or each is INT128)
+
+
 class Typer(CallTyper):
     """Walks statements in order.
 
@@ -447,10 +452,11 @@ class Typer(CallTyper):
             self.kept[tensor], self.scratch[tensor] = FLOAT64, None
             return replace(statement, target=target, value=value)
         found = known_range(typed)
-        if isinstance(value, i.Var) and value.name in self.reach:
-            found = min(found, self.reach[value.name], key=lambda each: each.size)
+        total = statement.value
+        if isinstance(total, i.Var) and total.name in self.reach:
+            found = min(found, self.reach[total.name], key=lambda each: each.size)
         self.scratch[tensor] = found
-        dtype = next(each for each in KEPT_TYPES if found.fits(each.bits) or each is INT128)
+        dtype = self.dtypes.get(tensor) or kept_type(found)  # a recurrence has one already
         self.kept[tensor] = dtype
         kept = converted(value, type_name, dtype.machine)
         return replace(statement, target=target, value=kept)

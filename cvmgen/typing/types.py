@@ -9,10 +9,10 @@ and precisions are refused by the checks that follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from cvmgen.dtypes import CVM, INT32, MAX_INPUTS, DType
+from cvmgen.dtypes import CVM, FLOAT64, INT32, MAX_INPUTS, MAX_SIZE, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import nodes_in
@@ -20,7 +20,11 @@ from cvmgen.ranges import Range
 from cvmgen.source import SpecError
 from cvmgen.typing.accumulators import accumulated_locals, counting_locals, modular_accumulators
 from cvmgen.typing.decided_tests import without_known_tests
-from cvmgen.typing.typed_statements import Typer
+from cvmgen.typing.typed_statements import LONG_BITS, WIDE_BITS, Typer, kept_type
+
+STEADY_BITS = (8, 16, 32, 48, 63, 64, WIDE_BITS)  # of ranges that a recurrence may keep within
+TOO_FAR = "it is not known how large it gets"
+CUT = "cut what it keeps: clip(..., low, high)"
 
 
 def type_prepare(program: i.Program) -> i.Program:
@@ -75,6 +79,55 @@ def memory_types(
 
 
 def nest_with_types(
+    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer, kept: Kept
+) -> tuple[i.Nest, Kept]:
+    """The nest with types, and what lies in memory behind it."""
+    memory = program.lets.get(nest.tensor)
+    if memory is None or memory.axis is None:
+        return typed_statements(program, nest, dtypes, host, kept)
+    name = memory.name
+
+    def typed(earlier: Range | None) -> tuple[i.Nest, Kept]:
+        """By a range of the elements that it reads of itself."""
+        kind = FLOAT64 if earlier is None else kept_type(earlier)
+        own = Kept({**kept.ranges, name: earlier}, {**kept.dtypes, name: kind})
+        return typed_statements(program, nest, dtypes, host, own)
+
+    found = None
+    if memory.kind != "real":
+        found = elements_of(memory, lambda earlier: typed(earlier)[1].ranges[name])
+        if found is None:
+            raise SpecError(nest.span, f"'{name}' is defined by itself, and {TOO_FAR}", CUT)
+    made, behind = typed(found)
+    return made, replace(behind, ranges={**behind.ranges, name: found})
+
+
+def elements_of(memory: i.Scratch, following: Callable[[Range], Range | None]) -> Range | None:
+    """A range that holds all elements of a recurrence; `following` is that of an element behind
+    such of a range. None where none is found.
+
+    Where each step adds no more than the first one does, there are as many of these as steps, sums
+    of int32 terms less than 2^31 (as everywhere). Else a range will do in which the next element is
+    if those before it are.
+    """
+    if memory.adds_up:
+        first = following(Range(0, 0))
+        assert first is not None
+        most = first.size * MAX_SIZE
+        most = min(most, 1 << LONG_BITS) if first.fits(32) else most
+        return Range(-most, most) if most < 1 << WIDE_BITS else None
+    for bits in STEADY_BITS:
+        guess = Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        try:
+            found = following(guess)
+        except SpecError:  # it would be too large
+            continue
+        if found is not None and guess.low <= found.low and found.high <= guess.high:
+            return guess
+    return None
+
+
+def typed_statements(
     program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer, kept: Kept
 ) -> tuple[i.Nest, Kept]:
     """The nest with types, and what lies in memory behind it."""

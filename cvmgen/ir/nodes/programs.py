@@ -58,6 +58,9 @@ class Scratch:
     case: int | None
     kind: str = ""
     why: str = ""
+    axis: int | None = None  # of a recurrence: along which index it reads its own elements
+    apart: bool = True  # whether it does so for all values of the other indices apart
+    adds_up: bool = False  # whether each step adds no more than the first one does
 
     @property
     def size(self) -> str:

@@ -90,6 +90,8 @@ def launch_fault(host: i.Block, mapped: Mapped) -> str:
 
 def mapping(task: MappingTask, names: Sequence[str]) -> Mapped:
     """The mapping for the shape of a nest: of those named, the first that knows it."""
+    if task.outer is not None:
+        return threads(task)
     if not names:
         return list_mapping(task) or threads(task)
     first, *rest = names

@@ -31,6 +31,15 @@ class MappingTask:
     settings: Mapping[str, Settings]  # of the mappings, by their names in schedules
 
     @property
+    def outer(self) -> int | None:
+        """How many loops stand around that in which a recurrence goes from element to element;
+        None of all other nests."""
+        memory = self.program.lets.get(self.nest.tensor)
+        if memory is None or memory.axis is None:
+            return None
+        return len(memory.shape) - 1 if memory.apart else 0
+
+    @property
     def taken(self) -> set[str]:
         """The names that are not free for what a mapping makes."""
         tensors = {each.tensor for each in nodes_in(self.body, i.Load)}

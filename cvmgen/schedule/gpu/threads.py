@@ -20,7 +20,7 @@ from cvmgen.schedule.gpu.mapped import (
 
 def threads(task: MappingTask, name: str = "") -> Mapped:
     """The mapping of any nest; its kernel has a name of its own if one is given."""
-    found = grid(task.body)
+    found = grid(task.body, task.outer)
     kernel = DeviceFunction(
         name or task.name, "grid", shared_iterations(found, GRID, THREAD, "elements", task)
     )
