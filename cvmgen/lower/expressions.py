@@ -70,9 +70,11 @@ class Expressions:
             return self.expr(slots[0].value)
         return i.ListOf(tuple((self.expr(slot.value), slot.pack) for slot in slots))
 
-    def with_where(self, expr: n.Expr) -> i.Expr:
-        """`expr` with a local for each parameterless `where` that it is sure to evaluate."""
-        names = [name for name in sure_uses(expr, self.definitions) if self.bindable(name)]
+    def with_where(self, expr: n.Expr, test: n.Expr | None = None) -> i.Expr:
+        """`expr` with a local for each parameterless `where` that it is sure to evaluate and that
+        is read more than once, in the test around it too."""
+        sure = (name for name in sure_uses(expr, self.definitions) if self.bindable(name))
+        names = [name for name in sure if self.read_again((expr, test), name)]
         before = dict(self.bound)
         bindings: list[tuple[str, i.Expr]] = []
         for name in names:
@@ -102,6 +104,12 @@ class Expressions:
             result = with_bindings(expr, self.named, new)
         self.active -= taken
         return result
+
+    def read_again(self, parts: object, name: str) -> bool:
+        """Whether a `where` is read more than once. One that is not stands where it is read, as
+        what is written out does."""
+        wheres = (each.body for each in self.definitions.values() if not each.parameters)
+        return sum(reads(part, name) for part in (parts, *wheres)) > 1
 
     def bindable(self, name: str) -> bool:
         """Whether all indices that a parameterless `where` speaks of are bound here."""
@@ -218,7 +226,7 @@ class Expressions:
             case n.Reduction(function=function, binders=binders, body=body):
                 with self.over(binders.items) as over:
                     test = self.condition(binders)
-                    return i.Fold(function, self.with_where(body), over, test)
+                    return i.Fold(function, self.with_where(body, binders.condition), over, test)
             case n.Item(sequence=n.Apply() as chosen, index=index) if self.is_selected(chosen):
                 return replace(self.place(chosen).entry(self.expr(index)), span=expr.span)
             case n.Item(sequence=sequence, index=index):
@@ -445,3 +453,14 @@ def call_or_sum(function: str, arguments: tuple[i.Expr, ...], span: Span) -> i.E
             return position
         case _:
             return i.Call(function, arguments, span)
+
+
+def reads(part: object, name: str) -> int:
+    """How often a part reads a definition; twice stands for often, as inside of loops."""
+    match part:
+        case n.Apply(name=found, arguments=arguments):
+            return (found == name) + sum(reads(each, name) for each in arguments)
+        case n.Reduction() | n.Listing() | n.SetOf() | n.Sorted():
+            return 2 * sum(reads(each, name) for each in n.children(part))
+        case _:
+            return sum(reads(each, name) for each in n.children(part))
