@@ -235,12 +235,15 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
             accept=options.accept,
             as_json=options.json,
         )
-    if options.target == "cuda" and options.values is not None:
-        raise UsageError("--target cuda asks of threads alone: --values is of C")
     if options.values is not None:
         folder = options.generated or generated_folder()
         return values.verify_values(
-            options.spec, folder, options.operators, calls=options.values, as_json=options.json
+            options.spec,
+            folder,
+            options.operators,
+            calls=options.values,
+            target=options.target,
+            as_json=options.json,
         )
     if options.target == "cuda":
         return threads.verify_threads(

@@ -181,7 +181,8 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         "--target",
         choices=("c", "cuda"),
         default="c",
-        help="of cuda: no two threads race, and all of a block meet at barriers (default: c)",
+        help="of cuda: no two threads race, and all of a block meet at barriers, or with --values "
+        "what C is asked (default: c)",
     )
     made.add_argument(
         "--values",
@@ -189,7 +190,7 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         nargs="?",
         const=10,
         metavar="CALLS",
-        help="run the generated C on terms instead: on so many calls at the edges of schedules "
+        help="run the generated text on terms instead: on so many calls at the edges of schedules "
         "(default: %(const)s) each result is what its formula says, for all values of the inputs",
     )
     made.add_argument(

@@ -14,10 +14,11 @@ from cvmgen.verification.values.validate import Difference, Result, Text, given,
 
 
 def verify_values(
-    spec: Path, folder: Path, names: Sequence[str], *, calls: int, as_json: bool
+    spec: Path, folder: Path, names: Sequence[str], *, calls: int, target: str, as_json: bool
 ) -> Exit:
-    """Compare the C of a folder with the formulas, on calls at the edges of its schedules."""
-    text = Text(folder)
+    """Compare the text of a folder for a target with the formulas, on calls at the edges of its
+    schedules."""
+    text = Text(folder, target=target)
     results = []
     with Progress() as progress:
         operators = checked_operators(spec, progress, Strict())

@@ -119,6 +119,7 @@ def _shift_right(a: Any, b: Any, bits: int, whole: Any) -> Any:
                 modular.unsigned(b, bits), lambda at: whole >> at if 0 <= at < bits else 0
             )
         raise Unmodelled("a shift of elements by elements")
+    whole = modular.spread(whole)
     return operations.floor_quotient(whole, 1 << b)
 
 
@@ -154,16 +155,27 @@ def _and(a: Any, b: Any, bits: int) -> Any:
 def _or(a: Any, b: Any, bits: int) -> Any:
     if isinstance(a, int):
         a, b = b, a
-    if b == 0 and isinstance(b, int):
+    if isinstance(b, int) and b == 0:
         return a
     if isinstance(a, t.Term) and isinstance(b, t.Term) and a.same(b):
         return a
+    if _apart(a, b) or _apart(b, a):
+        return t.add(a, b)
     return _bitwise("or", a, b, bits)
+
+
+def _apart(low: Any, high: Any) -> bool:
+    """Whether one number lies below the lowest bit that the other one may have."""
+    step = math.gcd(*high.parts.values()) if isinstance(high, t.Term) else high
+    least, most = t.bounds(low)
+    return least >= 0 and most < (step & -step)
 
 
 def _xor(a: Any, b: Any, bits: int) -> Any:
     if isinstance(a, int):
         a, b = b, a
+    if isinstance(a, t.Term) and isinstance(b, t.Term) and a.same(b):
+        return 0
     if isinstance(b, int):
         if b == 0:
             return a

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorPointer
+from cvmgen.api.c_backend import NO_OVERFLOW, CBackend, ErrorStruct, TensorPointer
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.dtypes import DTYPES, precision_bound
 from cvmgen.reference.tensor import Tensor
@@ -126,8 +126,10 @@ def with_terms(call: Call, element: Element = symbol) -> Call:
 class Caller:
     """Puts a call into a machine and reads its results."""
 
-    def __init__(self, machine: Machine, manifest: Manifest, info: OperatorInfo) -> None:
-        self.machine, self.info = machine, info
+    def __init__(
+        self, machine: Machine, manifest: Manifest, info: OperatorInfo, suffix: str = ""
+    ) -> None:
+        self.machine, self.info, self.suffix = machine, info, suffix
         self.backend = MachineBackend(manifest)
 
     def run(self, call: Call, outputs: Mapping[str, Tensor]) -> dict[str, list[Any]]:
@@ -142,11 +144,23 @@ class Caller:
             setattr(args, name, ctypes.pointer(made))
             kept.append(made)
         error = self.machine.memory.new(ctypes.sizeof(ErrorStruct), "the error")
-        function = self.machine.exported(info.function)
-        status = self.machine.call(function, [self.structure(args), error])
-        if status:
+        if self.start(self.structure(args), error):
             raise Refused(f"the call is refused: {self.refusal(error)}")
         return {name: self.values(places[name], outputs[name]) for name in outputs}
+
+    def start(self, args: int, error: int) -> Any:
+        """Call the function of the target; its status."""
+        name, machine = f"{self.info.function}{self.suffix}", self.machine
+        function = machine.exported(name)
+        if not self.suffix:
+            return machine.call(function, [args, error])
+        if not machine.has(f"{name}_refused"):
+            return machine.call(function, [args, 0, error])
+        words = machine.memory.new(8 * len(self.info.outputs), "the notes")
+        for at in range(len(self.info.outputs)):
+            machine.memory.put_integer(words + 8 * at, 8, NO_OVERFLOW)
+        status = machine.call(function, [args, 0, words, error])
+        return status or machine.call(machine.exported(f"{name}_refused"), [args, words, error])
 
     def refusal(self, error: int) -> str:
         block, _ = self.machine.memory.find(error, ctypes.sizeof(ErrorStruct))
@@ -273,3 +287,25 @@ def with_types(case: Call, dtype: str) -> Call:
         for name, value in case.inputs.items()
     }
     return Call(inputs, case.attributes)
+
+
+def for_device(info: OperatorInfo, case: Call) -> Call:
+    """The call with inputs of the types that kernels of a device read: int8 where all of type `cvm`
+    are, but for those that are int32 always."""
+    items = {item.name: item for item in info.inputs if info.has_precision(item.name)}
+    free = [
+        tensor.dtype
+        for name, tensor in tensors_of(case)
+        if name.split("[")[0] in items and not items[name.split("[")[0]].int32
+    ]
+    narrow = "int8" if all(each == "int8" for each in free) else "int32"
+
+    def stored(name: str, operand: Operand) -> Operand:
+        if operand is None or name not in items:
+            return operand
+        dtype = "int32" if items[name].int32 else narrow
+        if isinstance(operand, list):
+            return [replace(each, dtype=dtype) for each in operand]
+        return replace(operand, dtype=dtype)
+
+    return Call({name: stored(name, each) for name, each in case.inputs.items()}, case.attributes)

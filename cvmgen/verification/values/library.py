@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 Routine = Callable[["Machine", list[Any]], Any]
 
 
-def _has(machine: Machine, arguments: list[Any]) -> int:
+def has_feature(machine: Machine, arguments: list[Any]) -> int:
+    """Whether the processor that is looked at has what a text names."""
     machine.asked = True
     return int(text_at(machine, arguments[0]) in machine.features)
 
@@ -106,7 +107,7 @@ def _power(machine: Machine, arguments: list[Any]) -> Any:
 
 
 LIBRARY: dict[str, Routine] = {
-    "cvmgen_x86_has": _has,
+    "cvmgen_x86_has": has_feature,
     "cvmgen_power_f64": _power,
     "malloc": _new,
     "calloc": _new_zeros,

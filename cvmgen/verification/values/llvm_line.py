@@ -253,8 +253,7 @@ class Line:
 
     def expression(self, opcode: str, about: Type) -> Value:
         while self.peek() in FLAGS:
-            self.next()
-            if self.peek() == "(":
+            if self.next() == "inrange":
                 self.skip_brackets()
         self.need("(")
         base: Type = about

@@ -119,6 +119,10 @@ class Machine:
                 return each  # type: ignore[no-any-return]
         return None
 
+    def has(self, name: str) -> bool:
+        """Whether a module has the body of a name."""
+        return self._home(0, name) is not None
+
     def exported(self, name: str) -> int:
         """The address of a function by its name."""
         home = self._home(0, name)

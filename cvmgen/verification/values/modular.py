@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cvmgen.verification.values import choices, operations
+from cvmgen.verification.values import choices, operations, pieces
 from cvmgen.verification.values import terms as t
 
 
@@ -50,8 +50,32 @@ def unsigned(a: t.Integer, bits: int) -> t.Integer:
     t.tighten(a)
     if -whole <= a.low and a.high < whole:
         negative = t.at_least(t.negated(a), 1)
-        return t.add(a, t.multiply(choices.choose(negative, 1, 0), whole))
+        sign = choices.choose(negative, 1, 0)
+        note_sign(sign, a, whole)
+        made = t.add(a, t.multiply(sign, whole))
+        return t.of_parts(made.parts, 0, whole - 1) if isinstance(made, t.Term) else made
     return remainder_by(a, whole)
+
+
+def note_sign(sign: t.Integer, a: t.Term, whole: int) -> None:
+    """Let bounds know that a + whole * sign is from 0 to whole - 1, where `a` is an atom."""
+    own, of = t.single(sign), t.single(a)
+    if own is not None and of is not None:
+        t.TABLE.signs[own.number] = of.number, whole
+
+
+def spread(value: t.Integer) -> t.Integer:
+    """A number that was joined of bytes as their sum, of which a shift takes some."""
+    parts = pieces.parts_of(value)
+    if parts is None:
+        return value
+    total: t.Integer = 0
+    at, several = 0, pieces.wholes(parts)
+    for size, key in several:
+        part, at = t.of_key(key), at + size
+        read = signed if at == len(parts) else unsigned
+        total = t.add(total, t.multiply(read(part, 8 * size), 1 << 8 * (at - size)))
+    return total
 
 
 def remainder_by(a: t.Integer, whole: int) -> t.Integer:

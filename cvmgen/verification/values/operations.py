@@ -37,6 +37,9 @@ def _quotient_by(a: t.Term, b: int) -> t.Integer:
         if left:
             rest[monomial] = left
     outer = t.of_parts(whole, *t.bounds_of(whole))
+    higher = _without_low(rest, b)
+    if higher is not rest:
+        return t.add(outer, floor_quotient(t.of_parts(higher, *t.bounds_of(higher)), b))
     inner = t.of_parts(rest, *t.bounds_of(rest))
     if isinstance(inner, int):
         return t.add(outer, inner // b)
@@ -49,7 +52,33 @@ def _quotient_by(a: t.Term, b: int) -> t.Integer:
         smaller = {key: factor // divisor for key, factor in inner.parts.items()}
         inner = t.Term(smaller, -(-inner.low // divisor), inner.high // divisor)
         return t.add(outer, floor_quotient(inner, b // divisor))
+    if (low, high) == (-1, 0):
+        return t.add(outer, t.negated(_is_negative(inner)))
     return t.add(outer, t.atom(("div", t.key_of(inner), b), low, high))
+
+
+def _without_low(parts: dict[t.Monomial, int], b: int) -> dict[t.Monomial, int]:
+    """The parts without those read without a sign that lie below the lowest bit of the others and
+    of the divisor: with l from 0 to g - 1, (g x + l) div (g c) is x div c."""
+    signs = [each for each in parts if len(each) == 1 and each[0] in t.TABLE.signs]
+    left, most = dict(parts), 0
+    for sign in sorted(signs, key=lambda each: parts[each]):
+        number, whole = t.TABLE.signs[sign[0]]
+        times, odd = divmod(parts[sign], whole)
+        if odd or times <= 0 or left.get((number,)) != times:
+            break
+        del left[sign], left[number,]
+        most += times * (whole - 1)
+        if most < math.gcd(b, *left.values()):
+            return left
+    return parts
+
+
+def _is_negative(a: t.Integer) -> t.Integer:
+    """1 where a number is, else 0."""
+    from cvmgen.verification.values.choices import choose
+
+    return choose(t.at_least(t.negated(a), 1), 1, 0)  # type: ignore[no-any-return]
 
 
 def quotient_toward_zero(a: t.Integer, b: t.Integer) -> t.Integer:

@@ -23,6 +23,8 @@ _FLAGS = (
     "-fno-unroll-loops", "-ffp-contract=off", "-fno-sanitize=all",
     "-fsanitize=signed-integer-overflow", "-fsanitize-trap=signed-integer-overflow",
 )  # fmt: skip
+_PLUS = ("-x", "c++", "-std=c++17", "-fno-exceptions", "-fno-rtti")
+PRELUDE = "cpu/cvmgen_cpu.h"  # what CUDA's text is compiled with as C++
 
 
 @functools.cache
@@ -48,6 +50,16 @@ def identity() -> str:
     return version
 
 
+def _command(name: str) -> tuple[str, ...]:
+    """The compiler for a unit, and how the language of the unit is told."""
+    found = clang()
+    if name.endswith(".c"):
+        return *found, *_FLAGS, "-std=gnu11"
+    front = ("-include", PRELUDE) if name.endswith(".cu") else ()
+    plus = (*found[:-1], "c++") if found[-1] == "cc" else found  # Zig's finds the headers of C++
+    return *plus, *_FLAGS, *_PLUS, *front
+
+
 def module_of(name: str, sources: Mapping[str, str], flags: Iterable[str] = ()) -> Module:
     """The unit `name` of `sources`, files by their names below one folder."""
     return _read(compiled(name, sources, tuple(flags)))
@@ -60,8 +72,8 @@ def _read(path: Path) -> Module:
 
 def compiled(name: str, sources: Mapping[str, str], flags: tuple[str, ...]) -> Path:
     """The module of a unit as a file."""
-    given = (*_FLAGS, "-std=gnu11", *flags)
-    key = content_key(dict(sources), compiler=identity(), flags=(name, *given))
+    command = (*_command(name), *flags)
+    key = content_key(dict(sources), compiler=identity(), flags=(name, *command))
 
     def build(path: Path) -> None:
         folder = path.parent / f"{path.name}.sources"
@@ -69,9 +81,7 @@ def compiled(name: str, sources: Mapping[str, str], flags: tuple[str, ...]) -> P
             target = folder / each
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
-        status, output = run_command(
-            [*clang(), *given, f"-I{folder}", "-o", str(path), str(folder / name)]
-        )
+        status, output = run_command([*command, f"-I{folder}", "-o", str(path), str(folder / name)])
         shutil.rmtree(folder, ignore_errors=True)
         if status:
             raise BuildError(f"clang refuses {name}:\n{output}")

@@ -36,6 +36,7 @@ class Table:
         self.by_key: dict[tuple[Any, ...], Atom] = {}
         self.conditions: dict[tuple[Any, ...], Condition] = {}
         self.reals: dict[tuple[Any, ...], Any] = {}
+        self.signs: dict[int, tuple[int, int]] = {}  # 1 where an atom is negative; its range
         self.answers: dict[Any, Any] = {}  # what a solver said of conditions
         self.elements: dict[Condition, frozenset[tuple[str, int]]] = {}  # that one speaks of
         self.spent: list[int] = []  # steps of the solver since it began, after each question
@@ -258,12 +259,30 @@ def tighten(a: Term) -> None:
     if a.exact:
         return
     a.exact = True
-    low = high = 0
-    for monomial, factor in a.parts.items():
+    low, high, parts = _unsigned_parts(a.parts)
+    for monomial, factor in parts.items():
         least, most = _product_bounds(monomial)
         ends = (least * factor, most * factor)
         low, high = low + min(ends), high + max(ends)
     a.low, a.high = max(a.low, low), min(a.high, high)
+
+
+def _unsigned_parts(parts: dict[Monomial, int]) -> tuple[int, int, dict[Monomial, int]]:
+    """Bounds of what is read without a sign, x + 2^b (1 if x < 0 else 0), and the other parts."""
+    low = high = 0
+    signs = [each for each in parts if len(each) == 1 and each[0] in TABLE.signs]
+    if not signs:
+        return low, high, parts
+    left = dict(parts)
+    for sign in signs:
+        number, whole = TABLE.signs[sign[0]]
+        times, rest = divmod(left[sign], whole)
+        if rest or left.get((number,)) != times:
+            continue
+        del left[sign], left[number,]
+        ends = (0, times * (whole - 1))
+        low, high = low + min(ends), high + max(ends)
+    return low, high, left
 
 
 def _product_bounds(monomial: Monomial) -> tuple[int, int]:

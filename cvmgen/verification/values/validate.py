@@ -1,4 +1,4 @@
-"""All values checked on the emitted C: each element of a result against the formula's term."""
+"""All values checked on the emitted text: each element of a result against the formula's term."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cvmgen.errors import OperatorError
 from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.values import calls, choices, coverage, native, program, shapes
+from cvmgen.verification.values import calls, choices, coverage, gpu, native, program, shapes
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.compare import Comparison
 from cvmgen.verification.values.coverage import Feature, covering, not_run
@@ -33,10 +33,14 @@ from cvmgen.verification.values.ways import ways
 TRIED_STEPS = 60_000
 DRAWN = 6  # calls for each that is looked at
 PLAIN = frozenset[str]()
-PROCESSORS = (
-    frozenset(["avx2"]),
-    frozenset(["avx2", "avx512f", "avx512bw", "avx512vl", "avx512vnni"]),
-)
+PROCESSORS = {
+    "c": (
+        frozenset(["avx2"]),
+        frozenset(["avx2", "avx512f", "avx512bw", "avx512vl", "avx512vnni"]),
+    ),
+    "cuda": (frozenset(["tiles"]), frozenset(["tiles", "tensor cores"]), frozenset(["votes"])),
+}
+_SUFFIXES = {"c": (".c", ".h"), "cuda": (".cu", ".h")}  # the first is that of operators
 Case = tuple[calls.Call, frozenset[str]]  # and the features of the processor
 Decider = Callable[[t.Condition], bool] | None
 UNKNOWN = (Open, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
@@ -85,24 +89,43 @@ class Result:
 
 
 class Text:
-    """The generated C of a folder, linked for one operator at a time; `replaced` are files with
-    another text."""
+    """The generated text of a folder for a target, linked for one operator at a time; `replaced`
+    are files with another text."""
 
-    def __init__(self, folder: Path, replaced: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, replaced: Mapping[str, str] | None = None, target: str = "c"
+    ) -> None:
         self.manifest: Manifest = read_manifest(folder)
-        root = folder / "c"
+        self.target, root = target, folder / target
         self.sources = {
             str(path.relative_to(root)): path.read_text(encoding="utf-8")
-            for path in sorted(root.rglob("*.[ch]"))
+            for path in sorted(root.rglob("*"))
+            if path.suffix in _SUFFIXES[target]
         } | dict(replaced or {})
+        if self.target == "cuda":
+            self.sources[gpu.UNIT] = gpu.HOST
         self.infos = {info.full_name: info for info in self.manifest.operators}
 
-    @staticmethod
-    def own(info: OperatorInfo) -> str:
-        return f"{info.opset}/{info.name}.c"
+    def own(self, info: OperatorInfo) -> str:
+        return f"{info.opset}/{info.name}{_SUFFIXES[self.target][0]}"
+
+    def machine(self, info: OperatorInfo) -> Machine:
+        """What runs the text of an operator."""
+        library = gpu.Threads().routines() if self.target == "cuda" else LIBRARY
+        return Machine(self.modules(info), library)
+
+    def caller(self, machine: Machine, info: OperatorInfo) -> calls.Caller:
+        return calls.Caller(machine, self.manifest, info, "_cuda" if self.target == "cuda" else "")
+
+    def suited(self, info: OperatorInfo, case: calls.Call) -> calls.Call:
+        """The call with inputs of types that kernels take."""
+        return calls.for_device(info, case) if self.target == "cuda" else case
 
     def modules(self, info: OperatorInfo) -> list[Module]:
         """The units of an operator and of the runtime."""
+        if self.target == "cuda":
+            own = (self.own(info), gpu.UNIT)
+            return [program.module_of(name, self.read_by(name)) for name in own]
         shared = [name for name in self.sources if "/" not in name and name.endswith(".c")]
         units = [self.own(info), *(name for name in shared if name not in _MODELLED)]
         return [program.module_of(name, self.read_by(name)) for name in units]
@@ -119,8 +142,14 @@ class Text:
         return {
             name: text
             for name, text in self.sources.items()
-            if name == unit or (name.endswith(".h") and ("/" not in name or name[:-1] == unit[:-1]))
+            if name == unit or (name.endswith(".h") and self.may_be_read(name, unit))
         }
+
+    @staticmethod
+    def may_be_read(header: str, unit: str) -> bool:
+        """Whether a header is the runtime's, or the unit's own."""
+        folder, _, _ = header.rpartition("/")
+        return folder in ("", "cpu") or header[:-2] == unit.rpartition(".")[0]
 
 
 def validate(
@@ -153,14 +182,16 @@ class _Checking:
     ) -> None:
         self.operator, self.text = operator, text
         self.info = text.infos[operator.full_name]
-        self.machine = Machine(text.modules(self.info), LIBRARY)
+        self.machine = text.machine(self.info)
+        self.caller = text.caller(self.machine, self.info)
         self.result = Result(operator.full_name)
         self.ran = set[Feature]()
         self.by_ways = False  # elements decide what is done: each way by itself
 
     def all(self, cases: Iterable[Case]) -> Result:
         began, result = time.perf_counter(), self.result
-        for case, features in cases:
+        for given, features in cases:
+            case = self.text.suited(self.info, given)
             self.machine.features = features
             try:
                 self.check(case)
@@ -170,20 +201,22 @@ class _Checking:
                 result.open.append(f"{case.text()}: {type(error).__name__}: {error}")
             if result.difference is not None:
                 break
-        result.blocks, result.not_run = not_run(self.machine, self.info.function, self.ran)
+        result.blocks, result.not_run = not_run(
+            self.machine, f"{self.info.function}{self.caller.suffix}", self.ran
+        )
         result.seconds = time.perf_counter() - began
         return result
 
     def tried(self, given: Case) -> tuple[set[Feature], int]:
         """What runs in a call of some numbers, and how many blocks."""
-        case, self.machine.features = given
+        case, self.machine.features = self.text.suited(self.info, given[0]), given[1]
         random, draw = Random(1), _drawing(case)
         call = calls.with_terms(case, lambda name, at, _: draw((name, at), random))
         self.machine.begin(Facts(), None, TRIED_STEPS)
         self.machine.asked = False
         try:
             outputs = self.outputs(case)[-1]
-            calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
+            self.caller.run(call, outputs)
         except (Fault, OperatorError, *UNKNOWN):
             return set(), TRIED_STEPS
         return coverage.features(self.machine), TRIED_STEPS - self.machine.steps
@@ -192,7 +225,7 @@ class _Checking:
         """What runs in each call, on several processors where the text asks for them."""
         for case in drawn:
             yield (case, PLAIN), *self.tried((case, PLAIN))
-            for each in PROCESSORS if self.machine.asked else ():
+            for each in PROCESSORS[self.text.target] if self.machine.asked else ():
                 yield (case, each), *self.tried((case, each))
 
     def check(self, case: calls.Call) -> None:
@@ -230,7 +263,7 @@ class _Checking:
             outputs = {
                 name: Tensor(tensor.shape, [], 0, dtypes[name]) for name, tensor in wanted.items()
             }
-            found = calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
+            found = self.caller.run(call, outputs)
             self.ran |= coverage.features(self.machine)
             for assumed, why in list(self.machine.doubts.items()):
                 if not self.result.refuted and possible(assumed):
@@ -250,7 +283,7 @@ class _Checking:
         for outputs in self.outputs(case):
             self.machine.begin(facts, decide)
             try:
-                calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
+                self.caller.run(call, outputs)
             except calls.Refused:
                 continue
             shown = example(facts.conditions())
@@ -291,7 +324,7 @@ class _Checking:
         """What the text gives for these inputs."""
         self.machine.begin(Facts(), None)
         call = calls.with_numbers(case, shown)
-        return calls.Caller(self.machine, self.text.manifest, self.info).run(call, outputs)
+        return self.caller.run(call, outputs)
 
     def differs(
         self, case: calls.Call, outputs: Mapping[str, Tensor], found: Difference
@@ -308,7 +341,9 @@ class _Checking:
                 f"{found.found} against {found.wanted}, which are equal{given(found.shown_by)}"
             )
         sources = self.text.linked(self.info)
-        compiled = native.run(sources, self.text.manifest, self.info, call, outputs)
+        compiled = None
+        if self.text.target == "c":
+            compiled = native.run(sources, self.text.manifest, self.info, call, outputs)
         return replace(
             found,
             numbers=(number, wanted),

@@ -126,3 +126,19 @@ def test_cases_are_chosen_that_come_to_blocks_of_their_own():
     ]
     assert covering(trials, 5) == ["other", "large", "again"]
     assert covering(trials, 1) == ["other"]
+
+
+def test_bytes_that_are_put_together_are_taken_apart():
+    bytes_ = [t.element("x", at, -128, 127) for at in range(4)]
+    whole = 0
+    for at, byte in enumerate(bytes_):
+        part = binary("shl", 32, frozenset())(modular.unsigned(byte, 8), 8 * at)
+        whole = binary("or", 32, frozenset())(whole, part)
+    for at, byte in enumerate(bytes_):
+        up = binary("shl", 32, frozenset())(whole, 24 - 8 * at)
+        assert binary("ashr", 32, frozenset())(up, 24).same(byte), at
+
+
+def test_an_exclusive_or_with_itself_is_nothing():
+    x = _element("x")
+    assert binary("xor", 32, frozenset())(x, x) == 0
