@@ -390,7 +390,10 @@ def _truncation(source: int, target: int) -> Operation:
 def _without_wraps(a: Any, bits: int) -> Any:
     """A remainder by a multiple of 2^bits says no more than what it is of: as `div` stands for a
     remainder, quotients with whole multiples of 2^bits before them vanish."""
-    return modular.reduced(a, bits)
+    spread = modular.spread(a)
+    return (
+        modular.signed(spread, bits) if isinstance(spread, int) else modular.reduced(spread, bits)
+    )
 
 
 def _sign_extension(source: int, target: int) -> Operation:
