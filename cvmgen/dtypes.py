@@ -17,32 +17,37 @@ class DType:
     bits: int
     c: str
     kind: str = "int"  # int, bool or real
+    signed: bool = True
 
     @property
     def machine(self) -> str:
         """The machine type of its elements in memory."""
-        return f"{ {'int': 'i', 'bool': 'u', 'real': 'f'}[self.kind] }{self.bits}"
+        letter = "f" if self.kind == "real" else "i" if self.signed else "u"
+        return f"{letter}{self.bits}"
 
     @property
     def low(self) -> int:
         """The least integer that it holds."""
-        return 0 if self.kind == "bool" else -(1 << (self.bits - 1))
+        return -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def high(self) -> int:
         """The greatest integer that it holds."""
-        return 1 if self.kind == "bool" else (1 << (self.bits - 1)) - 1
+        return 1 if self.kind == "bool" else (1 << (self.bits - self.signed)) - 1
 
 
 INT8 = DType("int8", 1, 8, "int8_t")
 INT32 = DType("int32", 2, 32, "int32_t")
 INT16 = DType("int16", 3, 16, "int16_t")
 INT64 = DType("int64", 4, 64, "int64_t")
-BOOL = DType("bool", 5, 8, "uint8_t", "bool")
+BOOL = DType("bool", 5, 8, "uint8_t", "bool", signed=False)
 FLOAT32 = DType("float32", 6, 32, "float", "real")
 FLOAT64 = DType("float64", 7, 64, "double", "real")
 INT128 = DType("int128", 0, 128, "__int128")  # of memory of a call alone: no tensor has it
-DTYPES = {dtype.name: dtype for dtype in (BOOL, INT8, INT16, INT32, INT64, FLOAT32, FLOAT64)}
+UINT8 = DType("uint8", 8, 8, "uint8_t", signed=False)
+UINT16 = DType("uint16", 9, 16, "uint16_t", signed=False)
+_ALL = (BOOL, INT8, UINT8, INT16, UINT16, INT32, INT64, FLOAT32, FLOAT64)
+DTYPES = {dtype.name: dtype for dtype in _ALL}
 
 # Elements of the type `cvm` are stored as int8 or int32 and have a precision: every value lies
 # in [-(2^(p-1) - 1), 2^(p-1) - 1]. All other types of a spec are storage types.

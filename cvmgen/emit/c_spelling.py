@@ -14,6 +14,7 @@ MACHINE_TYPES = {
     "i8": "int8_t",
     "i16": "int16_t",
     "u8": "uint8_t",
+    "u16": "uint16_t",
     "i32": "int32_t",
     "i64": "int64_t",
     "i128": "__int128",

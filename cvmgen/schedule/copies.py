@@ -127,7 +127,7 @@ class Copies:
         return i.Fill(kind, *target, constant_element(value, kind), extent(loop), loop.span)
 
     def element(self, store: i.Store) -> str:
-        return f"i{self.dtypes[store.target.tensor].bits}"
+        return self.dtypes[store.target.tensor].machine
 
     def place(self, loop: i.Loop, place: i.Access | i.Load) -> tuple[i.Load, i.Expr] | None:
         """The place of a loop's first element, and the step to the next."""
@@ -200,5 +200,5 @@ def constant_element(value: i.Expr, kind: str) -> i.Expr:
     inner = unconverted(value)
     if not isinstance(inner, i.Const):
         return value
-    half = 1 << (BITS_OF[kind] - 1)
-    return i.Const((inner.value + half) % (2 * half) - half)
+    low = 0 if kind.startswith("u") else -1 << (BITS_OF[kind] - 1)
+    return i.Const((inner.value - low) % (1 << BITS_OF[kind]) + low)

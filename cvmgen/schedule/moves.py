@@ -48,7 +48,7 @@ def move_of(subject: Subject) -> tuple[BoxWalk, i.Move] | None:
     to, source = both
     if to is None or source is None:
         return None
-    kind, loaded_kind = (f"i{subject.dtypes[each.tensor].bits}" for each in (target, loaded))
+    kind, loaded_kind = (subject.dtypes[each.tensor].machine for each in (target, loaded))
     return found, i.Move(kind, loaded_kind, *to, *source, box(found), found.store.span)
 
 

@@ -15,7 +15,7 @@ from typing import assert_never
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 
-BITS = {"u8": 8, "i8": 8, "i16": 16, "i32": 32, "u32": 32, "i64": 64, "u64": 64, "i128": 128}
+BITS = {f"{sign}{bits}": bits for bits in (8, 16, 32, 64) for sign in "ui"} | {"i128": 128}
 REALS = ("f32", "f64")
 KINDS = (*BITS, *REALS, "bool", "list", "int")  # of values
 NUMBER = "number"  # that is written out: it takes the type of what stands around it
@@ -237,7 +237,7 @@ class Agreement:
 
 def promoted(kind: str) -> str:
     """What C makes of a small integer before it calculates."""
-    return "i32" if kind in ("i8", "u8", "i16", "bool") else kind
+    return "i32" if kind in ("i8", "u8", "i16", "u16", "bool") else kind
 
 
 def type_fits(kind: str, place: str, *, wraps: bool) -> bool:

@@ -11,7 +11,8 @@ from cvmgen.rules import MOST_NAMED
 # An expression with its machine type and what it can be, as far as that is known.
 Typed = tuple[i.Expr, str, Range | None]
 BITS = {"i32": 32, "i64": 64, "i128": 128}
-BITS_OF = BITS | {"i8": 8, "i16": 16, "u32": 32, "u64": 64}  # those of elements too
+# Those of elements too.
+BITS_OF = BITS | {"i8": 8, "i16": 16, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
 WIDEST = 126  # of a power of two that has a machine type, its negative too
 NAMED = Range(-MOST_NAMED, MOST_NAMED)
 INT64 = Range(-(1 << 63), (1 << 63) - 1)

@@ -384,7 +384,7 @@ class Typer(CallTyper):
         dtype = self.dtypes[target.tensor]
         plain = self.loads_type(statement.value) == dtype.name
         if type_name != "i32" or (dtype.bits < 32 and not plain):
-            value = i.Convert(f"i{dtype.bits}", value)
+            value = i.Convert(dtype.machine, value)
         return replace(statement, target=replace(target, offset=offset), value=value)
 
     def store_exactly(self, statement: i.Store) -> list[i.Stmt]:
@@ -403,7 +403,7 @@ class Typer(CallTyper):
             return [replace(statement, target=place, value=value)]
         value, type_name, _ = typed
         plain = self.loads_type(statement.value) == dtype.name
-        kept = value if plain else converted(value, type_name, f"i{dtype.bits}")
+        kept = value if plain else converted(value, type_name, dtype.machine)
         if known_range(typed).fits(dtype.bits):
             return [replace(statement, target=place, value=kept)]
         return self.store_if_it_fits(replace(statement, target=place, value=value), type_name)
@@ -425,7 +425,7 @@ class Typer(CallTyper):
                 i.Compare("<=", value, i.Const(dtype.high)),
             ),
         )
-        done = replace(store, value=converted(value, type_name, f"i{dtype.bits}"))
+        done = replace(store, value=converted(value, type_name, dtype.machine))
         noted = i.Overflow(target.tensor, target.offset, span)
         return [*lets, i.If(fits, (done,), (noted,), span)]
 

@@ -24,7 +24,7 @@ from cvmgen.verification.terms import Formula, Term
 
 LIMITS = {
     **{f"i{bits}": (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) for bits in (8, 16, 32, 64, 128)},
-    **{f"u{bits}": (0, (1 << bits) - 1) for bits in (8, 32, 64)},
+    **{f"u{bits}": (0, (1 << bits) - 1) for bits in (8, 16, 32, 64)},
 }
 ELEMENT = "an element may be any of its type"
 WRAPS = "unsigned arithmetic wraps"
@@ -174,7 +174,7 @@ class Reader:
             claim = t.negation(t.equal(right, 0))
             if claim != t.TRUE:
                 self.demand("divisor", scope, expr, right, claim)
-        if kind in ("u32", "u64", "u8"):
+        if kind in ("u32", "u64", "u16", "u8"):
             return self.unknown("bits", WRAPS, kind)
         found = self.exact(expr.op, left, right)
         if found is None:

@@ -91,6 +91,8 @@ static inline void cvmgen_copy_bytes(char *to, const char *from, int64_t bytes) 
     }
 CVMGEN_RUNS(i8, int8_t)
 CVMGEN_RUNS(i16, int16_t)
+CVMGEN_RUNS(u8, uint8_t)
+CVMGEN_RUNS(u16, uint16_t)
 CVMGEN_RUNS(i32, int32_t)
 CVMGEN_RUNS(i64, int64_t)
 
@@ -99,6 +101,8 @@ CVMGEN_RUNS(i64, int64_t)
     _Generic(*(to),                 \
         int8_t: cvmgen_##name##_i8,   \
         int16_t: cvmgen_##name##_i16, \
+        uint8_t: cvmgen_##name##_u8,  \
+        uint16_t: cvmgen_##name##_u16, \
         int32_t: cvmgen_##name##_i32, \
         int64_t: cvmgen_##name##_i64)
 #define cvmgen_copy(to, from, count) CVMGEN_RUN(copy, to)(to, from, count)

@@ -20,6 +20,8 @@ void cvmgen_move(void *to, const cvmgen_list *to_steps, const void *from,
     }
 CVMGEN_MOVE(i8, int8_t, int8_t)
 CVMGEN_MOVE(i16, int16_t, int16_t)
+CVMGEN_MOVE(u8, uint8_t, uint8_t)
+CVMGEN_MOVE(u16, uint16_t, uint16_t)
 CVMGEN_MOVE(i32, int32_t, int32_t)
 CVMGEN_MOVE(i64, int64_t, int64_t)
 CVMGEN_MOVE(i32_i8, int32_t, int8_t)

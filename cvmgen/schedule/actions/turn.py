@@ -183,7 +183,7 @@ class TotalsLoop:
             if steps is None or steps[1] != i.ONE or load.tensor not in dtypes:
                 return None
             array = fresh(f"{load.tensor}_turned", used)
-            kind = machine_type(dtypes[load.tensor])
+            kind = dtypes[load.tensor].machine
             place = i.Binary("*", piece, i.Const(self.lanes))
             source = replace(load, offset=algebra.simplify(substitute(load.offset, first)))
             places[load] = i.Load(array, None, i.Binary("+", place, i.Var(lane)))
@@ -203,7 +203,3 @@ class TotalsLoop:
         assert isinstance(turned, i.Loop)
         within = replace(within, body=(replace(turned, high=i.Const(self.lanes)),))
         return replace(blocks, body=(count, *turns, within)) if turns else None
-
-
-def machine_type(dtype: DType) -> str:
-    return f"{'f' if dtype.kind == 'real' else 'u' if dtype.kind == 'bool' else 'i'}{dtype.bits}"

@@ -411,7 +411,7 @@ def result(
 
     Real numbers are rounded to nearest even; NaN has one form, the quiet one without a sign.
     """
-    if dtype.kind == "i" and values.dtype != dtype:
+    if dtype.kind in "iu" and values.dtype != dtype:
         held = np.iinfo(dtype)
         beyond = np.flatnonzero((values < held.min) | (values > held.max))
         if beyond.size:

@@ -18,6 +18,7 @@ from ._support import Operand, any_array, check_out_array, check_out_memory
 
 # The least magnitude that rounds to no finite number of 32 bits.
 FLOAT32_END = (2.0 - 2.0**-24) * 2.0**127
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64")  # the narrower ones first
 INFINITY = float("inf")
 NAN = float("nan")
 
@@ -169,7 +170,7 @@ def table_text(rows: Sequence[Sequence[str]]) -> str:
 def holding(array: np.ndarray[Any, Any]) -> list[str]:
     """The types that hold every number of nested lists; where there is none, all."""
     if array.size == 0:
-        return ["bool", "int8", "int16", "int32", "int64", "float32", "float64"]
+        return ["bool", *INTEGERS, "float32", "float64"]
     if array.dtype == np.bool_:
         return ["bool"]
     if array.dtype == np.float64:
@@ -178,7 +179,7 @@ def holding(array: np.ndarray[Any, Any]) -> list[str]:
     if array.dtype != np.int64:
         return []
     found = []
-    for name in ("int8", "int16", "int32", "int64"):
+    for name in INTEGERS:
         ends = np.iinfo(name)
         if array.min() >= ends.min and array.max() <= ends.max:
             found.append(name)
@@ -227,7 +228,7 @@ def stored_as(
 
     A real number is rounded to nearest even; NaN has one form, the quiet one without a sign.
     """
-    if dtype.kind == "i":
+    if dtype.kind in "iu":
         ends = np.iinfo(dtype)
         for position, value in enumerate(values):
             if not ends.min <= value <= ends.max:
