@@ -404,7 +404,8 @@ class Typer(CallTyper):
         value, type_name, _ = typed
         plain = self.loads_type(statement.value) == dtype.name
         kept = value if plain else converted(value, type_name, dtype.machine)
-        if known_range(typed).fits(dtype.bits):
+        known = known_range(typed)
+        if dtype.low <= known.low and known.high <= dtype.high:
             return [replace(statement, target=place, value=kept)]
         return self.store_if_it_fits(replace(statement, target=place, value=value), type_name)
 

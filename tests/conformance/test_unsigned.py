@@ -56,6 +56,25 @@ def test_sums_that_fit_or_are_refused(
     conformance.check(Call("extra.unsigned_sums", (X, Z)))
 
 
+@pytest.mark.parametrize(
+    ("taken", "values"),
+    [
+        ("int8", [0, 127]),
+        ("int8", [0, -1]),
+        ("int8", [-128, 5]),
+        ("uint8", [127, 0]),
+        ("uint8", [127, 128]),
+        ("int16", [32767, 0]),
+        ("int16", [0, -32768]),
+    ],
+)
+def test_other_types_of_as_many_bits(
+    conformance: Conformance, taken: str, values: list[int]
+) -> None:
+    """What a type of as many bits holds, one without a sign need not."""
+    conformance.check(Call("extra.unsigned_copies", (np.array(values, taken),)))
+
+
 def test_quantised(conformance: Conformance) -> None:
     X = np.array([-1e30, -257.0, -256.0, -0.5, 0.0, 253.9, 255.0, 1e30, np.nan], np.float32)
     conformance.check(Call("extra.unsigned_quantised", (X,)))
