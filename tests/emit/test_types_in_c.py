@@ -205,7 +205,7 @@ class DLTensor(ctypes.Structure):
     )
 
 
-ELEMENTS = "elements must be bool, int8, int16, int32, int64, float32 or float64"
+ELEMENTS = "elements must be bool, int8, uint8, int16, uint16, int32, int64, float32 or float64"
 # Code, bits and lanes of an element, and its type; "" where there is none.
 DLPACK = [
     (0, 8, 1, "int8"),
@@ -216,7 +216,9 @@ DLPACK = [
     (2, 64, 1, "float64"),
     (6, 8, 1, "bool"),
     (0, 4, 1, ""),
-    (1, 8, 1, ""),  # unsigned
+    (1, 8, 1, "uint8"),
+    (1, 16, 1, "uint16"),
+    (1, 32, 1, ""),
     (2, 16, 1, ""),
     (4, 16, 1, ""),  # bfloat16
     (5, 64, 1, ""),  # complex
