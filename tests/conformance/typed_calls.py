@@ -15,6 +15,7 @@ from tests.conformance.calls import Array, Given
 Shape = tuple[int, ...]
 Drawn = tuple[list[Given], dict[str, Any]]
 INTEGERS = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16")
 REALS = ("float32", "float64")
 # What only real numbers have, a denormal of each size, and neighbours of rounding.
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-40, -5e-324, 1.5, 2.5, 1 / 3, 3.4028236e38)
@@ -39,7 +40,7 @@ def elements(random: Random, shape: Sequence[int], dtype: str) -> Array:
         values = [
             random.choice((ends.min, ends.max))
             if random.random() < often
-            else random.randint(-9, 9)
+            else random.randint(max(-9, ends.min), 9)
             for _ in range(size)
         ]
     with np.errstate(over="ignore"):
@@ -131,7 +132,29 @@ def scores(random: Random) -> Drawn:
     return [elements(random, (b, h, m, k), "int8"), elements(random, (b, h, n, k), "int8")], {}
 
 
+def unsigned_matrix(random: Random) -> Drawn:
+    dtype, (m, k, n) = random.choice(UNSIGNED), small(random, 3)
+    return [elements(random, (m, k), dtype), elements(random, (k, n), dtype)], {}
+
+
+def unsigned_copies(random: Random) -> Drawn:
+    """Mostly what the other type has too."""
+    values = elements(random, small(random, 1), random.choice(("int8", "uint8", "int16")))
+    return [values if random.random() < 0.2 else np.clip(values, 0, 127)], {}
+
+
+def unsigned_quantised(random: Random) -> Drawn:
+    return [elements(random, small(random, 1), "float32")], {"zero": random.choice((0, 128, 255))}
+
+
 DRAW: dict[str, Callable[[Random], Drawn]] = {
+    "extra.unsigned_sums": alike(*UNSIGNED, "int8", "int16", count=2, rank=1),
+    "extra.unsigned_products": alike(*UNSIGNED, count=2, rank=1),
+    "extra.unsigned_less": alike(*UNSIGNED, count=2, rank=1),
+    "extra.unsigned_moves": alike(*UNSIGNED, rank=2),
+    "extra.unsigned_matrix": unsigned_matrix,
+    "extra.unsigned_copies": unsigned_copies,
+    "extra.unsigned_quantised": unsigned_quantised,
     "extra.exact_totals": alike("int8", "int32", "int64", *REALS, rank=2),
     "extra.extremes": extremes,
     "extra.verdicts": alike("bool", rank=2),
