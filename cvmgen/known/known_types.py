@@ -148,7 +148,8 @@ class KnownTyper(Typer):
         name = statement.name
         value, _, start = self.expr(statement.value)
         self.depths[name] = len(self.trips)
-        self.grown.setdefault(name, start or INT64)
+        joined = joined_all([self.grown.get(name, start), start])
+        self.grown[name] = joined or INT64
         found = self.totals.get(name, self.grown[name])
         self.ranges[name], self.types[name] = found, narrowest_type(found)
         return replace(statement, type=self.types[name], value=value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cvmgen import ranges
+from cvmgen import dtypes, ranges
+from cvmgen.dtypes import DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import combination
 from cvmgen.ranges import Range
@@ -15,6 +16,7 @@ BITS = {"i32": 32, "i64": 64, "i128": 128}
 BITS_OF = BITS | {"i8": 8, "i16": 16, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
 WIDEST = 126  # of a power of two that has a machine type, its negative too
 NAMED = Range(-MOST_NAMED, MOST_NAMED)
+KEPT_TYPES = (dtypes.INT32, dtypes.INT64, dtypes.INT128)  # of the elements of lets in memory
 INT64 = Range(-(1 << 63), (1 << 63) - 1)
 
 
@@ -64,6 +66,11 @@ def type_limits(type_name: str) -> Range:
 def narrowest_type(found: Range) -> str:
     """The narrowest type that holds every value."""
     return next((name for name, bits in BITS.items() if found.fits(bits)), "i128")
+
+
+def kept_type(found: Range) -> DType:
+    """The narrowest type for elements of lets in memory."""
+    return next(each for each in KEPT_TYPES if found.fits(each.bits) or each is KEPT_TYPES[-1])
 
 
 def known_range(typed: Typed) -> Range:

@@ -10,12 +10,9 @@ from cvmgen.dtypes import (
     ATTRIBUTE_HIGH,
     ATTRIBUTE_LOW,
     FLOAT64,
-    INT32,
-    INT128,
     MAX_SIZE,
     DType,
 )
-from cvmgen.dtypes import INT64 as INT64_TYPE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import fresh
 from cvmgen.ranges import Range
@@ -29,6 +26,7 @@ from cvmgen.typing.machine_types import (
     as_real,
     converted,
     joined_all,
+    kept_type,
     known_range,
     narrowest_type,
     saturated,
@@ -41,12 +39,6 @@ from cvmgen.typing.typed_values import EXTENT, EXTENT_OR_0
 # What accumulators of 64 and of 128 bits hold, with room for what is made of them.
 LONG_BITS = 62
 WIDE_BITS = 104
-KEPT_TYPES = (INT32, INT64_TYPE, INT128)  # of the elements of lets in memory
-
-
-def kept_type(found: Range) -> DType:
-    """The narrowest type for elements of lets in memory."""
-    return next(each for each in KEPT_TYPES if found.fits(each.bits) or each is INT128)
 
 
 class Typer(CallTyper):
@@ -72,7 +64,10 @@ class Typer(CallTyper):
         self.unset: set[str] = set()  # maxima and minima that have no value yet
         self.trips: list[int] = []  # how often the loops around run at most, outermost first
         self.depths: dict[str, int] = {}  # how many of them are around an accumulator's start
-        self.reach: dict[str, Range] = {}  # what sums of int32 terms are, if nothing else adds
+        # What sums of int32 terms alone come to, and what is stored in memory of the call; None:
+        # unknown. By the statements so far, and by all of them, as the walk before found it.
+        self.reach: dict[str, Range | None] = {}
+        self.reach_of_all: Mapping[str, Range | None] = {}
 
     # -------------------------------------------------------- statements
 
@@ -274,6 +269,8 @@ class Typer(CallTyper):
         wider terms in 128 bits, always exact."""
         name = statement.name
         self.depths[name] = len(self.trips)
+        if statement.value != i.ZERO:
+            self.reach[name] = None
         if name in self.wide:
             self.types[name], self.ranges[name] = "i128", Range(-(1 << WIDE_BITS), 1 << WIDE_BITS)
         else:
@@ -300,6 +297,7 @@ class Typer(CallTyper):
 
     def join(self, name: str, type_name: str, found: Range | None) -> None:
         """Another value for a local of a nest: its type and range hold all of them."""
+        self.reach[name] = None
         if type_name == "f64":
             self.real.add(name)
             return
@@ -358,11 +356,12 @@ class Typer(CallTyper):
         often = min(prod(self.trips[self.depths.get(name, 0) :]), MAX_SIZE)
         before = self.reach.get(name, Range(0, 0))
         low, high = min(each.low, 0) * often, max(each.high, 0) * often
-        self.reach[name] = Range(before.low + low, before.high + high)
+        self.reach[name] = before and Range(before.low + low, before.high + high)
 
     def grows(self, name: str, op: str, each: Range | None) -> None:
         """Let a sum or product whose value matters have a type that holds it; refuse one that
         may need more, when all of its loops run as often as they can."""
+        self.reach[name] = None
         if each is None:
             self.wide.add(name)
             return
@@ -438,8 +437,7 @@ class Typer(CallTyper):
             hint = f"it can come to 2^{bits}; cut it: clip(..., low, high)"
             message = "an entry or key of a list can need more than 64 bits"
             raise SpecError(statement.span, message, hint)
-        tensor = statement.target.tensor
-        self.scratch[tensor] = joined_all([self.scratch[tensor], found]) or found
+        self.keeps(statement.target.tensor, found)
         kept = converted(value, type_name, "i64")
         return replace(statement, target=self.place(statement.target), value=kept)
 
@@ -447,20 +445,29 @@ class Typer(CallTyper):
         """Store an element of a `let`, in the narrowest type that holds every one."""
         tensor = statement.target.tensor
         typed = self.expr(statement.value)
-        value, type_name, found = typed
+        value, type_name, _ = typed
         target = self.place(statement.target)
         if type_name == "f64":
-            self.kept[tensor], self.scratch[tensor] = FLOAT64, None
+            self.keeps(tensor, None)
+            self.kept[tensor] = FLOAT64
             return replace(statement, target=target, value=value)
-        found = known_range(typed)
-        total = statement.value
-        if isinstance(total, i.Var) and total.name in self.reach:
-            found = min(found, self.reach[total.name], key=lambda each: each.size)
-        self.scratch[tensor] = found
-        dtype = self.dtypes.get(tensor) or kept_type(found)  # a recurrence has one already
+        found = self.keeps(tensor, self.total_range(statement.value, known_range(typed)))
+        of_all = self.reach_of_all.get(tensor) or found or INT64
+        dtype = self.dtypes.get(tensor) or kept_type(of_all)  # a recurrence has one already
         self.kept[tensor] = dtype
         kept = converted(value, type_name, dtype.machine)
         return replace(statement, target=target, value=kept)
+
+    def keeps(self, tensor: str, found: Range | None) -> Range | None:
+        """Note what is stored in memory of the call; the range of this and of all before."""
+        known = [self.reach[tensor]] if tensor in self.reach else []
+        self.reach[tensor] = joined_all([*known, found])
+        return self.reach[tensor]
+
+    def total_range(self, value: i.Expr, found: Range) -> Range:
+        """The range of a value, which may be a sum whose terms are all known."""
+        reach = self.reach_of_all.get(value.name) if isinstance(value, i.Var) else None
+        return found if reach is None else min(found, reach, key=lambda each: each.size)
 
     def loads_type(self, value: i.Expr) -> str:
         found = self.dtypes.get(value.tensor) if isinstance(value, i.Load) else None

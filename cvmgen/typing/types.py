@@ -20,7 +20,8 @@ from cvmgen.ranges import Range
 from cvmgen.source import SpecError
 from cvmgen.typing.accumulators import accumulated_locals, counting_locals, modular_accumulators
 from cvmgen.typing.decided_tests import without_known_tests
-from cvmgen.typing.typed_statements import LONG_BITS, WIDE_BITS, Typer, kept_type
+from cvmgen.typing.machine_types import kept_type
+from cvmgen.typing.typed_statements import LONG_BITS, WIDE_BITS, Typer
 
 STEADY_BITS = (8, 16, 32, 48, 63, 64, WIDE_BITS)  # of ranges that a recurrence may keep within
 TOO_FAR = "it is not known how large it gets"
@@ -136,6 +137,7 @@ def typed_statements(
     truths: set[str] = set()
     assigned = {each.name: "i32" for each in nodes_in(nest.body, i.Assign)}
     sums = frozenset(accumulated_locals(nest.body, "+", "*"))
+    reach: Mapping[str, Range | None] = {}
     dtypes = {**dtypes, **kept.dtypes}
     scratch = kept.ranges
     while True:
@@ -151,6 +153,7 @@ def typed_statements(
         typer.sums = sums
         typer.wide = set(wide)
         typer.assigned = dict(assigned)
+        typer.reach_of_all = reach
         before = (wide, assigned, real, truths)
         try:
             body = typer.block(nest.body)
@@ -159,11 +162,14 @@ def typed_statements(
             if (typer.real, typer.truths) == (real, truths):
                 raise
         else:
-            if (typer.wide, typer.assigned, typer.real, typer.truths) == before:
-                behind = Kept(typer.scratch, {**kept.dtypes, **typer.kept})
+            made = {name: typer.reach[name] for name in typer.reach if name in scratch}
+            settled = not made or typer.reach == reach
+            if settled and (typer.wide, typer.assigned, typer.real, typer.truths) == before:
+                behind = Kept({**scratch, **made}, {**kept.dtypes, **typer.kept})
                 return replace(nest, body=body), behind
         # A local turned out to need another type than its declaration has: once more.
         wide, assigned, real, truths = typer.wide, typer.assigned, typer.real, typer.truths
+        reach = typer.reach
 
 
 def kept_before(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer) -> Kept:
