@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from cvmgen.analysis.moved import moved_inputs
 from cvmgen.ir import arrays as a
@@ -16,6 +17,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import host_types
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.uses import assigned, has, names_in, nodes_in
+from cvmgen.ir.visit import rebuild
 from cvmgen.lower.array_scope import NestScope, NotAnArray, OneByOne, tensor_itself
 from cvmgen.lower.array_statements import Statements, perfect_loops_and_body
 from cvmgen.lower.guards import place_guards
@@ -102,12 +104,27 @@ def of_loops(program: i.Program, nest: i.Nest) -> i.Block:
     alone = place_guards(unfold_nests(replace(program, nests=(nest,))))
     inputs = read_as_elements(program, nest)
     used = [name for name in tensors_of(program, nest) if name in inputs]
-    body = unfold_bindings(alone.nests[0].body)
+    body = unfold_bindings(with_own_integers(nest.tensor, alone.nests[0].body))
     return (
         *nest_prologue(program, nest, Width("object"), used),
         *converted_tensors(program, nest, used),
         *body,
     )
+
+
+def with_own_integers(name: str, body: i.Block) -> i.Block:
+    """What a recurrence reads of its own as Python's integers: in memory it lies as int64."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case i.Access(tensor=tensor) if tensor == name:
+                return i.Call("vectors.values", (node, a.Integer("object")))
+            case i.Store(target=i.Call(arguments=(target, _))):
+                return replace(node, target=target)
+            case _:
+                return node
+
+    return rebuild(body, change)
 
 
 def nest_epilogue(scope: NestScope, width: Width) -> i.Block:

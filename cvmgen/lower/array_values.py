@@ -366,7 +366,17 @@ class Values:
         return tuple((self.place(each), spread) for each, spread in index)
 
     def access(self, access: i.Access, fill: i.Expr | None = None) -> i.Expr:
-        """The elements at a multi-index: the tensor itself where the box is all of it."""
+        """The elements at a multi-index: the tensor itself where the box is all of it.
+
+        Those that a recurrence reads of its own lie in memory as int64, whatever it computes with.
+        """
+        found = self.elements(access, fill)
+        scope = self.scope
+        if scope.checked and access.tensor == scope.nest.tensor and not scope.operator.has_reals:
+            return i.Call("vectors.values", (found, scope.integer))
+        return found
+
+    def elements(self, access: i.Access, fill: i.Expr | None) -> i.Expr:
         scope = self.scope
         scope.computed.add(access.tensor)
         single = all(scope.kind(each) == HOST and not spread for each, spread in access.index)
