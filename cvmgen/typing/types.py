@@ -98,6 +98,7 @@ def nest_with_types(
     if memory.kind != "real":
         found = elements_of(memory, lambda earlier: typed(earlier)[1].ranges[name])
         if found is None:
+            typed(Range(0, 0))  # may say that what it adds is too large by itself
             raise SpecError(nest.span, f"'{name}' is defined by itself, and {TOO_FAR}", CUT)
     made, behind = typed(found)
     return made, replace(behind, ranges={**behind.ranges, name: found})
@@ -109,7 +110,7 @@ def elements_of(memory: i.Scratch, following: Callable[[Range], Range | None]) -
 
     Where each step adds no more than the first one does, there are as many of these as steps, sums
     of int32 terms less than 2^31 (as everywhere). Else a range will do in which the next element is
-    if those before it are.
+    if those before it are: one of a type, or what a step makes of such, as a clip does.
     """
     if memory.adds_up:
         first = following(Range(0, 0))
@@ -119,13 +120,22 @@ def elements_of(memory: i.Scratch, following: Callable[[Range], Range | None]) -
         return Range(-most, most) if most < 1 << WIDE_BITS else None
     for bits in STEADY_BITS:
         guess = Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-        try:
-            found = following(guess)
-        except SpecError:  # it would be too large
-            continue
-        if found is not None and guess.low <= found.low and found.high <= guess.high:
-            return guess
+        found = following_or_none(following, guess)
+        for each, behind in ((guess, found), (found, None)):
+            if each is None or each.size > 1 << WIDE_BITS:
+                continue
+            behind = behind or following_or_none(following, each)
+            if behind is not None and each.low <= behind.low and behind.high <= each.high:
+                return each
     return None
+
+
+def following_or_none(following: Callable[[Range], Range | None], guess: Range) -> Range | None:
+    """The range of an element behind such of a range; None where it would be too large."""
+    try:
+        return following(guess)
+    except SpecError:
+        return None
 
 
 def typed_statements(
