@@ -39,15 +39,23 @@ def own_brackets(value: n.Expr, name: str) -> Iterator[n.Bracket]:
 def checked_recurrence(
     checker: Checker, item: LetDecl, symbol: ScopedName, parameters: tuple[tuple[str, Kind], ...]
 ) -> Definition:
-    """The checked `let`: of real numbers where it makes such, else of integers."""
-    checker.scope.symbols[item.name] = replace(symbol, kind=REAL)
-    try:
-        value, kind = checker.check(item.value)
-    except SpecError:
-        kind = INT
-    if kind != REAL:
-        checker.scope.symbols[item.name] = replace(symbol, kind=INT)
-        value, kind = checker.check(item.value)
+    """The checked `let`: of real numbers where it makes such, else of integers.
+
+    What is neither is refused by what stops the reader later: the other error is about a kind that
+    was not meant.
+    """
+    tried: dict[Kind, SpecError] = {}
+    for meant in (REAL, INT):
+        checker.scope.symbols[item.name] = replace(symbol, kind=meant)
+        try:
+            value, kind = checker.check(item.value)
+        except SpecError as error:
+            tried[meant] = error
+        else:
+            if kind == REAL or meant == INT:
+                break
+    else:
+        raise max(tried.values(), key=lambda error: error.span.start)
     if kind not in (INT, REAL):
         checker.mismatch(item.value, INT, kind)
     value, order = with_earlier(value, item.name, tuple(name for name, _ in parameters))
