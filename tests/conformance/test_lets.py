@@ -14,8 +14,8 @@ from cvmgen.lower.translate import operator_program
 from cvmgen.source import Source
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
-from tests.conformance.calls import Call, Conformance, data
-from tests.conformance.together import together
+from tests.conformance.calls import Call, Conformance
+from tests.conformance.together import CLIP, MATRIX, VECTOR, drawn, operator_text, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,6 @@ SOFTMAX = """
   let z[n] = sum[k < K](e[n, k])
   Y[n, k] = e[n, k] over z[n] + (e[n, 0] if k > 0 else 0.0)
 """
-VECTOR = "input X : {0}[N]\n output Y : {1}[N]\n "
-MATRIX = "input X : {0}[N, K]\n output Y : {1}[N, K]\n "
 SQUARES = tuple((((t, d),) * 3) for t, d in ((1, 1), (5, 3), (33, 16)))
 VECTORS = (((1,),), ((4,),), ((67,),))
 MATRICES = (((1, 1),), ((3, 5),), ((17, 40),))
@@ -150,6 +148,14 @@ ROWS = [
         VECTORS,
     ),
     Row(
+        "an index of a sum is called as a local that it comes to stand behind",
+        MATRIX.format("int8", "int32")
+        + "let f[n, j] = max(X[max(j - 2, 0), n] if j > 3 else X[j, n], 2 * X[j, n]) - X[j, 0]\n"
+        "Y[i, n] = sum[j < N](j) + (X[i, n] if X[i, 0] == f[n, min(i + 2, N - 1)] else 2)",
+        (),
+        MATRICES,
+    ),
+    Row(
         "in a list's condition",
         VECTOR.format("int8", "int32") + "let f[i] = sum[j < N](abs(X[i] - X[j]))\n"
         "let V = sort[i < N] by (f[i] mod 7, f[i])\n Y[i] = f[V[i]] + V[N - 1 - i]",
@@ -205,16 +211,9 @@ ROWS = [
 ]
 
 
-def operator_text(at: int, row: Row) -> str:
-    return f'operator f{at} {{\n "Tried."\n {row.block}\n}}\n'
-
-
-CLIP = "def clip(x, low, high) = max(low, min(x, high))\n"
-
-
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
-    texts = [CLIP, *(operator_text(at, row) for at, row in enumerate(ROWS))]
+    texts = [CLIP, *(operator_text(at, row.block) for at, row in enumerate(ROWS))]
     return together(tmp_path_factory.mktemp("lets"), texts)
 
 
@@ -231,16 +230,8 @@ def test_lets(at: int, tried: Conformance) -> None:
                 assert tried.check(other).refusal == ""
 
 
-def drawn(random: Random, shape: tuple[int, ...], dtype: Any) -> Any:
-    if np.dtype(dtype).kind == "f":
-        return np.array([random.gauss(0, 3) for _ in range(int(np.prod(shape)))], dtype).reshape(
-            shape
-        )
-    return data(random, shape, random.choice((3, 8)), dtype)
-
-
 @pytest.mark.parametrize("row", ROWS, ids=[row.why for row in ROWS])
 def test_what_is_memory(row: Row) -> None:
-    text = CLIP + operator_text(0, row)
+    text = CLIP + operator_text(0, row.block)
     (operator,) = check_files([SpecFile(Source("f.cvm", text), "tried")])
     assert tuple(stay_inside(operator_program(operator)).lets) == row.kept

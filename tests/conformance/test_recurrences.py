@@ -16,12 +16,9 @@ from cvmgen.source import CvmgenError, Source
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
-from tests.conformance.calls import Call, Conformance, data
-from tests.conformance.together import together
+from tests.conformance.calls import Call, Conformance
+from tests.conformance.together import CLIP, MATRIX, VECTOR, drawn, operator_text, together
 
-CLIP = "def clip(x, low, high) = max(low, min(x, high))\n"
-VECTOR = "input X : {0}[N]\n output Y : {1}[N]\n "
-MATRIX = "input X : {0}[N, K]\n output Y : {1}[N, K]\n "
 VECTORS = (((1,),), ((2,),), ((300,),))
 MATRICES = (((1, 1),), ((3, 5),), ((17, 40),), ((40, 7),))
 
@@ -116,6 +113,30 @@ ROWS = [
         "let S[n, k] = X[n, k] * r[n] + (S[n, k - 1] if k > 0 else 0)\n Y[n, k] = S[n, K - 1 - k]",
     ),
     Row(
+        "more than 64 bits on the way",
+        VECTOR.format("int64", "int64")
+        + "let S[i] = clip(3 * ((S[i - 1] if i > 0 else 3) - X[i]), -2147483647, 2147483647)\n"
+        "Y[i] = S[i]",
+        VECTORS,
+        (np.int64,),
+    ),
+    Row(
+        "more than 64 bits on the way of whole rows",
+        MATRIX.format("int64", "int64")
+        + "let S[n, k] = clip(5 * (S[n - 1, k] if n > 0 else 3) * X[n, k] div 3,"
+        " -1000000000000000000, 1000000000000000000)\n Y[n, k] = S[n, k]",
+        MATRICES,
+        (np.int64,),
+    ),
+    Row(
+        "more than 64 bits on the way, over a list",
+        VECTOR.format("int64", "int64") + "let P = select[j < N](X[j] > 0)\n"
+        "let S[i] = clip(sum[j in P if i > 0](3 * S[i - 1] - X[j]) + X[i], -999999999, 999999999)\n"
+        "Y[i] = S[i]",
+        VECTORS,
+        (np.int64,),
+    ),
+    Row(
         "read again and again",
         VECTOR.format("int8", "int64") + "let S[i] = X[i] + (S[i - 1] if i > 0 else 0)\n"
         "Y[i] = sum[j < i + 1](S[j]) - S[N - 1]",
@@ -136,18 +157,14 @@ ROWS = [
 ]
 
 
-def text(at: int, block: str) -> str:
-    return f'operator f{at} {{\n "Tried."\n {block}\n}}\n'
-
-
 def checked(block: str) -> Operator:
-    (operator,) = check_files([SpecFile(Source("f.cvm", CLIP + text(0, block)), "tried")])
+    (operator,) = check_files([SpecFile(Source("f.cvm", CLIP + operator_text(0, block)), "tried")])
     return operator
 
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
-    texts = [CLIP, *(text(at, row.block) for at, row in enumerate(ROWS))]
+    texts = [CLIP, *(operator_text(at, row.block) for at, row in enumerate(ROWS))]
     return together(tmp_path_factory.mktemp("recurrences"), texts)
 
 
@@ -159,13 +176,6 @@ def test_recurrences(at: int, tried: Conformance) -> None:
         for dtype in row.types:
             inputs = tuple(drawn(random, shape, dtype) for shape in shapes)
             assert tried.check(Call(f"tried.f{at}", inputs)).refusal == ""
-
-
-def drawn(random: Random, shape: tuple[int, ...], dtype: Any) -> Any:
-    if np.dtype(dtype).kind == "f":
-        values = [random.gauss(0, 3) for _ in range(int(np.prod(shape)))]
-        return np.array(values, dtype).reshape(shape)
-    return data(random, shape, 8, dtype)
 
 
 REFUSED = [
@@ -188,6 +198,22 @@ def test_what_has_no_order_or_no_end(block: str, message: str) -> None:
     assert message in str(caught.value)
     assert "f.cvm:" in str(caught.value)
     assert "hint: " in str(caught.value)
+
+
+NEITHER = [
+    ("let S[i] = R[i] + (0.5 * S[i - 1] if i > 0 else Q)", "unknown name 'Q'"),
+    ("let S[i] = X[i] + (S[i - 1] if i > 0 else Q)", "unknown name 'Q'"),
+    ("let S[i] = (S[i - 1] + X[i] if i > 0 and R[i] > 0.5 else Q)", "unknown name 'Q'"),
+    ("let S[i] = R[i] + (S[i - 1] if i > 0 else X[i])", "write real(X[i])"),
+    ("let S[i] = R[i] + (S[i - 1] mod 3 if i > 0 else 0.0)", "'mod' has a meaning for integers"),
+]
+
+
+@pytest.mark.parametrize(("block", "message"), NEITHER)
+def test_what_is_at_fault_is_told_of_the_kind_that_was_meant(block: str, message: str) -> None:
+    with pytest.raises(CvmgenError) as caught:
+        checked(f"input R : float32[N]\n {VECTOR.format('int8', 'int64')} {block}\n Y[i] = X[i]")
+    assert message in str(caught.value)
 
 
 def test_a_long_way_back_needs_no_stack() -> None:
