@@ -290,8 +290,8 @@ def deployable(folder: Path) -> Path:
 
 
 def deployed() -> tuple[str, ...]:
-    """The flags of a library that other programs are linked with."""
-    return (f"-Wl,-soname,{SONAME}",)
+    """The flags of a library that other programs are linked with, on machines of all levels."""
+    return ("-UCVMGEN_X86_LEVEL", f"-Wl,-soname,{SONAME}")
 
 
 def compiled_from(sources: Mapping[str, str], target: str, manifest: Path) -> Path:

@@ -22,6 +22,7 @@ from cvmgen.build.cache import (
 from cvmgen.build.compilers import Compiler, c_compiler, cpp_compiler
 from cvmgen.build.diagnostics import explain
 from cvmgen.build.process import end_running, run_command, workers
+from cvmgen.build.processor import level_flags
 from cvmgen.build.progress import Progress, shown_progress
 from cvmgen.errors import BuildError, NoCompilerError, RefusedError
 from cvmgen.paths import checkout
@@ -158,7 +159,8 @@ def compile_library(
     for the CPU, each behind the source that `prelude` names.
 
     `flags` come after our own (C11 and -O3, or C++17 and -O2; no contraction of floating-point
-    operations). With `threads`, what is compiled may start threads. `sanitizers`
+    operations; kernels of C for this machine's level of x86 alone, with -UCVMGEN_X86_LEVEL for all
+    levels). With `threads`, what is compiled may start threads. `sanitizers`
     are for -fsanitize: "address", "undefined", "thread" ... For CUDA, "thread" finds races between
     threads of the device, needs nothing from the compiler's own library, and cannot be combined
     with others. Where the compiler refuses a file, the `manifest` tells where its formula stands.
@@ -347,7 +349,7 @@ def sanitizer_environment(
 
 def _our_flags(language: _Language, sanitizers: Sequence[str]) -> tuple[str, ...]:
     # The language's last: to clang -Wextra brings back what was left out before it.
-    flags = (*_COMMON, *language.flags)
+    flags = (*_COMMON, *language.flags, *(level_flags() if language is _C else ()))
     if checkout() is not None:
         flags = (*flags, "-Werror")
     if sanitizers:

@@ -22,14 +22,23 @@
 
 /* A kernel with vector loops is made for several instruction sets, where the compiler can do so:
    the loader takes the one for its machine. clang can from its release 18 on, and inlines nothing
-   into them where it was told the machine's own set. Sanitizers cannot run what the loader calls. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(CVMGEN_SANITIZED) && \
-    ((defined(__GNUC__) && !defined(__clang__)) || (__clang_major__ >= 18 && !defined(__AVX2__)))
+   into them where it was told the machine's own set. Sanitizers cannot run what the loader calls.
+   Where only machines of one level will run it (4: x86-64-v4, 3: x86-64-v3), CVMGEN_X86_LEVEL says which,
+   and what they would take is all that is made. */
+#if !defined(__x86_64__) || !defined(__GLIBC__) || defined(CVMGEN_SANITIZED) || \
+    (defined(__clang__) && (__clang_major__ < 18 || defined(__AVX2__)))
+#define CVMGEN_FOR_AVX2
+#define CVMGEN_FOR_AVX512
+#elif !defined(CVMGEN_X86_LEVEL)
 #define CVMGEN_FOR_AVX2 __attribute__((target_clones("avx2", "default")))
 #define CVMGEN_FOR_AVX512 __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
-#define CVMGEN_FOR_AVX2
-#define CVMGEN_FOR_AVX512
+#define CVMGEN_FOR_AVX2 __attribute__((target("avx2")))
+#if CVMGEN_X86_LEVEL >= 4
+#define CVMGEN_FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
+#else
+#define CVMGEN_FOR_AVX512 CVMGEN_FOR_AVX2
+#endif
 #endif
 
 /* a / b rounded toward zero, or 0 for b = 0, without a branch: exact, since doubles hold both and

@@ -8,12 +8,17 @@
 #include "cvmgen_tile.h"
 #include <string.h>
 
-/* A step for each of some levels of instructions, the best of which runs. */
-#if defined(__GLIBC__) && defined(__x86_64__) && \
-    ((!defined(__clang__) && __GNUC__ >= 11) || (__clang_major__ >= 18 && !defined(__AVX2__)))
-#define STEP __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
+/* A step for each of some levels of instructions, the best of which runs; for one alone where
+   CVMGEN_X86_LEVEL says that no other will run it. */
+#if !defined(__GLIBC__) || !defined(__x86_64__) || \
+    (defined(__clang__) ? __clang_major__ < 18 || defined(__AVX2__) : __GNUC__ < 11)
 #define STEP
+#elif !defined(CVMGEN_X86_LEVEL)
+#define STEP __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif CVMGEN_X86_LEVEL >= 4
+#define STEP __attribute__((target("arch=x86-64-v4")))
+#else
+#define STEP __attribute__((target("arch=x86-64-v3")))
 #endif
 
 /* classified_weights.c */
