@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import is_
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ from cvmgen.errors import InternalError
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, reassigned
-from cvmgen.ir.visit import rebuild, substitute, walk
+from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 
 Tree = TypeVar("Tree")
 
@@ -90,6 +91,20 @@ def renamed(tree: Tree, names: Mapping[str, str]) -> Tree:
                 return node
 
     return rebuild(tree, change)
+
+
+def with_own_indices(body: i.Block, around: frozenset[str] = frozenset()) -> i.Block:
+    """Statements in which no index hides a local: what has left a loop may stand behind a local
+    that is called as an index of its own, and Python has one scope for all of them."""
+    done: list[i.Stmt] = []
+    for each in body:
+        if isinstance(each, i.Loop) and each.index in around:
+            taken = {*around, *names_in(each), *assigned((each,))}
+            each = renamed(each, {each.index: fresh(each.index, taken)})
+        if isinstance(each, i.Let):
+            around |= {each.name}
+        done.append(with_blocks(each, partial(with_own_indices, around=around)))
+    return tuple(done)
 
 
 def expanded(locals_: Iterable[i.Let]) -> dict[str, i.Expr]:

@@ -104,7 +104,9 @@ def of_loops(program: i.Program, nest: i.Nest) -> i.Block:
     alone = place_guards(unfold_nests(replace(program, nests=(nest,))))
     inputs = read_as_elements(program, nest)
     used = [name for name in tensors_of(program, nest) if name in inputs]
-    body = unfold_bindings(with_own_integers(nest.tensor, alone.nests[0].body))
+    body = unfold_bindings(alone.nests[0].body)
+    if steps_of(program, nest):
+        body = with_own_integers(nest.tensor, body)
     return (
         *nest_prologue(program, nest, Width("object"), used),
         *converted_tensors(program, nest, used),

@@ -12,7 +12,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
 from cvmgen.ir.logic import conjunction, conjuncts, factors_in, merged_conditions
 from cvmgen.ir.loops import extent
-from cvmgen.ir.rewrite import invariant, with_blocks
+from cvmgen.ir.rewrite import invariant, with_blocks, with_own_indices
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild
 
@@ -20,7 +20,11 @@ from cvmgen.ir.visit import rebuild
 def place_guards(program: i.Program) -> i.Program:
     """Conditions and locals move out to where they belong."""
     reals = program.operator.has_reals
-    return with_bodies(program, lambda body: rebuild(guarded_block(body, reals), count_only))
+
+    def change(body: i.Block) -> i.Block:
+        return with_own_indices(rebuild(guarded_block(body, reals), count_only))
+
+    return with_bodies(program, change)
 
 
 def count_only(node: Any) -> Any:

@@ -9,9 +9,8 @@ from itertools import chain, takewhile
 from cvmgen.analysis.facts import Facts
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import bound_name
-from cvmgen.ir.rewrite import inner_blocks, renamed, with_blocks
+from cvmgen.ir.rewrite import inner_blocks, with_blocks, with_own_indices
 from cvmgen.ir.uses import assigned, carried, names_in, read_tensors, reassigned, stored_tensors
-from cvmgen.ir.visit import fresh
 
 
 def hoist_reductions(program: i.Program) -> i.Program:
@@ -23,7 +22,7 @@ def hoist_reductions(program: i.Program) -> i.Program:
 
     def of(nest: i.Nest) -> i.Nest:
         body = with_hoisted_reductions(nest.body, Facts.of(program, nest))
-        return replace(nest, body=with_own_indices(body, frozenset()))
+        return replace(nest, body=with_own_indices(body))
 
     return replace(program, nests=tuple(map(of, program.nests)))
 
@@ -46,7 +45,7 @@ def hoist_reductions_in_threads(program: i.Program) -> i.Program:
     def of(nest: i.Nest) -> i.Nest:
         facts = Facts.of(program, nest)
         body = tuple(within(each, facts) for each in nest.body)
-        return replace(nest, body=with_own_indices(body, frozenset()))
+        return replace(nest, body=with_own_indices(body))
 
     return replace(program, nests=tuple(map(of, program.nests)))
 
@@ -57,20 +56,6 @@ def with_hoisted_reductions(body: i.Block, facts: Facts) -> i.Block:
     for each in body:
         each = with_blocks(each, partial(with_hoisted_reductions, facts=facts))
         done += split_loop(each, facts) if isinstance(each, (i.Loop, i.PackLoop)) else (each,)
-    return tuple(done)
-
-
-def with_own_indices(body: i.Block, around: frozenset[str]) -> i.Block:
-    """Statements in which no index hides a local: what has left a loop may stand behind a local
-    that is called as an index of its own."""
-    done: list[i.Stmt] = []
-    for each in body:
-        if isinstance(each, i.Loop) and each.index in around:
-            taken = {*around, *names_in(each), *assigned((each,))}
-            each = renamed(each, {each.index: fresh(each.index, taken)})
-        if isinstance(each, i.Let):
-            around |= {each.name}
-        done.append(with_blocks(each, partial(with_own_indices, around=around)))
     return tuple(done)
 
 
