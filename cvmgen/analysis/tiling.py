@@ -82,13 +82,14 @@ def find_contraction(
 
 
 def tiling(found: Contraction, facts: Facts) -> Tiling | None:
-    """The tiling of a contraction; None where places are not affine."""
+    """The tiling of a contraction; None where places are not affine, or where both factors are
+    one tensor, by whose name the functions that run tiles call each of them."""
     sides = [(found.rows, found.columns, False), (found.columns, found.rows, True)]
     # What is tested is staged; else what has more lines, as those of a window.
     sides.sort(key=lambda pair: (is_tested(pair[1]), len(pair[1].lines) > len(pair[0].lines)))
     for x, w, turned in sides:
         made = None if is_tested(w) else sides_tiling(found, facts, x, w, turned)
-        if made is not None:
+        if made is not None and made.x.load.tensor != made.w.load.tensor:
             return made
     return None
 
