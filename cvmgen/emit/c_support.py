@@ -66,6 +66,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "max_precision": MAX_PRECISION,
         "far_precision": rules.FAR_PRECISION,
         "most_named": rules.MOST_NAMED,
+        "no_memory": rules.NO_MEMORY,
         "most_shown": rules.MOST_SHOWN,
         "rank_limit": rules.RANK_LIMIT,
         "input_missing": rules.INPUT_MISSING,

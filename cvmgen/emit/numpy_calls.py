@@ -28,8 +28,8 @@ class ArrayCalls(Calls):
         types = {each.name for body in bodies for each in body if isinstance(each, a.Integers)}
         return "np.int64" if types <= {"int32", "int64"} else "object"
 
-    def zeros(self, count: str, memory: i.Scratch) -> str:
-        return f"np.zeros({count}, {ELEMENTS.get(memory.kind, 'np.int64')})"
+    def elements(self, memory: i.Scratch) -> tuple[str, ...]:
+        return (ELEMENTS.get(memory.kind, "np.int64"),)
 
     def values(self, output: str) -> list[str]:
         return []

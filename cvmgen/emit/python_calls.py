@@ -130,15 +130,23 @@ class Calls:
         return [*lines, *self.results(), *self.memory(), *self.nest_calls(), *self.finish()]
 
     def memory(self) -> list[str]:
-        """The memory of selected lists."""
-        return [
-            f"{python_identifier(each.name)} = "
-            f"{self.zeros(f'plan.{python_identifier(each.size)}', each)}"
-            for each in self.program.scratch
-        ]
+        """The memory of selected lists and of lets, where the case holds that needs it."""
+        lines = []
+        for each in self.program.scratch:
+            given = (
+                literal(each.owner),
+                f"plan.{python_identifier(each.size)}",
+                *self.elements(each),
+            )
+            made = f"support.memory(OPERATOR, {', '.join(given)})"
+            if each.case is not None:
+                made = f"{made} if plan.which_case == {each.case} else None"
+            lines.append(f"{python_identifier(each.name)} = {made}")
+        return lines
 
-    def zeros(self, count: str, memory: i.Scratch) -> str:
-        return f"[0] * {count}"
+    def elements(self, memory: i.Scratch) -> tuple[str, ...]:
+        """The type of its elements, where it is an array."""
+        return ()
 
     def nest_calls(self) -> list[str]:
         lines = []

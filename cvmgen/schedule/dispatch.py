@@ -185,27 +185,25 @@ class CallWriter(Writer, ABC):
         """A step of the call that may fail."""
         return i.Assign(STATUS.name, i.Call(function, arguments), self.span)
 
-    def memory(self, name: str, size: i.Expr, case: int | None) -> i.Block:
-        """Memory of int64, if the case holds that needs it."""
-        tests = (*([] if case is None else [self.case_holds(case)]), GOES_ON)
-        had = self.request(size, i.Address(i.Var(name)))
+    def memory(self, name: str, memory: i.Scratch, words: int) -> i.Block:
+        """Memory for its elements, of so many int64 each, if the case holds that needs it."""
+        tests = (*([] if memory.case is None else [self.case_holds(memory.case)]), GOES_ON)
+        had = self.request(memory, words, i.Address(i.Var(name)))
         return i.Let(name, "i64*", h.NULL, self.span), self.where(conjunction(tests), had)
 
     @abstractmethod
-    def request(self, size: i.Expr, place: i.Expr) -> i.Stmt:
-        """Have memory for so many int64."""
+    def request(self, memory: i.Scratch, words: int, place: i.Expr) -> i.Stmt:
+        """Have it."""
 
     def scratch(self) -> i.Block:
-        """The memory of selected lists."""
-        found = (self.memory(e.name, self.words(e), e.case) for e in self.program.scratch)
+        """The memory of selected lists and of lets."""
+        found = (self.memory(e.name, e, self.words(e)) for e in self.program.scratch)
         return tuple(statement for each in found for statement in each)
 
-    def words(self, memory: i.Scratch) -> i.Expr:
-        """How many int64 hold the elements of memory, for kernels of any types."""
-        size = plan_member(memory.size)
+    def words(self, memory: i.Scratch) -> int:
+        """How many int64 hold an element, for kernels of any types."""
         tables = (each.subject.dtypes for each in self.kernels.kernels)
-        wide = any(table[memory.name].bits > 64 for table in tables if memory.name in table)
-        return i.Call("saturating_mul", (i.Const(2), size)) if wide else size
+        return 1 + any(table[memory.name].bits > 64 for table in tables if memory.name in table)
 
     @staticmethod
     def of_let(given: Parameter) -> i.Expr:

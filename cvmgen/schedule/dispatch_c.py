@@ -87,8 +87,7 @@ class CCallWriter(CallWriter):
             yield self.where(conjunction(tests), widened) if tests else widened
         yield from self.scratch()
         for memory, count in lists:
-            size = i.Call("saturating_mul", (i.Const(count), plan_member(memory.size)))
-            yield from self.memory(entries(memory).name, size, memory.case)
+            yield from self.memory(entries(memory).name, memory, count)
         for name in self.overflowing:
             yield self.let(noted_overflow(name), "i64", i.Call("no_overflow", ()))
         nests = [each for number in range(len(self.nests)) for each in self.nest(number)]
@@ -112,8 +111,9 @@ class CCallWriter(CallWriter):
     def free(self, memory: i.Var) -> i.Stmt:
         return i.Invoke(i.Call("free", (memory,)), self.span)
 
-    def request(self, size: i.Expr, place: i.Expr) -> i.Stmt:
-        return self.status_of("scratch", ERROR, size, place)
+    def request(self, memory: i.Scratch, words: int, place: i.Expr) -> i.Stmt:
+        given = plan_member(memory.size), i.Const(words), place
+        return h.Check("scratch", memory.owner, given, (STATUS.name,), span=self.span)
 
     def lists(self) -> list[tuple[i.Scratch, int]]:
         """The memory of selected lists with values of their entries beside them, and how many of

@@ -790,15 +790,19 @@ static inline int cvmgen_refuse_outside(cvmgen_error *error, const char *name,
 
 /* ---------------------------------------------------------------- scratch lists */
 
-/* Memory for `count` entries of lists that a call makes; free() takes *memory back, whatever the
-   outcome. */
-static inline int cvmgen_scratch(cvmgen_error *error, int64_t count, int64_t **memory) {
-    const int64_t most = PTRDIFF_MAX / (int64_t)sizeof(int64_t);
+/* Memory for `count` elements that a call keeps under a name, of so many int64 each; free() takes
+   *memory back, whatever the outcome. */
+static inline int cvmgen_scratch(cvmgen_error *error, const char *name, int64_t count,
+                                 int64_t words, int64_t **memory) {
+    const int64_t most = PTRDIFF_MAX / (int64_t)sizeof(int64_t) / words;
     *memory = NULL;
-    if (0 <= count && count <= most)
-        *memory = (int64_t *)malloc((size_t)cvmgen_max_i64(count, 1) * sizeof(int64_t));
+    if (0 <= count && count < INT64_C(1099511627776) && count <= most)
+        *memory = (int64_t *)malloc((size_t)cvmgen_max_i64(count * words, 1) * sizeof(int64_t));
     if (*memory != NULL) return CVMGEN_OK;
-    return cvmgen_fail(error, CVMGEN_NO_MEMORY, "no memory for the lists of a call");
+    cvmgen_refuse(error, name, cvmgen_format("%s elements", cvmgen_extent_text(count).text).text,
+                  "there is no memory for so many");
+    if (error != NULL) error->status = CVMGEN_NO_MEMORY;
+    return CVMGEN_NO_MEMORY;
 }
 /* Put list[0..count) in ascending order of the rows of `keys`, row r of which belongs to list[r]
    as given; equal rows keep their order. `spare` holds 2 * count entries. */

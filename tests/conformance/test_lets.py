@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cvmgen.errors import OperatorError
 from cvmgen.inside.checks import stay_inside
 from cvmgen.lower.translate import operator_program
 from cvmgen.source import Source
@@ -156,6 +158,12 @@ ROWS = [
         MATRICES,
     ),
     Row(
+        "products of one tensor with itself",
+        "input X : int8[N, K]\n output Y : int32[N, N]\nY[n, m] = sum[k < K](X[n, k] * X[m, k])",
+        (),
+        MATRICES,
+    ),
+    Row(
         "in a list's condition",
         VECTOR.format("int8", "int32") + "let f[i] = sum[j < N](abs(X[i] - X[j]))\n"
         "let V = sort[i < N] by (f[i] mod 7, f[i])\n Y[i] = f[V[i]] + V[N - 1 - i]",
@@ -228,6 +236,20 @@ def test_lets(at: int, tried: Conformance) -> None:
             if "sum_up" in row.block:
                 other = Call(call.operator, call.inputs, {"sum_up": False})
                 assert tried.check(other).refusal == ""
+
+
+def test_more_memory_than_there_is(tmp_path: Path) -> None:
+    """One row, which the host looks at no more than at its shape."""
+    block = (
+        VECTOR.format("int8", "int64") + "let s[i, j, k] = X[i] * X[j] + X[j] * X[k] div 7 + 3\n"
+    )
+    block += "Y[i] = max[j < N, k < N](s[i, j, k] - s[k, j, i] + s[j, i, k] - s[k, i, j])"
+    tried = together(tmp_path, [operator_text(0, block)])
+    said = "tried.f0: s = 64000000000000 elements: there is no memory for so many"
+    for target in ("c", "python", "numpy"):
+        with pytest.raises(OperatorError) as caught:
+            tried.libraries[target]["tried.f0"](np.ones(40000, np.int8))
+        assert str(caught.value) == said, target
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.why for row in ROWS])

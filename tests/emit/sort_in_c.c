@@ -7,7 +7,7 @@
 static int64_t *entries(int64_t count) {
     cvmgen_error error;
     int64_t *memory;
-    if (cvmgen_scratch(&error, count, &memory)) exit(2);
+    if (cvmgen_scratch(&error, "s", count, 1, &memory)) exit(2);
     return memory;
 }
 static void sort(int64_t count, int64_t width) {
@@ -27,9 +27,9 @@ static void ask(int64_t count) {
     cvmgen_error error;
     int64_t *memory, *other;
     cvmgen_begin(&error, "a.b");
-    const int status = cvmgen_scratch(&error, count, &memory);
-    if (cvmgen_scratch(NULL, count, &other) != status) exit(3);
-    printf("%d %d %s %s\n", status, (int)error.status, memory ? "memory" : "NULL", error.rule);
+    const int status = cvmgen_scratch(&error, "s", count, 1, &memory);
+    if (cvmgen_scratch(NULL, "s", count, 1, &other) != status) exit(3);
+    printf("%d %d %s %s\n", status, (int)error.status, memory ? "memory" : "NULL", error.value);
     free(memory), free(other);
 }
 

@@ -98,11 +98,12 @@ def test_large_lists_in_c(program: Path) -> None:
 SCRATCH = [
     (0, "0 0 memory ", "no entries are memory too"),
     (1000, "0 0 memory ", "some"),
-    (-1, "2 2 NULL no memory for the lists of a call", "a number that overflowed"),
-    (2**60 - 1, "2 2 NULL no memory for the lists of a call", "more than there is"),
-    (2**60, "2 2 NULL no memory for the lists of a call", "more than addresses reach"),
-    (2**61, "2 2 NULL no memory for the lists of a call", "bytes that overflow to 0"),
-    (2**63 - 1, "2 2 NULL no memory for the lists of a call", "the largest number"),
+    (-1, "2 2 NULL -1 elements", "a number that overflowed"),
+    (2**40 - 1, "2 2 NULL 1099511627775 elements", "more than there is"),
+    (2**40, "2 2 NULL 1099511627776 elements", "more than a tensor has"),
+    (2**60, "2 2 NULL 1152921504606846976 elements", "more than addresses reach"),
+    (2**61, "2 2 NULL 2305843009213693952 elements", "bytes that overflow to 0"),
+    (2**63 - 1, "2 2 NULL more than 2^62 elements", "the largest number"),
 ]
 
 

@@ -104,7 +104,14 @@ class CudaCallWriter(CallWriter):
             yield self.free(i.Var(each.name))
         yield i.Return(self.span, STATUS)
 
-    def request(self, size: i.Expr, place: i.Expr) -> i.Stmt:
+    def request(self, memory: i.Scratch, words: int, place: i.Expr) -> i.Stmt:
+        size: i.Expr = plan_member(memory.size)
+        if words > 1:
+            size = i.Call("saturating_mul", (i.Const(words), size))
+        return self.scratch_of(size, place)
+
+    def scratch_of(self, size: i.Expr, place: i.Expr) -> i.Stmt:
+        """Have memory for so many int64."""
         return self.status_of("device_scratch", ERROR, STREAM, size, place)
 
     def free(self, memory: i.Var) -> i.Stmt:
@@ -174,7 +181,7 @@ class CudaCallWriter(CallWriter):
                 memory = i.Var(name)
                 return (
                     i.Let(name, "i64*", h.NULL, self.span),
-                    self.request(entries, i.Address(memory)),
+                    self.scratch_of(entries, i.Address(memory)),
                     *(self.where(GOES_ON, each) for each in body),
                     self.free(memory),
                 )

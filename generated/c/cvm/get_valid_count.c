@@ -323,7 +323,8 @@ static int get_valid_count_run(const cvm_get_valid_count_args *args, get_valid_c
     int32_t *X_copy = NULL;
     if (!narrow) status = cvmgen_widen(error, args->X, &X, &X_copy);
     int64_t *V_length = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->V_length_size, &V_length);
+    if (status == CVMGEN_OK)
+        status = cvmgen_scratch(error, "Y", plan->V_length_size, 1, &V_length);
     if (status == CVMGEN_OK) {
         if (narrow && narrow_result) {
             get_valid_count_Y_int8_int8(plan, (const int8_t *)args->X->data,

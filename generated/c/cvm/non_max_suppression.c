@@ -672,20 +672,24 @@ static int non_max_suppression_run(const cvm_non_max_suppression_args *args,
     if (status == CVMGEN_OK)
         status = cvmgen_widen(error, args->valid_count, &valid_count, &valid_count_copy);
     int64_t *I = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->I_size, &I);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, "I", plan->I_size, 1, &I);
     int64_t *I_length = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->I_length_size, &I_length);
+    if (status == CVMGEN_OK)
+        status = cvmgen_scratch(error, "I", plan->I_length_size, 1, &I_length);
     int64_t *I_keys = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->I_keys_size, &I_keys);
+    if (status == CVMGEN_OK)
+        status = cvmgen_scratch(error, "I", plan->I_keys_size, 1, &I_keys);
     int64_t *I_spare = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->I_spare_size, &I_spare);
+    if (status == CVMGEN_OK)
+        status = cvmgen_scratch(error, "I", plan->I_spare_size, 1, &I_spare);
     int64_t *U = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->U_size, &U);
+    if (status == CVMGEN_OK) status = cvmgen_scratch(error, "U", plan->U_size, 1, &U);
     int64_t *U_length = NULL;
-    if (status == CVMGEN_OK) status = cvmgen_scratch(error, plan->U_length_size, &U_length);
+    if (status == CVMGEN_OK)
+        status = cvmgen_scratch(error, "U", plan->U_length_size, 1, &U_length);
     int64_t *U_entries = NULL;
     if (status == CVMGEN_OK)
-        status = cvmgen_scratch(error, cvmgen_saturating_mul(6, plan->U_size), &U_entries);
+        status = cvmgen_scratch(error, "U", plan->U_size, 6, &U_entries);
     if (status == CVMGEN_OK) {
         if (narrow) {
             non_max_suppression_I_int8(plan, (const int8_t *)args->X->data, valid_count, I,

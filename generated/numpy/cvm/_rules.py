@@ -40,6 +40,7 @@ NO_CASE = "no case of the operator applies"
 NOT_THERE = "something is read that the call does not have"
 NO_PRECISION = "its precision is neither declared nor measurable"
 UNHELD = "no precision up to 32 holds this value"
+NO_MEMORY = "there is no memory for so many"
 EMPTY_REDUCTION = "the maximum or minimum of no element has no value"
 
 

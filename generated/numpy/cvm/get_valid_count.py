@@ -144,8 +144,8 @@ def get_valid_count(X, *, score_threshold=0, precisions=None, dtype=None, out=No
     Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, support.INT32)
     valid_count = np.empty(plan.valid_count_shape, valid_count_dtype) if out is None else out[0]
     Y = np.empty(plan.Y_shape, Y_dtype) if out is None else out[1]
-    V = np.zeros(plan.V_size, np.int64)
-    V_length = np.zeros(plan.V_length_size, np.int64)
+    V = support.memory(OPERATOR, "V", plan.V_size, np.int64)
+    V_length = support.memory(OPERATOR, "V", plan.V_length_size, np.int64)
     with np.errstate(all="ignore"):
         _nest_V(plan, X.array, V, V_length)
         _nest_valid_count(plan, V_length, valid_count)

@@ -236,12 +236,12 @@ def non_max_suppression(X, valid_count, *, iou_threshold=50, max_output_size=-1,
     Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision,
         support.moved_dtype([X.array]))
     Y = np.empty(plan.Y_shape, Y_dtype) if out is None else out
-    I = np.zeros(plan.I_size, np.int64)
-    I_length = np.zeros(plan.I_length_size, np.int64)
-    I_keys = np.zeros(plan.I_keys_size, np.int64)
-    I_spare = np.zeros(plan.I_spare_size, np.int64)
-    U = np.zeros(plan.U_size, np.int64)
-    U_length = np.zeros(plan.U_length_size, np.int64)
+    I = support.memory(OPERATOR, "I", plan.I_size, np.int64)
+    I_length = support.memory(OPERATOR, "I", plan.I_length_size, np.int64)
+    I_keys = support.memory(OPERATOR, "I", plan.I_keys_size, np.int64)
+    I_spare = support.memory(OPERATOR, "I", plan.I_spare_size, np.int64)
+    U = support.memory(OPERATOR, "U", plan.U_size, np.int64)
+    U_length = support.memory(OPERATOR, "U", plan.U_length_size, np.int64)
     with np.errstate(all="ignore"):
         _nest_I(plan, X.array, valid_count.array, I, I_length, I_keys)
         _nest_U(plan, X.array, valid_count.array, I, U, U_length)

@@ -136,8 +136,8 @@ def get_valid_count(X, *, score_threshold=0, precisions=None, dtype=None, out=No
         plan.valid_count_precision, support.INT32)
     Y = [0] * support.size(plan.Y_shape)
     Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision, support.INT32)
-    V = [0] * plan.V_size
-    V_length = [0] * plan.V_length_size
+    V = support.memory(OPERATOR, "V", plan.V_size)
+    V_length = support.memory(OPERATOR, "V", plan.V_length_size)
     _nest_V(plan, X.values, V, V_length)
     _nest_valid_count(plan, V_length, valid_count)
     _nest_Y(plan, X.values, V, V_length, Y)

@@ -235,12 +235,12 @@ def non_max_suppression(X, valid_count, *, iou_threshold=50, max_output_size=-1,
     Y = [0] * support.size(plan.Y_shape)
     Y_dtype = support.result_dtype(OPERATOR, "Y", dtype, plan.Y_precision,
         support.moved_dtype([X.array]))
-    I = [0] * plan.I_size
-    I_length = [0] * plan.I_length_size
-    I_keys = [0] * plan.I_keys_size
-    I_spare = [0] * plan.I_spare_size
-    U = [0] * plan.U_size
-    U_length = [0] * plan.U_length_size
+    I = support.memory(OPERATOR, "I", plan.I_size)
+    I_length = support.memory(OPERATOR, "I", plan.I_length_size)
+    I_keys = support.memory(OPERATOR, "I", plan.I_keys_size)
+    I_spare = support.memory(OPERATOR, "I", plan.I_spare_size)
+    U = support.memory(OPERATOR, "U", plan.U_size)
+    U_length = support.memory(OPERATOR, "U", plan.U_length_size)
     _nest_I(plan, X.values, valid_count.values, I, I_length, I_keys, I_spare)
     _nest_U(plan, X.values, valid_count.values, I, U, U_length)
     _nest_Y(plan, X.values, I, U, U_length, Y)

@@ -54,6 +54,7 @@ from ._rules import (  # noqa: F401
     MAX_SIZE,
     MOST_NAMED,
     NO_CASE,
+    NO_MEMORY,
     NO_PRECISION,
     OUTPUT,
     OUTPUT_OR_EMPTY,
@@ -396,6 +397,16 @@ def refuse_outside(
     if position < MAX_SIZE:
         index = None if shape is None else unflatten(position, shape)
         refuse(operator, name, "", outside_rule(index))
+
+
+def memory(operator: str, name: str, count: int, dtype: Any = None) -> Any:
+    """What a call keeps for itself under a name: a list of so many zeros, or an array of them."""
+    try:
+        if count < MAX_SIZE:
+            return [0] * count if dtype is None else np.zeros(count, dtype)
+    except MemoryError:
+        pass
+    refuse(operator, name, f"{extent_text(count)} elements", NO_MEMORY)
 
 
 def check_output_shape(
