@@ -123,6 +123,8 @@ def with_own_integers(name: str, body: i.Block) -> i.Block:
                 return i.Call("vectors.values", (node, a.Integer("object")))
             case i.Store(target=i.Call(arguments=(target, _))):
                 return replace(node, target=target)
+            case i.Entries(first=i.Call(arguments=(first, _))):  # a place, not its value
+                return replace(node, first=first)
             case _:
                 return node
 
