@@ -190,7 +190,7 @@ def test_what_sorting_needs_is_told_by_its_list_and_not_by_its_name() -> None:
         "Y[k] = X_spare[S[k]] if k < count(S) else 0"
     )
     text = driver.emitted("numpy", found)
-    assert "V_spare = np.zeros(plan.V_spare_size" in text, "memory of the list"
+    assert 'V_spare = support.memory(OPERATOR, "V_spare", plan.V_spare_size' in text, "of the list"
     assert "S_spare = " in text, "the call has it, as programs of other targets do"
     assert "(plan, X_spare, V_spare, V_spare_length" in text, "a nest is given the list"
     assert ", S_spare" not in text, "and what sorting needs no nest"
