@@ -26,6 +26,7 @@ def adjoint(operator: f.Operator, wrt: str, name: str = "") -> str:
 
     SpecError at the place of the formula that prevents it.
     """
+    refuse_recurrences(operator)
     (item,) = (each for each in operator.inputs if each.name == wrt)
     if item.variadic:
         message = f"'{wrt}' are several inputs; an adjoint is made for a single one"
@@ -266,3 +267,11 @@ def all_declared(items: Sequence[f.Item]) -> Iterator[str]:
             case _:
                 pass
     yield from macros_of(tuple(items))
+
+
+def refuse_recurrences(operator: f.Operator) -> None:
+    """The adjoint of a recurrence goes through its elements backwards, which is not derived."""
+    for item in f.all_items(operator.items):
+        if isinstance(item, f.Definition) and item.axis is not None:
+            message = f"the adjoint of the recurrence '{item.name}' is not derived"
+            raise SpecError(item.span, message, "write it: it goes through the elements backwards")

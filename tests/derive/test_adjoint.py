@@ -24,10 +24,11 @@ from cvmgen.reference import FormulaError, Reference, Tensor
 from cvmgen.reference.failures import Budget, WorkLimit
 from cvmgen.reference.probe import check_operators
 from cvmgen.reference.sampling import Sampler
-from cvmgen.source import Source
+from cvmgen.source import Source, SpecError
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
+from tests import specs
 from tests.conformance.calls import wrapped_to
 from tests.derive.linear import SHARED, operators, taken_apart
 from tests.targets import TARGETS, load_own
@@ -300,3 +301,12 @@ def array(tensor: Tensor | None, declared: str) -> Any:
         return None
     dtype = "int8" if declared == CVM else tensor.dtype
     return np.array(tensor.values, dtype).reshape(tensor.shape)
+
+
+def test_a_recurrence_is_refused() -> None:
+    found = specs.operator(
+        "input X : int32[N]\noutput Y : int64[N]\n"
+        "let S[i] = X[i] + (S[i - 1] if i > 0 else 0)\nY[i] = S[i]"
+    )
+    with pytest.raises(SpecError, match="the recurrence 'S' is not derived"):
+        adjoint(found, "X")
