@@ -224,6 +224,18 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
 
     if options.accept and not options.ledger:
         raise UsageError("--accept goes with --ledger")
+    if options.model is not None:
+        own_schedules(options)
+        others = options.ledger or options.values is not None or options.generated is not None
+        if others or options.target != "c" or options.jobs is not None:
+            raise UsageError("--model goes with --explain and names of steps alone")
+        return verify.verify_model(
+            options.spec,
+            tuple(options.model),
+            options.operators,
+            explain=options.explain,
+            as_json=options.json,
+        )
     if options.ledger:
         if options.explain or options.values is not None or options.target == "cuda":
             raise UsageError("--ledger asks everything: --accept and --generated alone go with it")
@@ -346,7 +358,8 @@ COMMANDS = {
         "Prove of the C kernels, as their schedules leave them, that each element that is read or "
         "written lies in its tensor and that no divisor is 0, in every call that is admitted: by "
         "intervals, and by the solvers z3 and cvc5 where those do not do. Prints what is proved by "
-        "what, and what is left open.",
+        "what, and what is left open. With --model the same of each step of a built model, where "
+        "all sizes are known.",
     ),
     "run": Command(
         add_run,

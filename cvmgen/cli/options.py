@@ -170,8 +170,12 @@ def add_derive(made: argparse.ArgumentParser) -> None:
 
 def add_verify(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "operators", nargs="*", metavar="OPSET.OP", help="look at these only (default: all)"
+        "operators",
+        nargs="*",
+        metavar="OPSET.OP",
+        help="look at these only (default: all); with --model: steps",
     )
+    add_model(made, "prove what each step of this model must keep, where all sizes are known")
     made.add_argument(
         "--explain",
         action="store_true",

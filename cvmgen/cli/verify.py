@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ from cvmgen.cli.exits import Exit, UsageError, give
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
 from cvmgen.schedule.schedules import Schedules, read_schedules
+from cvmgen.source import did_you_mean
 from cvmgen.spec.formula import Operator
 from cvmgen.verification import terms as t
+from cvmgen.verification.ledger_entries import STANDS
 from cvmgen.verification.obligations import PROPERTIES, Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.solvers import installed
@@ -42,9 +44,40 @@ def verify(
         for task, made in zip(tasks, helped(prove, tasks), strict=True):
             progress.step(f"proving {task[0].full_name}")
             found += prove(task) if made is None else made
-    lines = [*([] if installed() else [NO_SOLVERS]), *table(found)]
-    lines += explained(found) if explain else left(found)
+    lines = [*([] if installed() else [NO_SOLVERS]), *table(found, PROPERTIES)]
+    lines += explained(found, PROPERTIES) if explain else left(found)
     told = [described(each) for each in found]
+    give(told, "\n".join(lines) + "\n", as_json=as_json)
+    return Exit.WRONG if any(each.status == "refuted" for each in found) else Exit.OK
+
+
+def verify_model(
+    spec: Path,
+    model: tuple[Path, Path],
+    names: Sequence[str],
+    *,
+    explain: bool,
+    as_json: bool,
+) -> Exit:
+    """Prove what the steps of a built model must keep, or of it those that are named."""
+    # Imported here: models need much that operators do not.
+    from cvmgen.model.build import planned
+    from cvmgen.model.stages import staged
+    from cvmgen.verification.steps import OF_STEPS, step_obligations
+
+    with Progress() as progress:
+        progress.step(f"building {model[0]}")
+        *_, (_, made) = staged(planned(*model)[1], read_schedules(spec))
+        steps = [each.name for each in made.steps]
+        for name in names:
+            if name not in steps:
+                hint = did_you_mean(name, steps) or "`cvmgen build --model --report` names them"
+                raise UsageError(f"{model[0]} has no step '{name}'; {hint}")
+        progress.step(f"proving {model[0]}")
+        found = list(step_obligations(made, Prover(), names or steps))
+    lines = [*([] if installed() else [NO_SOLVERS]), *table(found, OF_STEPS, by_kernel=True)]
+    lines += explained(found, OF_STEPS) if explain else left(found)
+    told = [{"step": each.kernel, **described(each)} for each in found]
     give(told, "\n".join(lines) + "\n", as_json=as_json)
     return Exit.WRONG if any(each.status == "refuted" for each in found) else Exit.OK
 
@@ -53,14 +86,17 @@ def prove(task: tuple[Operator, Schedules]) -> list[Obligation]:
     return list(obligations(*task, Prover()))
 
 
-def table(found: Sequence[Obligation]) -> Iterator[str]:
-    """For each operator and property how many obligations are closed, and by what."""
+def table(
+    found: Sequence[Obligation], properties: Mapping[str, str], *, by_kernel: bool = False
+) -> Iterator[str]:
+    """For each operator, or kernel, and property how many obligations are closed, and by what."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for each in found:
-        counts.setdefault((each.operator, each.about), Counter())[outcome(each)] += 1
+        name = each.kernel if by_kernel else each.operator
+        counts.setdefault((name, each.about), Counter())[outcome(each)] += 1
     for (operator, name), several in counts.items():
         yield f"{operator:<34} {name:<9} {counted(several)}"
-    for name, meaning in PROPERTIES.items():
+    for name, meaning in properties.items():
         if several := Counter(outcome(each) for each in found if each.about == name):
             yield f"{name}, {meaning}: {counted(several)}"
 
@@ -89,8 +125,9 @@ def place(obligation: Obligation) -> str:
     return obligation.span.location if obligation.span is not None else obligation.operator
 
 
-def explained(found: Iterable[Obligation]) -> Iterator[str]:
-    """Each obligation in mathematics: what it is about, the facts that were used, the claims."""
+def explained(found: Iterable[Obligation], properties: Mapping[str, str]) -> Iterator[str]:
+    """Each obligation in mathematics: what it is about, the facts that were used, the claims; of
+    one that is not closed what stands there when a call runs."""
     seen = set[str]()
     for each in found:
         if each.digest in seen:
@@ -98,6 +135,9 @@ def explained(found: Iterable[Obligation]) -> Iterator[str]:
         seen.add(each.digest)
         why = f" ({each.why})" if each.why else ""
         yield f"\n{place(each)}: {each.shown}: {outcome(each)}{why}"
+        yield f"  {each.about}: {properties[each.about]}"
+        if each.status != "proved" and each.about in STANDS:
+            yield f"  instead: {STANDS[each.about]}"
         facts = dict.fromkeys(fact for proof in each.proofs for fact in proof.facts)
         names = frozenset().union(*map(t.names_of, (*facts, *each.claims)))
         yield from (

@@ -215,7 +215,7 @@ class KernelWalk:
             if kind == "bool":
                 scope.names[name] = self.symbols.fresh_truth(name, CARRIED)
             else:
-                scope.names[name] = self.reader.unknown(name, CARRIED, kind)
+                scope.names[name] = self.reader.unknown(name, CARRIED, kind, name)
 
     # ------------------------------------------------------------ runs of elements
 

@@ -15,6 +15,7 @@ from cvmgen.dtypes import MAX_PRECISION
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import walk
+from cvmgen.ranges import Range
 from cvmgen.source import Span
 from cvmgen.typing.agreement import NUMBER, REALS, Agreement
 from cvmgen.verification import terms as t
@@ -82,6 +83,7 @@ class Reader:
         self.span: Span | None = None
         self.constant: frozenset[str] = frozenset()  # tensors that the kernel does not store to
         self.loads: dict[str, str] = {}  # of elements of arrays: the symbol, and which array
+        self.known: Mapping[str, Range] = {}  # of elements, and of locals that loops change
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -161,7 +163,10 @@ class Reader:
         scope.names[name] = made
         return made
 
-    def unknown(self, name: str, why: str, kind: str = "") -> Term:
+    def unknown(self, name: str, why: str, kind: str = "", of: str = "") -> Term:
+        """Any value of a type, or in the range that is known of an array or a local."""
+        if (known := self.known.get(of)) is not None:
+            return self.symbols.within(name, known.low, known.high, why)
         low, high = LIMITS.get(kind, (None, None))
         return self.symbols.within(name, low, high, why)
 
@@ -223,7 +228,8 @@ class Reader:
         tensor, kind = load.tensor, self.elements.get(load.tensor, "i64")
 
         def made() -> Term:
-            found = self.unknown(f"{tensor}[]", ELEMENT if kind in LIMITS else REAL, kind)
+            why = ELEMENT if kind in LIMITS else REAL
+            found = self.unknown(f"{tensor}[]", why, kind, tensor)
             (name,) = found.names
             self.loads[name] = tensor
             return found

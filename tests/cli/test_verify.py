@@ -11,6 +11,7 @@ pytest.importorskip("z3")
 pytest.importorskip("cvc5")
 
 ROOT = Path(__file__).parents[2]
+DIGITS = tuple(ROOT / "examples" / "digits" / f"digits.{each}" for each in ("json", "bin"))
 MATMUL = """operator matmul {
   "A product."
   input X : cvm[M, K]
@@ -50,6 +51,29 @@ def test_data(cvmgen, spec: Path) -> None:
 
 def test_all_cannot_be_explained_at_once(cvmgen, spec: Path) -> None:
     assert "name an operator" in cvmgen("verify", "--explain", "--spec", spec).err
+
+
+def test_steps_of_a_model(cvmgen) -> None:
+    outcome = cvmgen("verify", "--model", *DIGITS)
+    assert outcome.code == 0, outcome.err
+    assert "relu0_step" in outcome.out
+    assert "within the memory of a run: 6 by intervals" in outcome.out
+    assert "open" not in outcome.out
+
+
+def test_a_step_in_mathematics(cvmgen) -> None:
+    told = cvmgen("verify", "relu0_step", "--model", *DIGITS, "--explain").out
+    assert "  bounds: each element that is read or written lies in its tensor\n" in told
+    assert "  elements: what is stored is in the range" in told
+    assert "pool0_step" not in told
+
+
+def test_model_goes_with_little(cvmgen) -> None:
+    assert "names of steps alone" in cvmgen("verify", "--model", *DIGITS, "--ledger").err
+    assert (
+        "has no step 'relu_step'; did you mean"
+        in cvmgen("verify", "relu_step", "--model", *DIGITS).err
+    )
 
 
 RELU = """operator relu {
