@@ -475,11 +475,20 @@ def test_check_asks_a_solver_for_calls_that_read_outside(cvmgen: Command, spec: 
     assert "for example when i = 0, N = 1, a = 25, b = 2" in outcome.err
 
 
-def test_check_warns_where_no_call_is_found(cvmgen: Command, spec: Path) -> None:
-    (spec / "toy/rare.cvm").write_text(RARE.replace("3 * a == 2 * b + 71", "a * a == 2"))
+def test_check_warns_where_no_call_is_found(
+    cvmgen: Command, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The solver is asked once of a formula, wherever it stands."""
+    formula = RARE.replace("3 * a == 2 * b + 71", "a * a == 2")
+    (spec / "toy/rare.cvm").write_text(formula)
     outcome = cvmgen("check", "--spec", spec)
     assert outcome.code == 0
     assert "it is not proved that this index stays inside, so each call tests it" in outcome.err
+    monkeypatch.setattr("cvmgen.verification.quick.outside", lambda _: pytest.fail("asked again"))
+    (spec / "toy/rare.cvm").write_text(f"\n\n{formula}")
+    again = cvmgen("check", "--spec", spec)
+    assert again.code == 0
+    assert "rare.cvm:9:" in again.err
 
 
 def test_check_without_a_solver_warns(

@@ -43,6 +43,18 @@ def test_mathematics(cvmgen, spec: Path) -> None:
     assert "  proved i < M\n" in outcome.out
 
 
+def test_what_stands_where_a_property_is_open(
+    cvmgen, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a solver products of extents stay open."""
+    monkeypatch.setattr("cvmgen.verification.solvers.find_spec", lambda _: None)
+    wrong = MATMUL.replace("X[i, k]", "X[i, k * (N div N)]")
+    (spec / "toy" / "matmul.cvm").write_text(wrong)
+    told = cvmgen("verify", "matmul", "--explain", "--spec", spec).out
+    assert "  bounds: each element that is read or written lies in its tensor\n" in told
+    assert "  instead: " in told
+
+
 def test_data(cvmgen, spec: Path) -> None:
     told = json.loads(cvmgen("verify", "--spec", spec, "--json").out)
     assert {each["status"] for each in told} == {"proved"}

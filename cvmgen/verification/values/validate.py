@@ -12,6 +12,7 @@ from typing import Any
 from cvmgen.api.manifest import Manifest, OperatorInfo, read_manifest
 from cvmgen.dtypes import DTYPES, precision_bound
 from cvmgen.errors import OperatorError
+from cvmgen.reference.failures import Budget, WorkLimit
 from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
@@ -31,6 +32,7 @@ from cvmgen.verification.values.terms import Undecided
 from cvmgen.verification.values.ways import ways
 
 TRIED_STEPS = 60_000
+POINTS = 1_000_000  # of ranges, that the formula goes through in a call
 DRAWN = 6  # calls for each that is looked at
 PLAIN = frozenset[str]()
 PROCESSORS = {
@@ -197,6 +199,8 @@ class _Checking:
                 self.check(case)
             except Fault as error:
                 result.faults.append(f"{case.text()}: {error}")
+            except WorkLimit:
+                continue  # it is not among the calls that were looked at
             except UNKNOWN as error:
                 result.open.append(f"{case.text()}: {type(error).__name__}: {error}")
             if result.difference is not None:
@@ -217,7 +221,7 @@ class _Checking:
         try:
             outputs = self.outputs(case)[-1]
             self.caller.run(call, outputs)
-        except (Fault, OperatorError, *UNKNOWN):
+        except (Fault, OperatorError, WorkLimit, *UNKNOWN):
             return set(), TRIED_STEPS
         return coverage.features(self.machine), TRIED_STEPS - self.machine.steps
 
@@ -255,7 +259,8 @@ class _Checking:
         """One run of the formula, and of the text for each choice of result types."""
         call = calls.with_terms(case)
         try:
-            wanted = TermReference(self.operator).evaluate(call.inputs, call.attributes).outputs
+            reference = TermReference(self.operator, Budget(POINTS))
+            wanted = reference.evaluate(call.inputs, call.attributes).outputs
         except OperatorError:
             return self.refused(case, call, facts, decide)
         for dtypes in result_types(self.operator, self.info, case, wanted):

@@ -90,6 +90,13 @@ def test_calls_at_edges_are_equal_for_all_values(name):
     assert sum(result.not_run.values()) < 0.8 * result.blocks, result
 
 
+def test_what_the_formula_takes_too_long_for_is_not_looked_at(monkeypatch):
+    monkeypatch.setattr("cvmgen.verification.values.validate.POINTS", 40)
+    result = _check("cvm.dense", [_dense(1, 2, 3, "int32"), _dense(30, 20, 50, "int32")])
+    assert result.validated
+    assert len(result.calls) == 1
+
+
 _SMALL = _dense(3, 2, 5, "int32")
 
 # A call, a file, a piece of its text, what stands there instead, and what that is.
