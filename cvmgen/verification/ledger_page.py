@@ -91,7 +91,7 @@ def table(ledger: Ledger, opset: str, names: Sequence[str]) -> list[str]:
     ]
     heads = ["operator", *(f"{target}: {name}" for target, name in columns)]
     rows = [
-        [f"`{cell(each)}`", *(shown(finding_of(ledger, each, *column)) for column in columns)]
+        [f"`{code(each)}`", *(shown(finding_of(ledger, each, *column)) for column in columns)]
         for each in names
     ]
     lines = [heads, ["---"] * len(heads), *rows]

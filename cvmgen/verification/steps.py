@@ -8,7 +8,7 @@ of a run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
@@ -23,13 +23,14 @@ from cvmgen.ranges import Range
 from cvmgen.verification import terms as t
 from cvmgen.verification.bounds import claims
 from cvmgen.verification.contents import know_contents
+from cvmgen.verification.floors import of_all, stored_otherwise
 from cvmgen.verification.kernels import KernelWalk, Stored
 from cvmgen.verification.obligations import BOUNDS, DIVISORS, PROPERTIES, WIDTHS, Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.reading import ELEMENT, LIMITS, Demand, Reader, Scope
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term, conjuncts
-from cvmgen.verification.totals import totals
+from cvmgen.verification.totals import range_of, totals
 
 ELEMENTS = "elements"
 MEMORY = "memory"
@@ -149,8 +150,35 @@ class StepWalk(KernelWalk):
     def __init__(self, reader: Reader, kept: Mapping[str, Range]) -> None:
         super().__init__(reader)
         self.kept = kept
+        self.anywhere = dict(reader.known)
+        self.known = reader.known = dict(reader.known)  # at the place at hand
 
     def statement(self, statement: i.Stmt, scope: Scope) -> Scope:
+        """What is known of arrays is less where something else is stored, before an iteration too;
+        what is found out on the way is not known behind, for it may not have been gone."""
+        self.forget_floors(stored_otherwise(statement))
+        before = dict(self.known)
+        scope = self.looked_at(statement, scope)
+        if isinstance(statement, (i.If, i.Loop)):
+            self.forget_floors(name for name in before if self.known[name] != before[name])
+        if isinstance(statement, i.Loop):
+            self.know_floor(statement)
+        return scope
+
+    def forget_floors(self, names: Iterable[str]) -> None:
+        self.known.update((name, self.anywhere[name]) for name in names if name in self.known)
+
+    def know_floor(self, loop: i.Loop) -> None:
+        lengths = {name: each.value for name, each in self.lengths.items()}
+        found = of_all(loop, lengths)
+        if found is not None and found.array in self.known:
+            least = range_of(found.value, self.reader.elements, self.known)
+            now = self.anywhere[found.array]
+            low, high = max(now.low, least.low), min(now.high, least.high)
+            above = Range(low, now.high) if found.word == "max" else Range(now.low, high)
+            self.known[found.array] = above
+
+    def looked_at(self, statement: i.Stmt, scope: Scope) -> Scope:
         match statement:
             case i.Store(target=i.Load(tensor=tensor), value=value) if tensor in self.kept:
                 self.keeps(tensor, value, scope)

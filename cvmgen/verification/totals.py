@@ -12,16 +12,18 @@ from dataclasses import dataclass, field
 from math import prod
 
 from cvmgen.ir import nodes as i
-from cvmgen.ranges import RULES, Range, extreme, magnitude, negative, plus, times
+from cvmgen.ranges import RULES, Range, magnitude, negative, plus, times
+from cvmgen.ranges import extreme as chosen
 from cvmgen.typing.agreement import Agreement
+from cvmgen.verification.floors import own_extreme
 from cvmgen.verification.reading import LIMITS
 
 PASSES = 3
 ANY = Range(*LIMITS["i64"])
 TRUTH = Range(0, 1)
 FUNCTIONS: Mapping[str, Callable[[list[Range]], Range]] = {
-    "max": lambda given: extreme("max", given),
-    "min": lambda given: extreme("min", given),
+    "max": lambda given: chosen("max", given),
+    "min": lambda given: chosen("min", given),
     "abs": lambda given: magnitude(given[0]),
     "negate": lambda given: negative(given[0]),
 }
@@ -37,6 +39,11 @@ def totals(
         made.block(body)
         found = made.ranges()
     return found
+
+
+def range_of(value: i.Expr, elements: Mapping[str, str], known: Mapping[str, Range]) -> Range:
+    """Of an expression of which nothing else is known."""
+    return Pass({}, known, Agreement(elements, {})).of(value)
 
 
 @dataclass
@@ -107,7 +114,8 @@ class Pass:
                     case i.Binary(op="+", left=left, right=right) if left == place:
                         self.add(name, self.of(right), place.offset)
                     case _:
-                        self.set(name, self.of(value))
+                        extreme = own_extreme(statement)
+                        self.set(name, self.of(extreme.value if extreme else value))
             case i.Accumulate(name=name, op=op, value=value):
                 self.set(name, self.of(value) if op in ("max", "min") else self.any(name, op))
             case i.If(then=then, otherwise=otherwise):

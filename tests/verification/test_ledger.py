@@ -246,3 +246,8 @@ def test_what_is_called_tested_is_tested() -> None:
     """`tested` stands for calls of every operator, drawn at random, on each target."""
     assert {each.full_name for each in product()} <= set(DRAW)
     assert {"c", "python", "numpy", "cuda-cpu"} <= set(TARGETS) or len(TARGETS) < 4
+
+
+def test_names_are_code_as_they_are() -> None:
+    found = {"toy.cut_off": entries(TEXTS)[DOUBLE]}
+    assert "| `toy.cut_off` |" in page(ledger(found))
