@@ -235,10 +235,11 @@ def simplify(node: i.Expr) -> i.Expr:
 
     Values are untouched: only what holds for all integers and every machine type is used.
     """
-    return rebuild(node, _simplified)
+    return rebuild(node, simplify_node)
 
 
-def _simplified(node: i.Expr) -> i.Expr:
+def simplify_node(node: i.Expr) -> i.Expr:
+    """A node of simplified operands, simplified."""
     match node:
         case i.Binary(op="+", left=left, right=i.Const(value=0)):
             return left

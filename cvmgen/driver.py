@@ -27,8 +27,10 @@ from cvmgen.lower.invariant_reductions import hoist_reductions, hoist_reductions
 from cvmgen.lower.known_parts import name_parts
 from cvmgen.lower.let_memory import repeated_lets, tallies
 from cvmgen.lower.lift import lift_host
+from cvmgen.lower.normal_form import normal_form
 from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
+from cvmgen.lower.repeated_sums import repeated_sums
 from cvmgen.lower.speculation import speculate_loads
 from cvmgen.lower.split import split_indices
 from cvmgen.lower.store_order import order_walks
@@ -58,7 +60,6 @@ from cvmgen.source import SpecError, SpecErrors, SpecWarning
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.scope import is_ours
 from cvmgen.spec.words import PYTHON_WORDS
-from cvmgen.typing.decided_tests import without_known
 
 Pass = Callable[[Any], i.Program]  # of the program so far, the first one of the operator
 Passes = tuple[tuple[str, Pass], ...]
@@ -66,7 +67,8 @@ Before = TypeVar("Before")
 After = TypeVar("After")
 
 STATEMENTS: Passes = (
-    ("translate", lambda operator: without_known(operator_program(operator))),
+    ("translate", operator_program),
+    ("normal", normal_form),
     ("inside", stay_inside),
     ("parts", name_parts),
     ("lift", partial(lift_host, proof=CallProof)),
@@ -77,7 +79,7 @@ STATEMENTS: Passes = (
 SHELTER: Passes = (("shelter", shelter),)
 # For numpy: reductions and multi-indices as they are, until all is known of the host's part.
 WHOLE_ARRAYS: Passes = (
-    *STATEMENTS[:4],
+    *STATEMENTS[:5],
     ("shelter", partial(shelter, bodies=True)),
     ("arrays", whole_arrays),
 )
@@ -301,11 +303,13 @@ def warnings_of(operator: Operator) -> list[SpecWarning]:
 
 
 def repeated(operator: Operator) -> list[SpecWarning]:
-    """The lets of a formula that are computed again and again where memory would cost less."""
+    """The lets and sums of a formula that are computed again and again where memory would cost
+    less."""
+    sums = list(repeated_sums(operator))
     if not any(each.is_cheaper for each in tallies(operator).values()):
-        return []
+        return sums
     program = run_stage("inside", operator, stay_inside, operator_program(operator))
-    return list(repeated_lets(operator, program.lets))
+    return [*repeated_lets(operator, program.lets), *sums]
 
 
 # ---------------------------------------------------------------- generated files

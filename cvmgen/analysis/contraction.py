@@ -27,6 +27,17 @@ from cvmgen.ir.uses import assigned, has, names_in, nodes_in, read_tensors, reas
 from cvmgen.ir.visit import fresh, rebuild, substitute
 from cvmgen.typing.machine_types import unconverted
 
+
+class NoContraction(Exception):
+    """Why a nest is no contraction, or one that the register tile cannot do, for people: what is in
+    the way, and what would change it, if anything does."""
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
 INTEGERS = frozenset({"i32", "i64", "i128", "u32", "u64"})
 NAMES = ("first", "second")  # of the factors, as owners of indices
 BATCH = "batch"
@@ -85,19 +96,23 @@ def contraction(
     body: i.Block,
     facts: Facts,
     sizes: Mapping[str, i.Expr],
-) -> Contraction | None:
-    """The nest of these parallel loops around `body` as a contraction; None if it is none.
+) -> Contraction:
+    """The nest of these parallel loops around `body` as a contraction; raises NoContraction.
 
     `sizes` are the numbers of elements of the inputs that may be factors.
     """
     found = contraction_parts(body)
-    if found is None or any(loop.low != i.ZERO for loop in loops):
-        return None
-    if not {each.tensor for each in found.factors} <= set(sizes):
-        return None
+    if any(loop.low != i.ZERO for loop in loops):
+        raise NoContraction("an index of the result does not begin at 0")
+    for each in found.factors:
+        if each.tensor not in sizes:
+            raise NoContraction(
+                f"'{each.tensor}' is no input of int8",
+                "declare it int8, or cvm where int32 may come too",
+            )
     inner = {loop.index for loop in loops} | assigned(body)
     if names_in(tuple(loop.high for loop in (*loops, *found.summed))) & inner:
-        return None
+        raise NoContraction("how many terms are added is not the same for all results")
     return FactorReader(tuple(loops), found, facts, sizes).result()
 
 
@@ -128,7 +143,8 @@ class SumOfProducts:
     after: i.Block
 
 
-def contraction_parts(body: i.Block) -> SumOfProducts | None:
+def contraction_parts(body: i.Block) -> SumOfProducts:
+    """The statements of a result as a sum of products; raises NoContraction."""
     sums = reassigned(body)
     before: list[i.Let] = []
     rest = list(body)
@@ -137,41 +153,48 @@ def contraction_parts(body: i.Block) -> SumOfProducts | None:
         rest.pop(0)
     match rest:
         case [i.Let(name=name) as total, i.Loop() as loop, *after] if sums == {name}:
-            product = products(loop, name)
+            inner, factors = products(loop, name)
+        case [i.Let(), i.If(), *_] | [i.If(), *_]:
+            raise NoContraction("results are summed on a condition")
         case _:
-            return None
-    if product is None or total.type not in INTEGERS or unconverted(total.value) != i.ZERO:
-        return None
+            raise NoContraction("a result is more than one sum of products")
+    if total.type not in INTEGERS or unconverted(total.value) != i.ZERO:
+        raise NoContraction("the sum is not one of integers")
     if read_tensors(tuple(before)) or has(tuple(after), i.Loop):
-        return None
-    inner, factors = product
+        raise NoContraction("a result reads elements in front of its sum, or loops behind it")
     return SumOfProducts(tuple(before), total, inner.steps, inner.loops, factors, tuple(after))
 
 
-def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load]] | None:
-    """The way through a reduction, and the factors of what it adds."""
+def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load]]:
+    """The way through a reduction, and the factors of what it adds; raises NoContraction."""
     found = path(loop)
     match found.last:
         case i.Accumulate(name=name, op="+", value=value) if name == total:
             factors = two_loads(value)
         case _:
-            return None
-    ends = tuple(each.high for each in found.loops)
-    if factors is None or read_tensors((found.steps, ends)):
-        return None
-    return (found, factors) if all(each.low == i.ZERO for each in found.loops) else None
+            raise NoContraction("a result is more than one sum of products")
+    if read_tensors((found.steps, tuple(each.high for each in found.loops))):
+        raise NoContraction("elements decide what is added")
+    if any(each.low != i.ZERO for each in found.loops):
+        raise NoContraction("an index of the sum does not begin at 0")
+    return found, factors
 
 
-def two_loads(value: i.Expr) -> tuple[i.Load, i.Load] | None:
+def two_loads(value: i.Expr) -> tuple[i.Load, i.Load]:
+    """The factors of a product of two elements; raises NoContraction."""
     match unconverted(value):
         case i.Binary(op="*", left=left, right=right):
             first, second = unconverted(left), unconverted(right)
         case _:
-            return None
-    if not isinstance(first, i.Load) or not isinstance(second, i.Load):
-        return None
+            first = second = value
+    if first is second or not isinstance(first, i.Load) or not isinstance(second, i.Load):
+        raise NoContraction(
+            "what is added is not the product of two elements alone",
+            "take other factors and terms out of the sum: sum[k < K](2 * X[k] * W[k]) is "
+            "2 * sum[k < K](X[k] * W[k])",
+        )
     if (first.which, second.which) != (None, None) or read_tensors((first.offset, second.offset)):
-        return None
+        raise NoContraction("elements of another tensor decide which ones are multiplied")
     return first, second
 
 
@@ -210,7 +233,7 @@ class FactorReader:
         """An expression over indices and host values alone."""
         return substitute(expr, expanded(self.lets()))
 
-    def result(self) -> Contraction | None:
+    def result(self) -> Contraction:
         offsets = [self.expanded(load.offset) for load in self.found.factors]
         owners: dict[str, str] = {}
         divided: list[DividedIndex] = []
@@ -229,7 +252,7 @@ class FactorReader:
                 owners[loop.index] = NAMES[1] if second is None else NAMES[0]
                 divided.append(self.divide(loop, divisor))
         if len(divided) > 1 or not set(NAMES) <= set(owners.values()):
-            return None
+            raise NoContraction("no index of the result belongs to one factor alone")
         return self.product(owners, divided[0] if divided else None)
 
     def divide(self, loop: i.Loop, divisor: i.Expr) -> DividedIndex:
@@ -237,9 +260,7 @@ class FactorReader:
         inner = fresh(f"{loop.index}_inner", self.taken)
         return DividedIndex(loop.index, divisor, loop.high, outer, inner)
 
-    def product(
-        self, owners: Mapping[str, str], divided: DividedIndex | None
-    ) -> Contraction | None:
+    def product(self, owners: Mapping[str, str], divided: DividedIndex | None) -> Contraction:
         """The contraction in which each index has this owner."""
         batches = [loop for loop in self.loops if owners[loop.index] == BATCH]
         if divided is not None:
@@ -251,13 +272,8 @@ class FactorReader:
         # Neighboring columns should be neighbors in the output, whose last index is the innermost.
         last = owners[self.loops[-1].index]
         names = NAMES if last == NAMES[1] else NAMES[::-1]
-        sides = [self.side(name, owners, divided) for name in names]
-        rows, columns = sides
-        if rows is None or columns is None:
-            return None
+        rows, columns = (self.side(name, owners, divided) for name in names)
         reaches = self.reaches(rows, columns, batches)
-        if reaches is None:
-            return None
         found = self.found
         return Contraction(
             tuple(batches),
@@ -273,10 +289,8 @@ class FactorReader:
 
     # -------------------------------------------------------- one factor
 
-    def side(
-        self, name: str, owners: Mapping[str, str], divided: DividedIndex | None
-    ) -> Factor | None:
-        """The factor that owns the lines of this name; None if it cannot stand alone."""
+    def side(self, name: str, owners: Mapping[str, str], divided: DividedIndex | None) -> Factor:
+        """The factor that owns the lines of this name."""
         load = self.found.factors[NAMES.index(name)]
         own = {index for index, owner in owners.items() if owner in (name, BATCH)} | self.summed
         others = {index for index, owner in owners.items() if owner != name} | self.summed
@@ -294,10 +308,12 @@ class FactorReader:
             elif indices <= others:
                 foreign = True
             else:
-                return None
+                raise NoContraction("a condition joins indices of both factors")
         within = self.within(load)
         if foreign and not within:
-            return None
+            raise NoContraction(
+                f"only a condition on the other factor keeps '{load.tensor}' inside"
+            )
         # A test that both factors can make is made by the first, and by the second where its
         # elements may lie outside of the tensor without it.
         skipped = shared if within and name == NAMES[1] else []
@@ -366,7 +382,7 @@ class FactorReader:
 
     def reaches(
         self, rows: Factor, columns: Factor, batches: Iterable[i.Loop]
-    ) -> tuple[i.Expr, ...] | None:
+    ) -> tuple[i.Expr, ...]:
         """What the indices and offsets of a contraction stay below, each for itself."""
         exprs: list[i.Expr] = []
         for side in (rows, columns):
@@ -381,7 +397,7 @@ class FactorReader:
             bounds.append(algebra.product(loop.high for loop in loops))
         known = list(dict.fromkeys(each for each in bounds if each is not None))
         if None in bounds:
-            return None
+            raise NoContraction("no bound of a place is known")
         return tuple(
             each
             for each in known

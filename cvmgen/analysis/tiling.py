@@ -11,7 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cvmgen import algebra
-from cvmgen.analysis.contraction import Contraction, DividedIndex, Factor, contraction
+from cvmgen.analysis.contraction import (
+    Contraction,
+    DividedIndex,
+    Factor,
+    NoContraction,
+    contraction,
+)
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.ir import nodes as i
@@ -78,7 +84,10 @@ def find_contraction(
 ) -> Contraction | None:
     """A nest as a contraction of factors of these sizes; None if it is none."""
     outer = grid(body)
-    return contraction(outer.loops, outer.body, facts, sizes) if sizes else None
+    try:
+        return contraction(outer.loops, outer.body, facts, sizes)
+    except NoContraction:
+        return None
 
 
 def tiling(found: Contraction, facts: Facts) -> Tiling | None:

@@ -298,7 +298,8 @@ def cached_texts(
         files = driver.generate(operators, request.targets, how, schedules, faults)
         warnings = [*unread(operators), *unproved_places(operators, progress, faults, places)]
         if "c" in request.targets and has_own_schedules(request.spec):
-            warnings += of_folder(apply_all(operators, schedules, progress, faults), request.spec)
+            idle, _ = apply_all(operators, schedules, progress, faults)
+            warnings += of_folder(idle, request.spec)
         return Generated(files, entries_in(files), (), warnings)
     chosen = {each.full_name for each in find_operators(operators, request.names)}
     before = read_entries(request.folder)

@@ -113,8 +113,9 @@ def check_specs(
         unproved = unproved_places(operators, progress, faults)
         none_outside(operators, unproved, progress)
         unproved += repeated_lets(operators, progress, faults)
-        idle = apply_all(operators, schedules, progress, faults)
+        idle, untiled = apply_all(operators, schedules, progress, faults)
         steps = None if model is None else applied_steps(model, schedules, progress)
+    unproved += untiled
     warnings = [*unread(operators), *unproved, *([] if formulas else of_folder(idle, spec))]
     tell_warnings(warnings)
     report: dict[str, Any] = {

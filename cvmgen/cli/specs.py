@@ -125,14 +125,16 @@ def probe_alone(operator: Operator) -> None:
 
 def apply_all(
     operators: Iterable[Operator], schedules: Schedules, progress: Progress, faults: Faults
-) -> list[SpecWarning]:
-    """The actions of the schedules for C that change no nest of their class, where there are some.
+) -> tuple[list[SpecWarning], list[SpecWarning]]:
+    """The actions of the schedules for C that change no nest of their class, where there are some,
+    and the sums of products that do not become tiles.
 
     Raises SpecErrors with what the schedules may not do to the operators: each action once, with
     the first operator that refuses it. Where they do no harm they are not tried again.
     """
     errors: dict[Span, SpecError] = {}
     changing: dict[str, set[int]] = {}
+    untiled: list[SpecWarning] = []
     for operator in operators:
         progress.step(f"scheduling {operator.full_name}")
         parts = {"operator": repr(operator), "schedules": schedules.meaning_for("c")}
@@ -144,11 +146,13 @@ def apply_all(
                 for error in found.errors:
                     errors.setdefault(error.span, error)
                 continue
-            for shape, places in json.loads(path.read_text(encoding="utf-8")).items():
+            known = json.loads(path.read_text(encoding="utf-8"))
+            for shape, places in known["changes"].items():
                 changing.setdefault(shape, set()).update(places)
+            untiled += _untiled(operator, known["untiled"])
     if errors:
         raise SpecErrors(errors.values())
-    return list(_idle(schedules, changing))
+    return list(_idle(schedules, changing)), untiled
 
 
 def unproved_places(
@@ -243,7 +247,17 @@ def _apply(operator: Operator, schedules: Schedules, path: Path) -> None:
     if effects.faults:
         raise SpecErrors(effects.faults)
     changes = {shape: sorted(places) for shape, places in effects.changes.items()}
-    path.write_text(json.dumps(changes), encoding="utf-8")
+    untiled = [(number, why.reason, why.hint) for number, why in effects.untiled.items()]
+    path.write_text(json.dumps({"changes": changes, "untiled": untiled}), encoding="utf-8")
+
+
+def _untiled(operator: Operator, found: Iterable[tuple[int, str, str]]) -> Iterator[SpecWarning]:
+    """The sums of products that do not become tiles, where they stand in the formula now."""
+    from cvmgen.driver import C, lower
+
+    for number, reason, hint in found:
+        span = lower(operator, C).nests[number].span
+        yield SpecWarning(span, f"this sum of products does not become tiles: {reason}", hint)
 
 
 def _idle(schedules: Schedules, changing: Mapping[str, Collection[int]]) -> Iterator[SpecWarning]:

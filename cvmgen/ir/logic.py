@@ -55,6 +55,15 @@ def opposite(test: i.Expr) -> i.Expr:
             return i.Not(test)
 
 
+def negated(test: i.Expr) -> i.Expr:
+    """The opposite of a test, in which only what is no comparison is negated."""
+    match test:
+        case i.Logic(op="and" | "or" as op, operands=operands):
+            return combination("or" if op == "and" else "and", map(negated, operands))
+        case _:
+            return opposite(test)
+
+
 def undecided(
     tests: tuple[i.Expr, ...], failed: Iterable[tuple[i.Expr, ...]]
 ) -> tuple[i.Expr, ...]:

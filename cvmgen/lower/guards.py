@@ -10,7 +10,7 @@ from typing import Any
 from cvmgen.analysis.definedness import is_defined
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
-from cvmgen.ir.logic import conjunction, conjuncts, factors_in, merged_conditions
+from cvmgen.ir.logic import conjunction, conjuncts, factors_in, merged_conditions, negated
 from cvmgen.ir.loops import extent
 from cvmgen.ir.rewrite import invariant, with_blocks, with_own_indices
 from cvmgen.ir.uses import assigned, names_in
@@ -84,7 +84,7 @@ def guarded_sum(statement: i.Accumulate, reals: bool) -> i.Stmt:
     """
     factors = [statement.value] if reals else factors_in(statement.value)
     for at, factor in enumerate(factors):
-        match factor:
+        match factor if reals else with_zero_last(factor):
             case i.Select(condition=condition, then=then, otherwise=i.Const(value=0)):
                 value = then
                 rest = [*factors[:at], None, *factors[at + 1 :]]
@@ -94,6 +94,15 @@ def guarded_sum(statement: i.Accumulate, reals: bool) -> i.Stmt:
             case _:
                 continue
     return statement
+
+
+def with_zero_last(factor: i.Expr) -> i.Expr:
+    """`0 if c else x` is `x if not c else 0`; not of reals, for NaN's sake."""
+    match factor:
+        case i.Select(condition=condition, then=i.Const(value=0) as zero, otherwise=value):
+            return i.Select(negated(condition), value, zero)
+        case _:
+            return factor
 
 
 def rebuilt_product(factors: list[i.Expr | None], filling: i.Expr) -> i.Expr:

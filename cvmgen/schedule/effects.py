@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cvmgen.analysis.contraction import NoContraction
+from cvmgen.analysis.missed_tiles import missed_tile
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span, SpecError
@@ -15,11 +17,13 @@ class Effects:
     """What the schedules for C do to the nests of an operator, for all choices of types.
 
     `changes` has the classes of its nests, and the places in the schedule of those actions that
-    make something else of a nest; `faults` are the first refusals of each action.
+    make something else of a nest; `faults` are the first refusals of each action. `untiled` has the
+    nests that tiles would do, by number, and what is in their way for all types.
     """
 
     changes: Mapping[str, set[int]]
     faults: Sequence[SpecError]
+    untiled: Mapping[int, NoContraction]
 
 
 def effects(kernels: Kernels, schedules: Schedules) -> Effects:
@@ -34,4 +38,14 @@ def effects(kernels: Kernels, schedules: Schedules) -> Effects:
                 known |= schedules.changing(plan, subject)
         except SpecError as error:
             faults.setdefault(error.span, error)
-    return Effects(changes, tuple(faults.values()))
+    return Effects(changes, tuple(faults.values()), untiled(kernels))
+
+
+def untiled(kernels: Kernels) -> dict[int, NoContraction]:
+    """What is in the way of tiles, by the number of the nest."""
+    found: dict[int, NoContraction | None] = {}
+    for kernel in kernels.kernels:
+        subject = kernel.subject
+        why = missed_tile(subject.body, subject.facts, subject.sizes)
+        found[kernel.number] = found.get(kernel.number, why) if why is not None else None
+    return {number: why for number, why in found.items() if why is not None}

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from cvmgen.analysis.contraction import Contraction, Factor, contraction
+from cvmgen.analysis.contraction import Contraction, Factor, NoContraction, contraction
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.analysis.magnitude import covers, magnitude
@@ -35,7 +35,10 @@ def found(items: str) -> Contraction | None:
     typed = type_nest(program, nest, dict.fromkeys(names, INT8))
     outer = grid(typed.body)
     sizes = {name: product_of(shape) for name, shape in given_shapes(program).items()}
-    return contraction(outer.loops, outer.body, Facts.of(program, nest), sizes)
+    try:
+        return contraction(outer.loops, outer.body, Facts.of(program, nest), sizes)
+    except NoContraction:
+        return None
 
 
 def shown(side: Factor) -> str:
