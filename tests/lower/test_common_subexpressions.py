@@ -90,7 +90,7 @@ SHARED = [
     (
         "behind the first of alternatives",
         QUOTIENT + "Y[i] = 0 if X[i] == 0 or f[i] > 3 or f[i] < 0 - 3 else 1",
-        ["Y@[i] = 0 if X@[i] == 0 or 100 div X@[i] > 3 or 100 div X@[i] < 0 - 3 else 1"],
+        ["Y@[i] = 0 if X@[i] == 0 or 100 div X@[i] > 3 or 100 div X@[i] < -3 else 1"],
         "likewise",
     ),
     (
