@@ -207,11 +207,11 @@ class Batch:
             left = {name: left[name] for name in [*left][[*left].index(begun[-1]) + 1 :]}
 
 
-def called(operators: Any, name: str, calls: Sequence[tuple[Call, Expected]]) -> str:
+def called(operator: Any, calls: Sequence[tuple[Call, Expected]]) -> str:
     """What of an operator's results is not what its formula says; empty where all is."""
     for call, wanted in calls:
         try:
-            found = operators[f"z.{name}"](*call.inputs, **call.attributes)
+            found = operator(*call.inputs, **call.attributes)
             if wanted.refusal:
                 return f"{call}: not refused, {wanted.refusal}"
             compare(found, wanted, wanted_dtype(call, call.attributes.get("dtype")), str(call))
@@ -231,7 +231,7 @@ def main(folder: str) -> None:
         print(json.dumps({"name": name}), flush=True)
         for count in threads:
             operators.threads = count
-            if wrong := called(operators, name, calls):
+            if wrong := called(operators[f"z.{name}"], calls):
                 print(json.dumps({"name": name, "wrong": f"threads={count}: {wrong}"}), flush=True)
                 break
         print(json.dumps({"name": name, "calls": len(calls) * len(threads)}), flush=True)

@@ -58,8 +58,8 @@ def text_of(info: OperatorInfo, call: Call, outputs: Mapping[str, Tensor]) -> st
         if info.has_precision(item.name) and call.inputs.get(item.name) is not None
     }
     parts += [f"precisions={precisions}"] if precisions else []
-    narrow = [name for name in outputs if info.has_precision(name) and not info.moves]
-    parts += [f"dtype=np.{outputs[name].dtype}" for name in narrow[:1]]
+    chosen = [name for name in outputs if info.has_precision(name)]
+    parts += [f"dtype=np.{outputs[name].dtype}" for name in chosen[:1]]
     return f"ops.{info.full_name}({', '.join(parts)})"
 
 

@@ -14,8 +14,8 @@ from cvmgen.verification.values.evaluate import Assignment, Open, Place, element
 
 # Of the solver, so that what it finds does not depend on the machine.
 STEPS = 300_000
-EXACT_STEPS = 20_000_000
-CALL_STEPS = 40_000_000  # of all questions of a call
+EXACT_STEPS = 2_000_000
+CALL_STEPS = 3_000_000  # of all questions of a call
 
 
 @functools.cache

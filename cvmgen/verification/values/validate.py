@@ -40,10 +40,17 @@ PROCESSORS = {
         frozenset(["avx2"]),
         frozenset(["avx2", "avx512f", "avx512bw", "avx512vl", "avx512vnni"]),
     ),
-    "cuda": (frozenset(["tiles"]), frozenset(["tiles", "tensor cores"]), frozenset(["votes"])),
+    "cuda": (
+        frozenset(["one block"]),
+        frozenset(["tiles"]),
+        frozenset(["tiles", "tensor cores"]),
+        frozenset(["votes"]),
+    ),
 }
+"""One block goes through all that several share, and needs its memory again."""
 _SUFFIXES = {"c": (".c", ".h"), "cuda": (".cu", ".h")}  # the first is that of operators
 Case = tuple[calls.Call, frozenset[str]]  # and the features of the processor
+Shown = calls.Call | None  # with numbers
 Decider = Callable[[t.Condition], bool] | None
 UNKNOWN = (Open, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
 
@@ -77,6 +84,7 @@ class Result:
     seconds: float = 0.0
     difference: Difference | None = None
     faults: list[str] = field(default_factory=list)  # calls in which the text is not defined
+    shown_by: Shown = None  # for what refutes the text
     open: list[str] = field(default_factory=list)  # calls of which it is not known, and why
     blocks: int = 0  # of the functions that calls may come to, without those that refuse
     not_run: dict[str, int] = field(default_factory=dict)  # how many of these, by function
@@ -199,6 +207,7 @@ class _Checking:
                 self.check(case)
             except Fault as error:
                 result.faults.append(f"{case.text()}: {error}")
+                result.shown_by = calls.with_numbers(case, {})
             except WorkLimit:
                 continue  # it is not among the calls that were looked at
             except UNKNOWN as error:
@@ -293,6 +302,7 @@ class _Checking:
                 continue
             shown = example(facts.conditions())
             self.result.faults.append(f"{case.text()}: not refused{given(shown)}")
+            self.result.shown_by = calls.with_numbers(case, shown)
 
     # ------------------------------------------------------------ what stands against it
 
@@ -312,6 +322,7 @@ class _Checking:
                 self.replayed(case, each, shown)
             except Fault as error:
                 self.result.faults.append(f"{case.text()}: {error}{given(shown)}")
+                self.result.shown_by = calls.with_numbers(case, shown)
                 return
         raise Open(f"{why}, which is not seen{given(shown)}")
 
@@ -336,7 +347,7 @@ class _Checking:
     ) -> Difference:
         """The difference with what text, formula and compiled text give for these inputs."""
         assert found.shown_by is not None
-        call = calls.with_numbers(case, found.shown_by)
+        call = self.result.shown_by = calls.with_numbers(case, found.shown_by)
         exact = Reference(self.operator).evaluate(call.inputs, call.attributes).outputs
         wanted = exact[found.output].values[found.position]
         number = self.replayed(case, outputs, found.shown_by)[found.output][found.position]
@@ -406,12 +417,13 @@ def given(shown: Assignment) -> str:
 def result_types(
     operator: Operator, info: OperatorInfo, case: calls.Call, wanted: Mapping[str, Tensor]
 ) -> list[dict[str, str]]:
-    """The element types that results may have: a narrow one too where every value fits it."""
+    """The element types that results may have: without a word about it, and the other one if every
+    value fits it."""
     inferred = Reference(operator).infer(case.inputs, case.attributes).outputs
-    usual, narrow = {}, {}
+    usual, other = {}, {}
     for name, tensor in wanted.items():
         if not info.has_precision(name):
-            usual[name] = narrow[name] = tensor.dtype
+            usual[name] = other[name] = tensor.dtype
             continue
         moved = {
             tensor.dtype
@@ -419,8 +431,9 @@ def result_types(
             if each.split("[")[0] in info.moves
         }
         usual[name] = "int8" if info.moves and moved == {"int8"} else "int32"
-        narrow[name] = "int8" if inferred[name].precision <= 8 else usual[name]
-    return [usual] if usual == narrow or info.moves else [usual, narrow]
+        narrow = usual[name] == "int32" and inferred[name].precision <= 8
+        other[name] = "int8" if narrow else "int32"
+    return [usual] if usual == other else [usual, other]
 
 
 def _drawing(case: calls.Call) -> Callable[[tuple[str, int], Random], Any]:

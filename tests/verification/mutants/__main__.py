@@ -1,36 +1,39 @@
-"""Mutants as a table: `python -m tests.verification.mutants [COUNT [LAYER ...]]`."""
+"""What becomes of mutants: `python -m tests.verification.mutants [LAYER [KIND ...]]`."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.verification.mutants.judged import Judged, judged
-from tests.verification.mutants.made import LAYERS, mutants
+from tests.verification.mutants.judged import judged
+from tests.verification.mutants.made import COUNT, LAYERS, mutants
 
 
-def main(count: int, *layers: str) -> None:
-    totals: Counter[tuple[str, str]] = Counter()
+def main(layer: str = "", *kinds: str) -> None:
+    chosen = [
+        (each, kind)
+        for each, of in LAYERS.items()
+        for kind in of
+        if layer in ("", each) and (not kinds or kind in kinds)
+    ]
+    totals: Counter[str] = Counter()
+    with ProcessPoolExecutor() as pool:
+        for about, (told, left) in zip(chosen, pool.map(drawn, chosen), strict=True):
+            totals += told
+            print(f"{', '.join(about)}: {counted(told)}", *left, sep="\n  ", flush=True)
+    print(f"in all: {counted(totals)}")
+
+
+def drawn(about: tuple[str, str]) -> tuple[Counter[str], list[str]]:
+    """How many mutants of a kind came to what, and all that is known of those nothing refutes."""
     with TemporaryDirectory() as folder:
-        for layer in layers or LAYERS:
-            for kind in LAYERS[layer]:
-                found = judged(mutants(layer, kind, count), Path(folder))
-                told = Counter(outcome(each) for each in found)
-                totals.update((layer, word) for word in told.elements())
-                print(f"{layer}, {kind}: {counted(told)}", flush=True)
-                for each in found:
-                    if each.verdict not in ("refused", "refuted"):
-                        print(f"  {each}\n    {each.reason or 'NOT EXPLAINED'}", flush=True)
-    for layer in layers or LAYERS:
-        own = Counter({word: number for (name, word), number in totals.items() if name == layer})
-        print(f"{layer}: {counted(own)}")
-
-
-def outcome(each: Judged) -> str:
-    by = f" by {' and '.join(each.refuted)}" if each.verdict == "refuted" else ""
-    return f"{each.verdict}{by}"
+        found = judged(mutants(*about, COUNT), Path(folder))
+    left = [each for each in found if each.verdict not in ("refused", "refuted")]
+    shown = [f"{each}\n    {each.reason or 'NOT EXPLAINED'}" for each in left]
+    return Counter(each.by for each in found), shown
 
 
 def counted(several: Counter[str]) -> str:
@@ -38,4 +41,4 @@ def counted(several: Counter[str]) -> str:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5, *sys.argv[2:])
+    main(*sys.argv[1:])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from cvmgen import driver
-from cvmgen.build import write_changed
 from cvmgen.dtypes import CVM
 from cvmgen.errors import BuildError
 from cvmgen.reference.tensor import Tensor
@@ -19,19 +17,26 @@ from cvmgen.verification.obligations import Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.threads import races_of
 from cvmgen.verification.values import program
-from cvmgen.verification.values.calls import Call, with_numbers
-from cvmgen.verification.values.validate import Text, validate
+from cvmgen.verification.values.calls import Call
+from cvmgen.verification.values.shapes import edge_calls
+from cvmgen.verification.values.validate import Result, Text, validate, validate_edges
 from cvmgen.verification.verify import KernelProofs
-from tests.verification.mutants.made import (
+from tests.verification.mutants.made import Mutant
+from tests.verification.mutants.operators import (
     CALLS,
-    Mutant,
+    file_of,
+    generated,
     kernels,
     mapped,
     operator,
-    schedules,
+    ships,
+    text_of,
 )
 
+EDGES = {"c": 6, "cuda": 3}
+"""Calls of each operator that ships on terms."""
 REAL = "float32"
+DRAWN = 12  # calls of an operator that ships
 
 
 @dataclass
@@ -82,16 +87,10 @@ def sizes(mutant: Mutant) -> Said:
 
 
 @cache
-def generated(name: str, folder: Path) -> Path:
-    """The right text of a formula, and what it is called by."""
-    place = folder / name
-    write_changed(place, driver.generate([operator(name)], ("c",), schedules=schedules()))
-    return place
-
-
-@cache
 def calls_of(name: str) -> tuple[Call, ...]:
     """Calls with elements of each type, of 12 bits and of few; the small ones first."""
+    if ships(name):
+        return tuple(edge_calls(operator(name), text_of(name, "c"), DRAWN))
     found = []
     for row in CALLS[name]:
         shapes = [each for each in row if not isinstance(each, dict)]
@@ -118,23 +117,33 @@ def has_values() -> bool:
         return False
 
 
-def values(mutant: Mutant, folder: Path) -> Said:
+def values(mutant: Mutant, work: Path) -> Said:
     """All values of the mutant's text beside the formula."""
-    text = Text(generated(mutant.formula, folder), {f"z/{mutant.formula}.c": mutant.text})
+    name, target = mutant.formula, mutant.target
+    folder = generated(name, work)
+    text = Text(folder, {file_of(name, target): mutant.text}, target)
     open_: list[str] = []
-    for call in calls_of(mutant.formula):
-        try:
-            result = validate(operator(mutant.formula), text, [call])
-        except BuildError as error:
-            return Said("refused", str(error).splitlines()[-1])
-        if result.difference is not None:
-            shown = with_numbers(call, result.difference.shown_by or {})
-            found, wanted = result.difference.numbers or ("", "")
-            return Said("refuted", f"{call.text()}: {found} for {wanted}", shown)
-        if result.faults:
-            return Said("refuted", result.faults[0], with_numbers(call, {}))
-        open_ += result.open
+    try:
+        for result in results(name, text):
+            if result.refuted:
+                return Said("refuted", reason(result), result.shown_by)
+            open_ += result.open
+    except BuildError as error:
+        return Said("refused", str(error).splitlines()[-1])
     return Said("open", open_[0][:200]) if open_ else Said("proved")
+
+
+def results(name: str, text: Text) -> Iterator[Result]:
+    if ships(name):
+        yield validate_edges(operator(name), text, EDGES[text.target])
+    yield from (validate(operator(name), text, [call]) for call in calls_of(name))
+
+
+def reason(result: Result) -> str:
+    if (found := result.difference) is None:
+        return result.faults[0]
+    number, wanted = found.numbers or ("", "")
+    return f"{found.call}: {number} for {wanted}"
 
 
 # ---------------------------------------------------------------- threads

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tests.verification.mutants import engines, truth
 from tests.verification.mutants.engines import Said
-from tests.verification.mutants.made import GPU, HEAVY, Mutant
+from tests.verification.mutants.made import GPU, Mutant
+from tests.verification.mutants.operators import HEAVY, ships
 from tests.verification.mutants.survivors import EQUIVALENT, MISSED, Rule
 
 
@@ -43,6 +44,11 @@ class Judged:
         return "missed" if self.wrong else "survives"
 
     @property
+    def by(self) -> str:
+        """What told that it is wrong."""
+        return " and ".join(self.refuted) if self.verdict == "refuted" else self.verdict
+
+    @property
     def reason(self) -> str:
         """Why a survivor means the same, or what does not look where one is missed."""
         rules: Iterable[Rule] = {"survives": EQUIVALENT, "missed": MISSED}.get(self.verdict, ())
@@ -59,13 +65,9 @@ def judged(several: Sequence[Mutant], folder: Path, *, run: bool = True) -> list
     """Each engine asked of each mutant; where they are `run`, on the calls of counterexamples and
     on others."""
     found = [Judged(each, {} if each.refused else asked(each, folder)) for each in several]
-    compiled = [each for each in found if not each.refused and each.mutant.text] if run else []
-    own = [(each.mutant, calls(each.mutant.formula, each.said)) for each in compiled]
-    if own:
-        for at, wrong in truth.wrong(
-            folder / f"run {several[0].layer} {several[0].kind}", own
-        ).items():
-            compiled[at].wrong = wrong
+    for each in found:
+        if run and each.mutant.text and not each.refused:
+            each.wrong = truth.wrong(each.mutant, calls(each.mutant.formula, each.said), folder)
     return found
 
 
@@ -73,7 +75,7 @@ def asked(mutant: Mutant, folder: Path) -> dict[str, Said]:
     if mutant.layer == GPU:
         return {"threads": engines.threads(mutant)}
     said = {"values": engines.values(mutant, folder)} if engines.has_values() else {}
-    if mutant.kernel is not None and mutant.formula not in HEAVY:
+    if mutant.kernel is not None and not ships(mutant.formula) and mutant.formula not in HEAVY:
         said["sizes"] = engines.sizes(mutant)
     return said
 

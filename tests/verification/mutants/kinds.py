@@ -361,18 +361,43 @@ def shown(node: Any) -> str:
             return text(node)
 
 
-def sites(tree: Any, change: Change) -> Iterator[tuple[Site, Any]]:
-    """The tree with each single place changed, in the order of the text."""
-    found = []
+@dataclass(frozen=True)
+class Place:
+    """A place where a fault can be put, and what would stand there; the tree is made when asked."""
+
+    tree: Any
+    change: Change
+    number: int
+    before: Any
+    after: Any
+
+    def site(self) -> Site:
+        return Site(shown(self.before), shown(self.after))
+
+    def changed(self) -> Any:
+        return changed(self.tree, self.change, self.number)
+
+
+def places(tree: Any, change: Change) -> list[Place]:
+    """In the order of the text."""
+    found: list[tuple[Any, Any]] = []
 
     def count(node: Any) -> Any:
         found.extend((node, other) for other in change(node))
         return node
 
     rebuild(tree, count)
-    for number, (before, after) in enumerate(found):
-        if before != after:
-            yield Site(shown(before), shown(after)), changed(tree, change, number)
+    return [
+        Place(tree, change, number, before, after)
+        for number, (before, after) in enumerate(found)
+        if before != after
+    ]
+
+
+def sites(tree: Any, change: Change) -> Iterator[tuple[Site, Any]]:
+    """The tree with each single place changed."""
+    for place in places(tree, change):
+        yield place.site(), place.changed()
 
 
 def changed(tree: Any, change: Change, wanted: int) -> Any:

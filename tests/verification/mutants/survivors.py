@@ -32,29 +32,38 @@ FITS = (
     "that a kernel with it counts as not proved"
 )
 EQUIVALENT: tuple[Rule, ...] = (
+    Rule(
+        r"CUDA, no barrier: .*the next tile",
+        "the next tile's box holds the same, or there is none, in these calls; the race itself is "
+        "refuted in the kernels of which two threads are asked",
+    ),
     Rule(r"no wrap: ", FITS),
     Rule(r"(< for <=|operands swapped): [^\n]*(>= 4|4 >=|> 4)", EITHER_WAY),
-    Rule(r"text, another operator: cvmgen_share\(.* >= 4,", EITHER_WAY),
+    Rule(r"C, another operator: cvmgen_share\(.* >= 4,", EITHER_WAY),
     Rule(r"(no guard|the other branch): (if )?\w+ >= 4", EITHER_WAY),
-    Rule(r"text, or for and: if \(by == 1 && \w+ >= 4\)", EITHER_WAY),
+    Rule(r"C, or for and: if \(by == 1 && \w+ >= 4\)", EITHER_WAY),
     Rule(r"another start: .*worth|the other branch: parallel", EITHER_WAY),
-    Rule(r"(pooled|mean), kernel, .*(j_part|j_pieces|tdiv 4|j_piece )", SMALL_WINDOWS),
-    Rule(r"(pooled|mean), text, .*(j_part|j_pieces|/ 4|j_piece\b)", SMALL_WINDOWS),
-    Rule(r"(pooled|tallest), kernel, (twice|step one off): ", MAXIMUM),
-    Rule(r"(pooled|tallest), kernel, .*largest max= .*largest max=", MAXIMUM),
-    Rule(r"kernel, end one off: .*_(group|block|piece) < .* by 16", EMPTY),
-    Rule(r"text, < for <=: for \(int64_t (at = low; at < high|\w+_(group|block|piece) = )", EMPTY),
-    Rule(r"text, no conversion: ", AS_IT_IS),
+    Rule(r"(pooled|mean), (kernel|schedule), .*(j_part|j_pieces|tdiv 4|j_piece )", SMALL_WINDOWS),
+    Rule(r"(pooled|mean), C, .*(j_part|j_pieces|/ 4|j_piece\b)", SMALL_WINDOWS),
+    Rule(r"(pooled|tallest), (kernel|schedule), (twice|step one off): ", MAXIMUM),
+    Rule(r"(pooled|tallest), (kernel|schedule), .*largest max= .*largest max=", MAXIMUM),
+    Rule(r"(kernel|schedule), end one off: .*_(group|block|piece) < .* by 16", EMPTY),
+    Rule(r"C, < for <=: for \(int64_t (at = low; at < high|\w+_(group|block|piece) = )", EMPTY),
+    Rule(r"(C|CUDA), no conversion: ", AS_IT_IS),
     Rule(r"too narrow: u32\(\d\)", "the constant fits"),
     Rule(
-        r"kernel, at once: ",
+        r"(kernel|schedule), at once: ",
         "its iterations may run at once: each has elements of its own, or adds to a total that "
         "threads share",
     ),
     Rule(r"formula, another rounding: .* j div k.* tdiv", "indices are not negative"),
-    Rule(r"convolved, (kernel|text), (no clamp|another rounding)", "more is laid out than is read"),
+    Rule(r"convolved, (kernel|C), (no clamp|another rounding)", "more is laid out than is read"),
 )
 MISSED: tuple[Rule, ...] = (
+    Rule(
+        r"CUDA, < for <=: for \(int32_t lane",
+        "clang leaves out what lies beyond a local array, so the values are right; sanitizers tell",
+    ),
     Rule(
         r"sums, threads, (another share|not shared): (share|by) team",
         "threads add elements twice, which is no race: values of CUDA kernels are not looked at",

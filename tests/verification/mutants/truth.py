@@ -1,10 +1,17 @@
-"""What mutants do when they run: compiled under sanitizers, called beside the reference."""
+"""What mutants do when they run: compiled under sanitizers, called beside the reference.
+
+`python -m tests.verification.mutants.truth FILE` makes the calls of one in a process of its own,
+which may break.
+"""
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from math import prod
 from pathlib import Path
 from random import Random
@@ -12,73 +19,100 @@ from typing import Any
 
 import numpy as np
 
-from cvmgen import driver
-from cvmgen.dtypes import CVM
+import cvmgen
+from cvmgen.api.cuda_cpu_backend import PRELUDE, order_code
+from cvmgen.api.library import library_sources
+from cvmgen.build import c_compiler, compile_library, cpp_compiler, sanitizer_environment
+from cvmgen.dtypes import CVM, DTYPES
+from cvmgen.errors import BuildError
 from cvmgen.reference import Reference
+from cvmgen.reference.failures import Budget, WorkLimit
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.values import calls
 from tests.conformance.calls import Call, Conformance, Expected
-from tests.fuzz.scheduled_calls import SANITIZERS, Batch, Scheduled
-from tests.verification.mutants.made import Mutant, kernels, operator
+from tests.fuzz.scheduled_calls import SANITIZERS, called
+from tests.verification.mutants.made import Mutant
+from tests.verification.mutants.operators import file_of, generated, operator
 
 Calls = tuple[tuple[Call, Expected], ...]
+POINTS = 100_000  # that the formula goes through in a call
 LARGEST = 1 << 20  # elements of a call that is made here
+SECONDS = 30  # after which a kernel is taken for one that never ends
+TARGETS = {"c": "c", "cuda": "cuda-cpu"}
 
 
-class Called(Batch):
-    """Mutants in one library, each with calls of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.own: dict[str, Calls] = {}
-
-    def put(self, name: str, mutant: Mutant, own: Calls) -> None:
-        text = mutant.text.replace(f"z_{mutant.formula}", f"z_{name}")
-        text = text.replace(f"z/{mutant.formula}.", f"z/{name}.")
-        text = text.replace(f'"{mutant.formula}.c"', f'"{name}.c"')
-        text = text.replace(f'"z.{mutant.formula}"', f'"z.{name}"')
-        made = replace(operator(mutant.formula), name=name, aliases=())
-        program = replace(kernels(mutant.formula).program, operator=made)
-        head = driver.TARGETS["c"].emit_interface
-        assert head is not None
-        self.members[name], self.operators[name] = Scheduled(name, ""), made
-        self.texts[name] = driver.Texts(
-            {
-                driver.operator_file(made, "c"): text,
-                driver.interface_file(made, "c"): head(
-                    replace(kernels(mutant.formula), program=program)
-                ),
-            },
-            driver.interface.manifest_entry(program),
+def wrong(mutant: Mutant, own: Calls, work: Path) -> str:
+    """What becomes of a mutant's calls; nothing where all is as it should be."""
+    folder, target = generated(mutant.formula, work), TARGETS[mutant.target]
+    try:
+        library = compile_library(
+            sources(mutant, folder),
+            name="mutant",
+            flags=("-O0",),
+            sanitizers=SANITIZERS,
+            prelude=PRELUDE if target != "c" else None,
+            threads=target == "c",
         )
-        self.own[name] = own
+    except BuildError as error:
+        return f"COMPILE {error}"[:1500]
+    task = work / "calls.pickle"
+    name = operator(mutant.formula).full_name
+    task.write_bytes(pickle.dumps((target, folder, library, name, own)))
+    compiler = c_compiler if target == "c" else cpp_compiler
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.verification.mutants.truth", str(task)],
+            env={**os.environ, **sanitizer_environment(SANITIZERS, compiler)},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "it does not end"
+    if done.returncode:
+        return f"exit status {done.returncode}\n{done.stderr[-1500:]}"
+    return done.stdout.strip()
 
-    def calls_of(self, each: Scheduled) -> Calls:
-        return self.own[each.operator]
+
+def sources(mutant: Mutant, folder: Path) -> dict[str, str]:
+    """The mutant's file, and all that it is compiled with."""
+    own = file_of(mutant.formula, mutant.target)
+    found = library_sources(folder, TARGETS[mutant.target])
+    kept = {
+        name: text
+        for name, text in found.items()
+        if name.endswith(".h") or "/" not in name or name.startswith("cpu/")
+    }
+    return {**kept, own: mutant.text}
 
 
-def wrong(folder: Path, several: Sequence[tuple[Mutant, Calls]]) -> dict[int, str]:
-    """What becomes of each mutant's calls, by its place; none where all is as it should be."""
-    batch = Called(folder)
-    for number, (mutant, own) in enumerate(several):
-        batch.put(f"m{number}", mutant, own)
-    batch.run(SANITIZERS, threads=(2,))
-    return {int(each.of.operator[1:]): f"{each.kind} {each.what}" for each in batch.failures}
+def main(path: str) -> None:
+    target, folder, library, name, own = pickle.loads(Path(path).read_bytes())
+    operators = cvmgen.load(target, folder=folder, library=library)
+    if target == "c":
+        operators.threads = 2
+    wrong = called(operators[name], own)
+    if not wrong and target != "c":
+        backend = operators[name]._backend
+        backend.state.blocks = 1  # which goes through all that several share
+        backend.order, backend.seed = order_code("reverse")
+        wrong = called(operators[name], own)
+    print(wrong)
 
 
 # ---------------------------------------------------------------- calls
 
 
-@cache
-def conformance(name: str) -> Conformance:
-    return Conformance({f"z.{name}": Reference(operator(name))}, {})
-
-
 def expected(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Calls:
-    """A call as the library takes it, and what the formula says."""
-    call = Call(f"z.{name}", tuple(inputs), attributes)
-    wanted = conformance(name).expected(call)
+    """A call as the library takes it, and what the formula says, if that does not take long."""
+    call = Call(operator(name).full_name, tuple(inputs), attributes)
+    reference = Reference(operator(name), Budget(POINTS))
+    try:
+        wanted = Conformance({call.operator: reference}, {}).expected(call)
+    except WorkLimit:
+        return ()
     if not all(0 < each.precision <= 8 for each in wanted.outputs) or wanted.refusal:
         return ((call, wanted),)
     narrow = replace(call, attributes={**attributes, "dtype": "int8"})
@@ -105,7 +139,9 @@ def drawn(call: calls.Call, seed: int) -> calls.Call:
     def element(name: str, at: int, tensor: Any) -> Any:
         if tensor.dtype.startswith("float"):
             return random.choice((random.gauss(0, 1), 1e8, -1e8, 0.0))
-        most = (1 << (tensor.precision - 1)) - 1
+        if tensor.dtype == "bool":
+            return bool(random.getrandbits(1))
+        most = (1 << ((tensor.precision or DTYPES[tensor.dtype].bits) - 1)) - 1
         return random.choice((random.randint(-most, most), most, -most))
 
     return calls.with_terms(call, element)
@@ -148,3 +184,7 @@ def value_of(extent: Any, sizes: Mapping[str, int]) -> int:
 
 def together(parts: Iterable[Calls]) -> Calls:
     return tuple(each for part in parts for each in part)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -14,8 +14,8 @@ from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.verification.values.actions import validated
 from tests.verification.mutants import kinds
-from tests.verification.mutants.engines import calls_of, generated, has_values
-from tests.verification.mutants.made import FORMULAS, operator, schedules
+from tests.verification.mutants.engines import calls_of, has_values
+from tests.verification.mutants.operators import FORMULAS, generated, operator, small_blocks
 
 pytestmark = pytest.mark.skipif(not has_values(), reason="no clang: cvmgen[zig] brings one")
 
@@ -30,7 +30,7 @@ def broken(name: str, book: Schedules, folder: Path) -> str:
     "name", [pytest.param(e, marks=[] if e == "padded" else [pytest.mark.slow]) for e in FORMULAS]
 )
 def test_each_action_keeps_the_meaning(name: str, tmp_path: Path) -> None:
-    assert broken(name, schedules(), tmp_path) == ""
+    assert broken(name, small_blocks(), tmp_path) == ""
 
 
 # The formula, the action that is wrong, what is wrong with the nest that it leaves.
@@ -73,4 +73,4 @@ def test_the_action_at_fault_is_named(
         return made.with_body(body)
 
     monkeypatch.setitem(ACTIONS, action, replace(kind, run=faulty))  # type: ignore[arg-type]
-    assert broken(name, schedules.__wrapped__(), tmp_path).startswith(action), why
+    assert broken(name, small_blocks.__wrapped__(), tmp_path).startswith(action), why

@@ -1,0 +1,237 @@
+"""What faults are put into: small formulas with loops of every kind, and operators that ship."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cvmgen import driver
+from cvmgen.build import write_changed
+from cvmgen.schedule.kernels import Kernels
+from cvmgen.schedule.schedules import Schedules, checked_schedules, read_schedules
+from cvmgen.source import Source
+from cvmgen.spec.check import SpecFile, check_files
+from cvmgen.spec.files import read_folder
+from cvmgen.spec.formula import Operator
+from cvmgen.spec.parse import declaration_spans
+from cvmgen.spec.schedules import parse_schedules
+from tests.fuzz.scheduled_operators import OPERATORS
+from tests.verification.mutants.texts import Span
+
+ROOT = Path(__file__).parents[3]
+SPEC = ROOT / "spec"
+CLIP = "def clip(x, low, high) = max(low, min(x, high))\n"
+OWN = {
+    "shifts": "input X : cvm[N]\nattr s = 2 in [1, 9)\noutput Y : cvm[N] precision 8\n"
+    "Y[i] = clip((X[i] div 2^(s - 1) + 1) div 2, -127, 127)",
+    "biased": "input X : cvm[M, K]\ninput W : cvm[N, K]\ninput B : cvm[N] optional\n"
+    "output Y : cvm[M, N] precision 32\n"
+    "Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0)",
+    "padded": "input X : cvm[N]\nattr pad = 1 in [0, 9)\noutput Y : cvm[N + 2*pad] precision 32\n"
+    "Y[i] = X[i - pad] + 1 if 0 <= i - pad < N else 7",
+    "strided": "input X : cvm[N]\nattr s = 2 in [1, 9)\noutput Y : cvm[(N - 1) div s + 1] "
+    "precision 32\nY[i] = X[i * s] + 1",
+    "turned": "input X : cvm[M, N]\noutput Y : cvm[N, M] precision 32\nY[j, i] = X[i, j] + 1",
+    "halved": "input X : cvm[N]\noutput Y : cvm[N] precision 32\nY[i] = X[i] div 2 + X[i] mod 3",
+    "added": "input A : cvm[N]\ninput B : cvm[N]\noutput Y : cvm[N] precision 32\n"
+    "Y[i] = A[i] - B[i]",
+}
+# All of these are equal to their formulas for all values before a fault is put into them.
+NAMES = ("rows", "tallest", "product", "pooled", "convolved", "widened", "real_rows", "mean")
+GPU_NAMES = {
+    "relu": "input X : cvm[n...]\noutput Y : cvm[n...]\nY[d...] = max(0, X[d...])",
+    "pool": "input X : cvm[C, H, W]\noutput Y : cvm[C, H - 2, W - 2]\n"
+    "Y[c, y, x] = max[i < 3, j < 3](X[c, y + i, x + j])",
+    "sums": "input X : cvm[M, K]\noutput Y : cvm[M]\nY[i] = sum[k < K](X[i, k])",
+    "swapped": "input X : cvm[M, N]\noutput Y : cvm[N, M]\nY[j, i] = X[i, j]",
+}
+# Shapes of the inputs, and attributes: each loop of the kernels runs, whole and in part, and each
+# extent is beyond 127 once.
+CALLS: Mapping[str, Sequence[tuple[Any, ...]]] = {
+    "rows": (((1, 1),), ((3, 6),), ((18, 3),), ((2, 37),), ((130, 2),), ((1, 140),)),
+    "tallest": (((1, 1),), ((7, 3),), ((9, 37),), ((130, 2),), ((2, 140),)),
+    "product": (((3, 5), (4, 5)), ((130, 1), (2, 1)), ((1, 2), (130, 2))),
+    "biased": (
+        ((3, 5), (4, 5), (4,)),
+        ((3, 5), (4, 5), None),
+        ((5, 7), (6, 7), (6,)),
+        ((130, 1), (2, 1), (2,)),
+        ((1, 2), (130, 2), (130,)),
+    ),
+    "pooled": (
+        ((2, 5, 37), {"k": 3, "by": 1, "pad": 1}),
+        ((2, 6, 7), {"k": 2, "by": 2, "pad": 0}),
+        ((1, 4, 4), {"k": 1, "by": 3, "pad": 2}),
+        ((1, 2, 130), {"k": 2, "by": 1, "pad": 1}),
+        ((130, 2, 1), {"k": 1, "by": 1, "pad": 0}),
+    ),
+    "convolved": (
+        ((1, 2, 6, 21), (3, 2, 3, 3), {"by": 1, "pad": 1}),
+        ((2, 1, 7, 20), (2, 1, 3, 2), {"by": 2, "pad": 1}),
+        ((1, 1, 5, 40), (1, 1, 1, 3), {"by": 1, "pad": 0}),
+        ((2, 3, 3, 3), (2, 3, 3, 3), {"by": 1, "pad": 2}),
+        ((2, 2, 3, 90), (2, 2, 2, 40), {"by": 1, "pad": 1}),
+        ((1, 2, 2, 90), (1, 2, 2, 40), {"by": 2, "pad": 2}),
+    ),
+    "widened": (((3, 5), {"k": 3}), ((2, 20), {"k": 1}), ((130, 1), {"k": 2})),
+    "real_rows": (((1, 1),), ((3, 6),), ((18, 35),), ((21, 5),), ((130, 1),), ((1, 130),)),
+    "mean": (
+        ((1, 2, 6, 37), {"k": 2, "by": 1}),
+        ((2, 1, 5, 38), {"k": 3, "by": 2}),
+        ((1, 3, 4, 4), {"k": 1, "by": 3}),
+        ((1, 1, 3, 130), {"k": 3, "by": 1}),
+    ),
+    "shifts": (((1,), {"s": 1}), ((37,), {"s": 4}), ((130,), {"s": 8})),
+    "padded": (((1,), {"pad": 0}), ((5,), {"pad": 8}), ((130,), {"pad": 1})),
+    "strided": (((1,), {"s": 8}), ((37,), {"s": 1}), ((37,), {"s": 3}), ((260,), {"s": 2})),
+    "turned": (((1, 1),), ((3, 5),), ((130, 2),), ((2, 130),)),
+    "halved": (((1,),), ((37,),), ((130,),)),
+    "added": (((1,), (1,)), ((37,), (37,)), ((130,), (130,))),
+}
+FORMULAS = {**{name: OPERATORS[name].items for name in NAMES}, **OWN}
+
+
+HEAVY = ("convolved",)  # whose sizes are not asked: half a minute for each mutant
+LEFT_OUT = {
+    "c": {"cvm.non_max_suppression", "cvm.get_valid_count", "systemml.max_pool", "systemml.pow"},
+    "cuda": {
+        "cvm.broadcast_div",
+        "cvm.conv2d",
+        "cvm.dense",
+        "cvm.get_valid_count",
+        "cvm.non_max_suppression",
+        "systemml.max_pool",
+        "systemml.pow",
+    },
+}
+"""Operators that ship whose calls take a minute on terms or are not decided, as the ledger says."""
+
+
+# ---------------------------------------------------------------- formulas
+
+
+@cache
+def shipped() -> Mapping[str, Operator]:
+    return {each.full_name: each for each in check_files(read_folder(SPEC))}
+
+
+def names(target: str) -> tuple[str, ...]:
+    """All into which faults are put; small formulas are not made for devices."""
+    own = tuple(FORMULAS) if target == "c" else ()
+    return (*own, *(each for each in shipped() if each not in LEFT_OUT[target]))
+
+
+def ships(name: str) -> bool:
+    return "." in name
+
+
+@cache
+def operator(name: str) -> Operator:
+    return shipped()[name] if ships(name) else checked(name, source(name)[0])
+
+
+def checked(name: str, text: str) -> Operator:
+    """The operator as another text of its declaration and of what that needs says it."""
+    if not ships(name):
+        (found,) = check_files([SpecFile(Source("z.cvm", text), "z")])
+        return found
+    opset, own = name.split(".")
+    common = [each for each in read_folder(SPEC) if not each.opset]
+    several = check_files([*common, SpecFile(Source("z.cvm", text), opset)])
+    return next(each for each in several if each.name == own)
+
+
+@cache
+def source(name: str) -> tuple[str, tuple[Span, ...]]:
+    """The text that `checked` takes, and where in it the equations stand."""
+    if not ships(name):
+        text = f"{CLIP}operator {name} {{\n{ {**FORMULAS, **GPU_NAMES}[name] }\n}}\n"
+        return text, ((text.rindex("\nY[") + 1, len(text)),)
+    opset, own = name.split(".")
+    texts = [each.source.text for each in read_folder(SPEC) if each.opset == opset]
+    (first,) = (each for each in texts if re.search(rf"(?m)^operator {own}\b", each))
+    needed = texts if "_padding(" in first or "_over(" in first else [first]
+    pieces = [text[a:b] for text in needed for a, b in declaration_spans(text)]
+    common = "".join(each for each in pieces if not each.startswith("operator"))
+    (piece,) = (each for each in pieces if re.match(rf"operator {own}\b", each))
+    text = common + piece
+    family = re.match(r"operator \w+ = (\w+)", piece)
+    begins = [len(common), *([common.index(f"family {family[1]}(")] if family else [])]
+    return text, next((found for at in begins if (found := equations(text, at))), ())
+
+
+def equations(text: str, begin: int) -> tuple[Span, ...]:
+    """Of a declaration: from its first equation to its first example."""
+    end = re.compile(r"(?m)^  example\b|^}").search(text, begin)
+    first = re.compile(r"(?m)^  \w+\[").search(text, begin, end.start() if end else len(text))
+    return ((first.start(), end.start() if end else len(text)),) if first else ()
+
+
+# ---------------------------------------------------------------- kernels and their text
+
+
+@cache
+def small_blocks() -> Schedules:
+    """The schedules that come with cvmgen, with blocks and limits that small calls come to."""
+    text = re.sub(r">= \d+", ">= 4", (SPEC / "schedules/c.sched").read_text(encoding="utf-8"))
+    text = re.sub(r"(?m)^(  (?:split|stage|turn).*) by \d{2,}", r"\1 by 16", text)
+    return checked_schedules(parse_schedules(Source("z.sched", text)))
+
+
+@cache
+def shipped_schedules() -> Schedules:
+    return read_schedules(SPEC)
+
+
+def schedules(name: str) -> Schedules:
+    return shipped_schedules() if ships(name) else small_blocks()
+
+
+@cache
+def kernels(name: str) -> Kernels:
+    return scheduled(name, operator(name))
+
+
+def scheduled(name: str, of: Operator) -> Kernels:
+    made = driver.kernels_or_program(driver.lower(of, driver.C), "c", schedules(name), "schedule")
+    assert isinstance(made, Kernels)
+    return made
+
+
+@cache
+def mapped(name: str) -> Kernels:
+    return driver.mapped_kernels(operator(name))
+
+
+def emitted(name: str, made: Kernels) -> str:
+    """The text of scheduled kernels."""
+    for _, run in driver.C_KERNELS[1:]:
+        made = run(made, schedules=schedules(name))
+    return driver.TARGETS["c"].emit_operator(made, schedules=schedules(name))
+
+
+@cache
+def text_of(name: str, target: str) -> str:
+    """What is generated for an operator."""
+    if not ships(name):
+        return emitted(name, kernels(name))
+    file = driver.operator_file(operator(name), target)
+    return (ROOT / "generated" / file).read_text(encoding="utf-8")
+
+
+def file_of(name: str, target: str) -> str:
+    """The operator's file in the folder of a target."""
+    return driver.operator_file(operator(name), target).removeprefix(f"{target}/")
+
+
+@cache
+def generated(name: str, work: Path) -> Path:
+    """The folder with the right text of an operator, and what it is called by."""
+    if ships(name):
+        return ROOT / "generated"
+    place = work / name
+    write_changed(place, driver.generate([operator(name)], ("c",), schedules=schedules(name)))
+    return place
