@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 import shlex
 import shutil
@@ -21,6 +20,7 @@ from cvmgen.build.cache import (
 )
 from cvmgen.build.compilers import Compiler, c_compiler, cpp_compiler
 from cvmgen.build.diagnostics import explain
+from cvmgen.build.includes import with_included
 from cvmgen.build.process import end_running, run_command, workers
 from cvmgen.build.processor import level_flags
 from cvmgen.build.progress import Progress, shown_progress
@@ -45,8 +45,6 @@ _SANITIZED = ("-O1", "-g", "-gdwarf-4", "-fno-omit-frame-pointer", "-fno-sanitiz
 _TOKEN = re.compile(
     r""" "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | /\*.*?\*/ | //[^\n]* """, re.X | re.S
 )
-
-_INCLUDE = re.compile(r"^\s*#\s*include\s+(?P<named>\"(?P<name>[^\"\n]+)\"|<)?", re.M)
 
 _SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 
@@ -432,23 +430,8 @@ class _Object:
 
 def _read(job: _Job, unit: str, text: str) -> dict[str, str]:
     """The unit and the headers that it includes: no other one changes its object."""
-    found = {unit: text}
-    left = [unit]
-    if job.prelude is not None:
-        found[job.prelude] = job.headers[job.prelude]
-        left.append(job.prelude)
-    while left:
-        place = left.pop()
-        for include in _INCLUDE.finditer(found[place]):
-            if include["named"] is None:  # by a macro: it may be any
-                return {**job.headers, unit: text}
-            beside = posixpath.normpath(
-                posixpath.join(posixpath.dirname(place), include["name"] or "")
-            )
-            for name in {include["name"], beside} & job.headers.keys() - found.keys():
-                found[name] = job.headers[name]
-                left.append(name)
-    return found
+    first = (unit,) if job.prelude is None else (unit, job.prelude)
+    return with_included(first, {**job.headers, unit: text})
 
 
 def bare_code(text: str, *, lines: bool = False) -> str:

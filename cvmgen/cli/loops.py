@@ -87,8 +87,8 @@ def nests(
             place,
             nest.formula,
             tuple(classes),
-            tuple(each for each in actions if not each.startswith("parallelise ")),
-            tuple(each for each in actions if each.startswith("parallelise ")),
+            tuple(text for text, name in actions.items() if name != "parallelise"),
+            tuple(text for text, name in actions.items() if name == "parallelise"),
             work(original),
             sizes(operator, tensors_read(original)),
             sizes(operator, [nest.tensor]),
@@ -103,17 +103,19 @@ def same(one: i.Nest, other: i.Nest) -> bool:
 
 def classes_and_actions(
     kernels: Iterable[Kernel], schedules: Schedules
-) -> tuple[dict[str, None], dict[str, None]]:
-    """The classes of a nest and the actions that change it, for all choices of element types."""
+) -> tuple[dict[str, None], dict[str, str]]:
+    """The classes of a nest and the actions that change it, as written, with their names; for all
+    choices of element types."""
     classes: dict[str, None] = {}
-    actions: dict[str, None] = {}
+    actions: dict[str, str] = {}
     for kernel in kernels:
         plan, subject = schedules.chosen("c", kernel.subject)
         if plan is None:
             continue
         classes[plan.schedule.shape.text] = None
         for place in sorted(schedules.changing(plan, subject)):
-            actions[plan.uses[place].action.span.text] = None
+            action = plan.uses[place].action
+            actions[action.span.text] = action.name
     return classes, actions
 
 

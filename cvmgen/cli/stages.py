@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from cvmgen import driver, tree
 from cvmgen.cli.exits import UsageError
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
-from cvmgen.ir.text import block_lines, program_text
+from cvmgen.ir.text import block_lines, program_parts, program_text
 from cvmgen.schedule.gpu.mapped import mapping_lines
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.schedules import Schedules, packaged
@@ -34,7 +33,6 @@ AROUND = {
     "schedule": "each nest by the actions for its class, and kernels by their mappings",
 }
 """The stages around the passes, which say themselves what they are for."""
-_HEAD = re.compile(r"^(?=prepare:|nest )", re.M)
 
 
 def stages_of(target: str | None) -> tuple[str, ...]:
@@ -147,11 +145,12 @@ def program_texts(operator: Operator, stage: str, target: str | None) -> Iterato
     """What each pass up to a stage changed. Parts that it left alone are named, with the stage
     that shows them."""
     since: dict[str, str] = {}
-    before: dict[str, str] = {}
+    before: dict[str, list[str]] = {}
     for name, program in programs(operator, target or "c"):
-        parts = text_parts(program_text(program))
+        parts = named_parts(program)
         since = {
-            head: since[head] if before.get(head) == text else name for head, text in parts.items()
+            head: since[head] if before.get(head) == lines else name
+            for head, lines in parts.items()
         }
         gone = before.keys() - parts.keys()
         yield name, changed_text(operator, name, parts, since, sorted(gone))
@@ -163,29 +162,29 @@ def program_texts(operator: Operator, stage: str, target: str | None) -> Iterato
 def changed_text(
     operator: Operator,
     stage: str,
-    parts: Mapping[str, str],
+    parts: Mapping[str, list[str]],
     since: Mapping[str, str],
     gone: Sequence[str],
 ) -> str:
     if not gone and stage not in since.values():
         places = ", ".join(dict.fromkeys(since.values()))
         return f"It changes nothing of {operator.full_name}, which is as after {places}.\n"
-    lines = [f"program {operator.full_name}\n"]
-    for head, text in parts.items():
-        as_before = f"{text.splitlines()[0]}\n  as after {since[head]}\n"
-        lines.append(text if since[head] == stage else as_before)
-    lines += [f"{head}\n  is gone\n" for head in gone]
-    return "".join(lines)
+    lines = [f"program {operator.full_name}"]
+    for head, part in parts.items():
+        lines += part if since[head] == stage else [part[0], f"  as after {since[head]}"]
+    for head in gone:
+        lines += [head, "  is gone"]
+    return "\n".join((*lines, ""))
 
 
-def text_parts(text: str) -> dict[str, str]:
-    """The parts of a program's text by their first lines; of several alike each has a number."""
-    found: dict[str, str] = {}
-    for part in _HEAD.split(text)[1:]:
-        head = part.splitlines()[0]
+def named_parts(program: i.Program) -> dict[str, list[str]]:
+    """The lines of a program's parts by the first of them; of several alike each has a sign."""
+    found: dict[str, list[str]] = {}
+    for lines in program_parts(program):
+        head = lines[0]
         while head in found:
             head += "'"
-        found[head] = part
+        found[head] = lines
     return found
 
 

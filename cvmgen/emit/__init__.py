@@ -7,5 +7,5 @@
   and `python_calls.py` for Python and numpy
 - `python_printer.py` prints plain loops, `numpy_printer.py` operations on whole arrays
 - `interface.py`: what callers see of an operator; `c_support.py`: what all operators include
-- `render.py`: the only one that knows jinja2; `wrap.py`: long lines
+- `render.py`: the only one that knows jinja2; `lines.py`: where long lines go on
 """

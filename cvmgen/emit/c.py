@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from cvmgen.emit.c_bound import bound_text
 from cvmgen.emit.c_nests import NestEmitter
-from cvmgen.emit.c_spelling import c_identifier, indented
+from cvmgen.emit.c_spelling import c_identifier
 from cvmgen.emit.c_text import file_header, signature, wrapped_declarations
 from cvmgen.emit.call_printer import CallPrinter
+from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.emit.prepare import prepare_lines
 from cvmgen.emit.render import render_template
-from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.kernels import Kernels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cvmgen.emit import interface
-from cvmgen.emit.c_spelling import indented
 from cvmgen.emit.c_text import wrapped_list
+from cvmgen.emit.lines import indented
 from cvmgen.spec.formula import Attribute, Operator
 
 

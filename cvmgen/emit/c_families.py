@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cvmgen.emit.c_spelling import MACHINE_TYPES, comment
-from cvmgen.emit.wrap import wrap_c
+from cvmgen.emit.lines import wrap_c
 from cvmgen.schedule.generic import WIDE
 from cvmgen.schedule.kernels import Family
 

@@ -15,10 +15,9 @@ from cvmgen.emit.c_spelling import (
     TERNARY,
     UNARY,
     c_identifier,
-    indented,
-    negated_text,
     paren,
 )
+from cvmgen.emit.lines import Leaving, indented
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import entry_at
@@ -68,7 +67,7 @@ class CPrinter:
             case i.Binary(op="difference", left=left, right=right):
                 return f"cvmgen_difference({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op="-", left=i.Const(value=0), right=right):
-                return negated_text(self.expr(right, UNARY)), UNARY
+                return self.minus(right), UNARY
             case i.Binary(op="-", left=left, right=right) if may_be_written_zero(left):
                 return f"cvmgen_minus({self.expr(left)}, {self.expr(right)})", PRIMARY
             case i.Binary(op=op, left=left, right=right):
@@ -155,6 +154,10 @@ class CPrinter:
     def given(self, name: str) -> str:
         return f"has_{name}"
 
+    def minus(self, operand: i.Expr) -> str:
+        """Minus a value; two signs in a row would be a decrement."""
+        return f"-{self.expr(operand, PRIMARY if has_sign(operand) else UNARY)}"
+
     def convert(self, type_name: str, operand: i.Expr) -> tuple[str, int]:
         match operand:
             case i.Const(value=value) if type_name == "u32" and not isinstance(value, bool):
@@ -176,7 +179,7 @@ class CPrinter:
             case "null":
                 return "NULL", PRIMARY
             case "negate_f64":
-                return negated_text(self.expr(arguments[0], UNARY)), UNARY
+                return self.minus(arguments[0]), UNARY
             case _ if function.startswith("."):  # of what its first argument is
                 whole, *others = (self.expr(argument) for argument in arguments)
                 return f"{whole}{function}({', '.join(others)})", PRIMARY
@@ -429,7 +432,8 @@ class CPrinter:
         head = f"if ({self.expr(statement.condition)})"
         body = self.nested(statement.then)
         if len(body) == 1 and not statement.otherwise:
-            single = f"{head} {body[0]}"
+            leaves = isinstance(statement.then[-1], i.Return)
+            single = Leaving(head, body[0]) if leaves else f"{head} {body[0]}"
             return [single] if len(single) <= 88 else [head, *indented(body)]
         lines = [f"{head} {{", *indented(body)]
         rest = statement.otherwise
@@ -451,6 +455,19 @@ def made_for(call: i.Call) -> str:
 def helper_parameter(value: int | str) -> str:
     """What a helper is made for: a number, a type, or a class of the support headers."""
     return MACHINE_TYPES.get(value, f"cvmgen_{value}") if isinstance(value, str) else str(value)
+
+
+def has_sign(expr: i.Expr) -> bool:
+    """Whether a value begins with a sign where it stands without parentheses."""
+    match expr:
+        case i.Const(value=value):
+            return not isinstance(value, bool) and value < 0
+        case i.Real(text=text):
+            return text[0] == "-"
+        case i.Binary(op="-", left=i.Const(value=0)) | i.Call(function="negate_f64"):
+            return True
+        case _:
+            return False
 
 
 def calls_function(node: object) -> bool:

@@ -8,11 +8,11 @@ from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.emit import interface
 from cvmgen.emit.c_families import Section, sections, typed_name
 from cvmgen.emit.c_parts import FunctionPrinter, PartScope, outlined_function
-from cvmgen.emit.c_spelling import c_identifier, element_type, indented, pointer
+from cvmgen.emit.c_spelling import c_identifier, element_type, pointer
 from cvmgen.emit.c_text import signature, versions, wrapped_declarations
 from cvmgen.emit.c_tiles import TilePrinter
 from cvmgen.emit.c_types import TypesPrinter
-from cvmgen.emit.wrap import wrap_c
+from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.gpu.mapped import Parameter
 from cvmgen.schedule.kernels import Family, Kernel, Kernels, nest_name

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cvmgen.emit.c_spelling import indented
 from cvmgen.emit.c_text import signature
-from cvmgen.emit.wrap import WIDTH, wrap_c
+from cvmgen.emit.lines import WIDTH, indented, wrap_c
 from cvmgen.schedule.outline import call_name
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from cvmgen.analysis.plan import Field
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_outlined import CaptureMember, part_function
-from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment, indented
+from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment
 from cvmgen.emit.c_text import versions, wrapped_declarations, wrapped_list
+from cvmgen.emit.lines import indented
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from cvmgen.emit.lines import Comment
 from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.ir.checks import OURS
 from cvmgen.schedule.generic import TYPE_PARAMETERS
@@ -130,18 +129,10 @@ def paren(text: str, level: int, least: int) -> str:
     return f"({text})" if level < least else text
 
 
-def negated_text(text: str) -> str:
-    """Minus a value; two signs in a row would be a decrement."""
-    return f"-({text})" if text.startswith("-") else f"-{text}"
-
-
-def indented(lines: Iterable[str], by: int = 4) -> list[str]:
-    return [f"{' ' * by}{line}" if line and not line.startswith("#") else line for line in lines]
-
-
-def comment(text: str) -> str:
+def comment(text: str) -> Comment:
     """A C comment."""
-    return f"/* {in_c_comment(text)} */"
+    *words, last = in_c_comment(text).split(" ")
+    return Comment(("/*", *words, f"{last} */"), "   ")
 
 
 def c_string(text: str) -> str:

@@ -8,9 +8,10 @@ from cvmgen import rules
 from cvmgen.dtypes import DTYPES, LIST_CAPACITY, MAX_INPUTS, MAX_PRECISION, MAX_RANK, MAX_SIZE
 from cvmgen.emit import c_words, interface
 from cvmgen.emit.c_bound import bind_head
-from cvmgen.emit.c_spelling import comment, indented
+from cvmgen.emit.c_spelling import comment
 from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
+from cvmgen.emit.lines import indented
 from cvmgen.emit.power_tables import power_tables
 from cvmgen.emit.render import render_template, support_file
 from cvmgen.schedule.schedules import Schedules, packaged

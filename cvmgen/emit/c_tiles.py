@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from cvmgen.emit.c_outlined import part_function
 from cvmgen.emit.c_parts import FunctionPrinter, PartScope
-from cvmgen.emit.c_spelling import PRIMARY, c_identifier, comment, declarator, indented, pointer
+from cvmgen.emit.c_spelling import PRIMARY, c_identifier, comment, declarator, pointer
 from cvmgen.emit.c_text import signature, wrapped_list
-from cvmgen.emit.wrap import wrap_c
+from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.gpu.mapped import Parameter
 from cvmgen.schedule.tile_functions import TileFunctions

@@ -8,6 +8,7 @@ from cvmgen.dtypes import CVM
 from cvmgen.emit import interface
 from cvmgen.emit.c_spelling import c_string
 from cvmgen.emit.c_text import wrapped_list
+from cvmgen.emit.lines import Leaving
 from cvmgen.spec.formula import Input, Operator
 
 
@@ -55,14 +56,13 @@ class TypesPrinter:
                 "const cvmgen_tensor *const typed[] = {", list(map(self.first, self.inputs)), "};"
             ),
             "int types = 0;",
-            f"if (cvmgen_choose_types(error, &{self.types}, typed, &types)) {fail}",
+            Leaving(f"if (cvmgen_choose_types(error, &{self.types}, typed, &types))", fail),
         ]
         for item in self.inputs:
             if item.variadic:
                 arguments = f"args->{item.name}, args->{item.name}_count"
-                lines += [
-                    f"if (cvmgen_check_alike(error, {c_string(item.name)}, {arguments})) {fail}",
-                ]
+                test = f"cvmgen_check_alike(error, {c_string(item.name)}, {arguments})"
+                lines.append(Leaving(f"if ({test})", fail))
         return lines
 
     def shown(self, item: Input) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cvmgen.emit.c_spelling import indented
+from cvmgen.emit.lines import indented
 from cvmgen.spec.formula import Attribute, Operator
 from cvmgen.spec.words import word_constant
 

@@ -7,14 +7,10 @@ from itertools import chain
 
 from cvmgen.emit import interface
 from cvmgen.emit.c_like import made_for
-from cvmgen.emit.c_spelling import (
-    PRIMARY,
-    comment,
-    declarator,
-    indented,
-)
+from cvmgen.emit.c_spelling import PRIMARY, comment, declarator
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.host_printer import HostPrinter
+from cvmgen.emit.lines import indented
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import reassigned

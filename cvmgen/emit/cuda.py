@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import cached_property, partial
 
 from cvmgen.emit import c, c_support, interface
-from cvmgen.emit.c_spelling import c_identifier, c_string, comment, indented
+from cvmgen.emit.c_spelling import c_identifier, c_string, comment
 from cvmgen.emit.c_text import file_header, wrapped_declarations
 from cvmgen.emit.cuda_frame import KernelTexts, template
 from cvmgen.emit.cuda_kernels import headers_of
+from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.emit.prepare import prepare_lines
 from cvmgen.emit.render import render_template
-from cvmgen.emit.wrap import wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.dispatch import overflowing
 from cvmgen.schedule.gpu.mapped import DeviceFunction

@@ -6,10 +6,10 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from cvmgen.analysis.plan import Field
-from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, indented, pointer
+from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, pointer
 from cvmgen.emit.c_text import signature, wrapped_declarations, wrapped_list
 from cvmgen.emit.cuda_kernels import CudaKernelPrinter, called_helpers
-from cvmgen.emit.wrap import wrap_c
+from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.gpu.mapped import DeviceFunction, Parameter

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from cvmgen.emit.c_kernels import KernelPrinter
 from cvmgen.emit.c_like import made_for
-from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, c_identifier, indented
+from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, c_identifier
 from cvmgen.emit.c_text import wrapped_list
+from cvmgen.emit.lines import indented
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute, walk

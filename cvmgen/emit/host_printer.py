@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cvmgen.emit.c_like import CPrinter
-from cvmgen.emit.c_spelling import PRIMARY, UNARY, c_identifier, c_string, comment, indented
+from cvmgen.emit.c_spelling import PRIMARY, UNARY, c_identifier, c_string, comment
+from cvmgen.emit.lines import Leaving, indented
 from cvmgen.escape import in_c_format
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
@@ -126,7 +127,7 @@ class HostPrinter(CPrinter):
         return f"cvmgen_{check.function}({', '.join(given)})"
 
     def refusing(self, *tests: str) -> str:
-        return f"if ({' && '.join(tests)}) return CVMGEN_REFUSED;"
+        return Leaving(f"if ({' && '.join(tests)})", "return CVMGEN_REFUSED;")
 
     def argument(self, argument: h.CheckArgument) -> str:
         match argument:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from cvmgen.emit.lines import Valued, indented
+from cvmgen.emit.numpy_printer import NUMBERS
 from cvmgen.emit.python_calls import Calls
-from cvmgen.emit.python_printer import indented
 from cvmgen.emit.python_text import literal
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
 
-ELEMENTS = {"real": "np.float64", "object": "object"}  # of the memory of lets; else int64
+ELEMENTS = {"real": "float64", "object": "object"}  # of the memory of lets; else int64
 
 
 class ArrayCalls(Calls):
@@ -26,10 +27,11 @@ class ArrayCalls(Calls):
         """The type in which an output holds every integer that its nests store."""
         bodies = (nest.body for nest in self.program.nests if nest.tensor == output)
         types = {each.name for body in bodies for each in body if isinstance(each, a.Integers)}
-        return "np.int64" if types <= {"int32", "int64"} else "object"
+        return self.helper("np.int64") if types <= {"int32", "int64"} else "object"
 
     def elements(self, memory: i.Scratch) -> tuple[str, ...]:
-        return (ELEMENTS.get(memory.kind, "np.int64"),)
+        kind = ELEMENTS.get(memory.kind, "int64")
+        return (self.helper(f"np.{kind}") if kind in NUMBERS else kind,)
 
     def values(self, output: str) -> list[str]:
         return []
@@ -38,21 +40,22 @@ class ArrayCalls(Calls):
         """Arrays for the results: the caller's or new ones; those of types of their own are
         filled with exact values first."""
         lines = super().results()
-        outputs = self.operator.output_names
+        outputs, empty = self.operator.output_names, self.helper("np.empty")
         for at, output in enumerate(outputs):
-            made = f"{output}_dtype"
+            name, made = f"{python_identifier(output)} =", f"{output}_dtype"
             given = "out" if len(outputs) == 1 else f"out[{at}]"
             if output not in self.precise:
-                made = f"vectors.working({made}, {self.exact_integers(output)})"
-                lines.append(f"{python_identifier(output)} = np.empty(plan.{output}_shape, {made})")
+                made = self.called("vectors.working", f"{made}, {self.exact_integers(output)}")
+                lines.append(Valued(name, f"{empty}(plan.{output}_shape, {made})"))
                 continue
-            new = f"np.empty(plan.{output}_shape, {made})"
-            lines.append(f"{python_identifier(output)} = {new} if out is None else {given}")
+            new = f"{empty}(plan.{output}_shape, {made})"
+            lines.append(Valued(name, f"{new} if out is None else {given}"))
         return lines
 
     def nest_calls(self) -> list[str]:
         # What a choice does not take is computed all the same, a quotient by 0 for one.
-        return ['with np.errstate(all="ignore"):', *indented(super().nest_calls())]
+        ignoring = self.called("np.errstate", 'all="ignore"')
+        return [f"with {ignoring}:", *indented(super().nest_calls())]
 
     def finish(self) -> list[str]:
         outputs = self.operator.output_names
@@ -63,5 +66,5 @@ class ArrayCalls(Calls):
             name = python_identifier(output)
             given = "out" if len(outputs) == 1 else f"out and out[{at}]"
             what = f"OPERATOR, {literal(output)}, {name}, {output}_dtype, {given}"
-            lines.append(f"{name} = vectors.result({what})")
+            lines.append(Valued(f"{name} =", self.called("vectors.result", what)))
         return [*lines, f"return {', '.join(map(python_identifier, outputs))}"]

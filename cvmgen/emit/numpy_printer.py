@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from cvmgen.emit.python_printer import BINARY, PRIMARY, PythonPrinter, indented
+from cvmgen.emit.lines import Valued, indented
+from cvmgen.emit.python_printer import BINARY, PRIMARY, PythonPrinter
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
@@ -20,6 +21,7 @@ REDUCED = {
     "count": "vectors.count",
     "dot": "vectors.dot",
 }
+NUMBERS = ("int32", "int64", "float64")  # which numpy has types for
 
 
 class ArrayPrinter(PythonPrinter):
@@ -39,9 +41,9 @@ class ArrayPrinter(PythonPrinter):
                 sign = "&" if op == "both" else "|"
                 return f" {sign} ".join(self.expr(each, 8) for each in operands), 7
             case i.Call(function="item", arguments=(array,)):
-                return f"np.asarray({self.expr(array)}).item()", PRIMARY
+                return f"{self.called('np.asarray', self.expr(array))}.item()", PRIMARY
             case i.Call(function=name, arguments=arguments) if "." in name:
-                return f"{name}({self.listed(arguments)})", PRIMARY
+                return self.called(name, self.listed(arguments)), PRIMARY
             case _:
                 return super().leveled(expr)
 
@@ -51,21 +53,24 @@ class ArrayPrinter(PythonPrinter):
     def array(self, expr: a.ArrayExpr) -> str:
         match expr:
             case a.Integer(name=name):
-                return f"np.{name}" if name in ("int32", "int64") else name or "integer"
+                return self.helper(f"np.{name}") if name in NUMBERS else name or "integer"
             case a.Nothing():
                 return "None"
             case a.Read(array=array, index=index, fill=fill):
                 beyond = "" if fill is None else f", fill={self.expr(fill)}"
-                return f"arrays.read({self.expr(array)}, {self.slots(index)}{beyond})"
+                given = f"{self.expr(array)}, {self.slots(index)}{beyond}"
+                return self.called("arrays.read", given)
             case a.At(array=array, index=index):
                 return f"{self.expr(array)}[{self.slots(index) or '...'}]"
             case a.Slice(low=low, high=high):
                 return f"{self.expr(low)}:{self.expr(high)}"
             case a.Padded(array=array, fill=fill, index=index):
-                return f"arrays.padded({self.listed((array, fill))}, {self.slots(index)})"
+                given = f"{self.listed((array, fill))}, {self.slots(index)}"
+                return self.called("arrays.padded", given)
             case a.Reduce(op=op, operands=operands, axes=axes, only=only):
                 where = "" if only is None else f", only={self.expr(only)}"
-                return f"{REDUCED[op]}({self.listed(operands)}, {self.slots(axes)}{where})"
+                given = f"{self.listed(operands)}, {self.slots(axes)}{where}"
+                return self.called(REDUCED[op], given)
             case _:
                 assert_never(expr)
 
@@ -116,16 +121,16 @@ class ArrayPrinter(PythonPrinter):
             case i.Sort(entries=entries, keys=i.Access(tensor=keys, index=index), width=width):
                 first = i.Access(keys, None, index[:-1])
                 rows = f"{python_identifier(keys)}[{self.part(first, entries.length)}, :{width}]"
-                return [f"arrays.sort({self.run(entries)}, {rows})"]
+                return [self.called("arrays.sort", f"{self.run(entries)}, {rows}")]
             case i.Store(target=i.Access() as target, value=value):
                 where = f"{python_identifier(target.tensor)}, {self.expr(value)}"
                 if not target.index:
-                    return [f"arrays.store_all({where})"]
-                return [f"arrays.store({where}, {self.slots(target.index)})"]
+                    return [self.called("arrays.store_all", where)]
+                return [self.called("arrays.store", f"{where}, {self.slots(target.index)}")]
             case _:
                 return super().statement(statement)
 
-    def accumulate(self, name: str, op: str, value: i.Expr) -> str:
+    def accumulate(self, name: str, op: str, value: i.Expr) -> Valued:
         return super().accumulate(name, BINARY[op][1] if op in BINARY else op, value)
 
     def arrays(self, statement: a.ArrayStmt) -> list[str]:
@@ -133,7 +138,8 @@ class ArrayPrinter(PythonPrinter):
             case a.Axes(names=names, extents=extents, inside=inside):
                 arguments = [*map(self.index, extents)]
                 arguments += [] if inside is None else [f"inside={self.expr(inside)}"]
-                return [f"{', '.join(names)} = arrays.axes({', '.join(arguments)})"]
+                made = self.called("arrays.axes", ", ".join(arguments))
+                return [Valued(f"{', '.join(names)} =", made)]
             case a.Blocks():
                 return self.blocks(statement)
             case a.Choose(condition=condition, then=then, otherwise=otherwise):
@@ -141,24 +147,26 @@ class ArrayPrinter(PythonPrinter):
             case a.Continue():
                 return ["continue"]
             case a.FillArray(target=target, value=value, op=op):
-                return [f"{self.expr(target)} {op}= {self.expr(value)}"]
+                return [Valued(f"{self.expr(target)} {op}=", self.expr(value))]
             case a.CopyAll(target=target, source=source):
                 places = f"{self.expr(source.array)}, {self.slots(source.index)}"
-                return [f"arrays.copy({self.expr(target)}, {places})"]
+                return [self.called("arrays.copy", f"{self.expr(target)}, {places}")]
             case a.Into(call=call, target=target, narrower=narrower):
                 out = f"out={self.expr(target)}" + ', casting="unsafe"' * narrower
-                return [f"{call.function}({self.listed(call.arguments)}, {out})"]
+                return [self.called(call.function, f"{self.listed(call.arguments)}, {out}")]
             case a.Shape(tensor=tensor, extents=extents):
                 name = self.expr(tensor)
                 return [f"{name} = {name}.reshape({', '.join(map(self.index, extents))})"]
             case a.Integers(name="checked", bits=bits, values=values):
-                return [f"integer = arrays.integers({bits}, {self.listed(values)})"]
+                made = self.called("arrays.integers", f"{bits}, {self.listed(values)}")
+                return [Valued("integer =", made)]
             case a.Integers():
                 return []
             case a.Elements(tensor=tensor, integer=integer, several=several):
                 name, kind = self.expr(tensor), f", {self.expr(integer)}" if integer else ""
                 one = "each" if several else name
-                made = f"arrays.{'elements' if integer else 'numbers'}({one}{kind})"
+                function = "elements" if integer else "numbers"
+                made = self.called(f"arrays.{function}", f"{one}{kind}")
                 return [f"{name} = [{made} for each in {name}]" if several else f"{name} = {made}"]
             case _:
                 assert_never(statement)
@@ -168,5 +176,5 @@ class ArrayPrinter(PythonPrinter):
         arguments += [] if blocks.integer is None else [self.expr(blocks.integer)]
         arguments += [f"spare={blocks.spare}"] * bool(blocks.spare)
         names = ", ".join(map(python_identifier, blocks.names)) + "," * (len(blocks.names) == 1)
-        head = f"for {names} in arrays.blocks({', '.join(arguments)}):"
+        head = f"for {names} in {self.called('arrays.blocks', ', '.join(arguments))}:"
         return [head, *indented(self.block(blocks.body))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import textwrap
 from collections.abc import Iterable
@@ -11,12 +10,12 @@ from types import ModuleType
 
 from cvmgen import lists, powers, reals, rules, support, typed
 from cvmgen.emit import interface
+from cvmgen.emit.lines import indented, wrap_python
 from cvmgen.emit.python_calls import Calls
 from cvmgen.emit.python_host import HostText
-from cvmgen.emit.python_printer import PythonPrinter, indented
+from cvmgen.emit.python_printer import PythonPrinter
 from cvmgen.emit.python_text import attribute_doc, comment, definition, unpacked_members, value_text
 from cvmgen.emit.render import render_template
-from cvmgen.emit.wrap import wrap_python
 from cvmgen.escape import in_docstring
 from cvmgen.ir import arrays as a
 from cvmgen.ir import checks as h
@@ -89,7 +88,7 @@ class PythonEmitter:
         )
         nests = "\n\n\n".join(self.nests())
         run = "\n".join(wrap_python(indented(self.calls.run())))
-        uses = modules_used(f"def _():\n{prepare}\n{nests}\ndef _():\n{run}")
+        uses = self.printer.modules | self.calls.modules
         return render_template(
             "python/operator.py.j2",
             full_name=operator.full_name,
@@ -162,7 +161,7 @@ class PythonEmitter:
     def nest(self, number: int, nest: i.Nest) -> str:
         tensors = ", ".join(python_identifier(tensor) for tensor in self.calls.tensors(nest))
         body = nest.body
-        lines = [comment(self.program.quoted(nest))]
+        lines: list[str] = [comment(self.program.quoted(nest))]
         names = names_in(body) - assigned(body) | names_in(nest.prologue) | given_in(body)
         needed = [name for name in self.fields if name in names]
         if needed:
@@ -193,9 +192,3 @@ class PythonEmitter:
             if each.slots is not None and not strided(each)
         }
         return [f"{python_identifier(pack)} = [0] * support.MAX_RANK" for pack in sorted(packs)]
-
-
-def modules_used(text: str) -> set[str]:
-    """The names whose members functions of Python speak of."""
-    members = (each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Attribute))
-    return {each.value.id for each in members if isinstance(each.value, ast.Name)}

@@ -5,19 +5,20 @@ from __future__ import annotations
 from cvmgen.analysis.moved import moved_inputs
 from cvmgen.dtypes import CVM
 from cvmgen.emit import interface
-from cvmgen.emit.python_printer import indented
-from cvmgen.emit.python_text import literal, literals
+from cvmgen.emit.lines import Valued, indented
+from cvmgen.emit.python_text import Imports, literal, literals
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
 from cvmgen.typing import choices
 
 
-class Calls:
+class Calls(Imports):
     """Prints `infer` and the function of the operator, and what they say of themselves."""
 
     held = "values"  # the member of an operand that holds its elements
 
     def __init__(self, program: i.Program) -> None:
+        super().__init__()
         self.program = program
         self.operator = program.operator
         self.types = interface.typed_operand_names(self.operator)
@@ -117,7 +118,8 @@ class Calls:
             name = python_identifier(item.name)
             shown = literal(item.name)
             if item.dtype != CVM:
-                lines.append(f"{name} = typed.typed_operand(OPERATOR, {shown}, given[{shown}])")
+                made = self.called("typed.typed_operand", f"OPERATOR, {shown}, given[{shown}]")
+                lines.append(Valued(f"{name} =", made))
                 continue
             function = f"support.operand{'s' * item.variadic}"
             lines.append(f"{name} = {function}(OPERATOR, {shown}, {name}, declared.get({shown}))")
@@ -126,12 +128,12 @@ class Calls:
             lines.append("plan.types = types")
         if names:
             lines.append('if check == "values":')
-            lines += [f"    {line}" for name in names for line in self.check(name)]
+            lines += indented(line for name in names for line in self.check(name))
         return [*lines, *self.results(), *self.memory(), *self.nest_calls(), *self.finish()]
 
     def memory(self) -> list[str]:
         """The memory of selected lists and of lets, where the case holds that needs it."""
-        lines = []
+        lines: list[str] = []
         for each in self.program.scratch:
             given = (
                 literal(each.owner),
@@ -141,7 +143,7 @@ class Calls:
             made = f"support.memory(OPERATOR, {', '.join(given)})"
             if each.case is not None:
                 made = f"{made} if plan.which_case == {each.case} else None"
-            lines.append(f"{python_identifier(each.name)} = {made}")
+            lines.append(Valued(f"{python_identifier(each.name)} =", made))
         return lines
 
     def elements(self, memory: i.Scratch) -> tuple[str, ...]:
@@ -176,7 +178,8 @@ class Calls:
         chosen = "types, given" if items else "types, _"
         several = ", ".join(literal(item.name) for item in items if item.variadic)
         rest = f", [{several}]" if several else ""
-        return [f"{chosen} = typed.typed_operands(OPERATOR, TYPES, {{{pairs}}}{rest})"]
+        found = self.called("typed.typed_operands", f"OPERATOR, TYPES, {{{pairs}}}{rest}")
+        return [Valued(f"{chosen} =", found)]
 
     def check(self, tensor: str) -> list[str]:
         name = python_identifier(tensor)
@@ -205,7 +208,8 @@ class Calls:
             if output not in self.precise:
                 asked = "None" if self.precise else "dtype"
                 wanted = f"OPERATOR, {literal(output)}, {asked}, types[{literal(output)}]"
-                lines.append(f"{output}_dtype = typed.typed_result({wanted})")
+                result = self.called("typed.typed_result", wanted)
+                lines.append(Valued(f"{output}_dtype =", result))
                 continue
             wanted = f"OPERATOR, {literal(output)}, dtype, plan.{output}_precision, {default}"
             lines.append(f"{output}_dtype = support.result_dtype({wanted})")
@@ -234,7 +238,7 @@ class Calls:
             check = "support.check_out"
             if output not in self.precise:
                 known = f"plan.{output}_shape, types[{literal(output)}], arrays"
-                check = "typed.check_typed_out"
+                check = self.helper("typed.check_typed_out")
             lines.append(f"    {check}(OPERATOR, {literal(output)}, {target}, {known})")
         if len(outputs) == 1 and outputs[0] in self.precise:
             lines.append("    dtype = out.dtype")
@@ -265,7 +269,7 @@ class Calls:
                 )
                 continue
             values = f"OPERATOR, {literal(output)}, {python_identifier(output)}, {shape}"
-            arrays.append(f"typed.stored_as({values}, {output}_dtype)")
+            arrays.append(self.called("typed.stored_as", f"{values}, {output}_dtype"))
         if len(outputs) == 1:
             return [
                 f"result = {arrays[0]}",

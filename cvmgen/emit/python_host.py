@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cvmgen import rules
-from cvmgen.emit.python_printer import PythonPrinter, indented
+from cvmgen.emit.lines import Valued, indented
+from cvmgen.emit.python_printer import PythonPrinter
 from cvmgen.emit.python_text import comment, literal, literals
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
@@ -36,13 +37,13 @@ class HostText:
                 names = ", ".join(map(python_identifier, gives))
                 arguments = ["OPERATOR", literal(operand), *map(self.argument, statement.arguments)]
                 call = f"support.{function}({', '.join(arguments)})"
-                return [f"{names} = {call}" if names else call]
+                return [Valued(f"{names} =", call) if names else call]
             case h.Refuse(operand=operand, shown=shown, rule=rule):
                 told = self.terms(shown) if shown else '""'
                 return [f"support.refuse(OPERATOR, {literal(operand)}, {told}, {self.rule(rule)})"]
             case h.Unpack(names=names, value=value):
                 targets = ", ".join(map(python_identifier, names)) + "," * (len(names) == 1)
-                return [f"{targets} = {self.printer.expr(value)}"]
+                return [Valued(f"{targets} =", self.printer.expr(value))]
             case h.FillPlan(members=members):
                 pairs = (
                     (python_identifier(name), self.printer.expr(value)) for name, value in members
@@ -50,10 +51,12 @@ class HostText:
                 listed = indented(f"{name}={value}," for name, value in pairs)
                 return ["return SimpleNamespace(", *listed, ")"]
             case i.If(condition=condition, then=then, otherwise=otherwise):
-                lines = [f"if {self.printer.expr(condition)}:", *indented(self.block(then))]
-                if len(otherwise) == 1 and isinstance(otherwise[0], i.If):
-                    first, *rest = self.statement(otherwise[0])
-                    return [*lines, f"el{first}", *rest]
+                lines: list[str] = [Valued("if", self.printer.expr(condition), ":")]
+                lines += indented(self.block(then))
+                while len(otherwise) == 1 and isinstance(otherwise[0], i.If):
+                    lines.append(Valued("elif", self.printer.expr(otherwise[0].condition), ":"))
+                    lines += indented(self.block(otherwise[0].then))
+                    otherwise = otherwise[0].otherwise
                 return lines + ["else:", *indented(self.block(otherwise))] * bool(otherwise)
             case i.Loop():
                 self.printer.guarded = False

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import assert_never
 
 from cvmgen.dtypes import DTYPES
-from cvmgen.emit.python_text import literal
+from cvmgen.emit.lines import Valued, indented
+from cvmgen.emit.python_text import Imports, literal
 from cvmgen.errors import InternalError
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
@@ -46,23 +47,15 @@ REAL_CALLS = {
     "float32": "to_float32",
     "power": "number_power",
 }
-REALS = {
-    "inf": ("typed.INFINITY", 12),
-    "-inf": ("-typed.INFINITY", 11),
-    "nan": ("typed.NAN", 12),
-}
 FOLDS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all"}
 PRIMARY, UNARY = 12, 11
 
 
-def indented(lines: Iterable[str]) -> list[str]:
-    return [f"    {line}" if line else "" for line in lines]
-
-
-class PythonPrinter:
+class PythonPrinter(Imports):
     """Expressions and statements as Python."""
 
     def __init__(self, program: i.Program) -> None:
+        super().__init__()
         self.program = program
         self.operator = program.operator
         self.tensors = {item.name for item in self.operator.inputs}
@@ -80,7 +73,7 @@ class PythonPrinter:
 
     def builtin(self, name: str) -> str:
         """A builtin that the operator's own name may hide."""
-        return f"builtins.{name}" if name == self.operator.name else name
+        return self.helper(f"builtins.{name}") if name == self.operator.name else name
 
     # -------------------------------------------------------- expressions
 
@@ -105,10 +98,16 @@ class PythonPrinter:
             case i.Const(value=value):
                 negative = not isinstance(value, bool) and value < 0
                 return str(value), UNARY if negative else PRIMARY
+            case i.Real(text="inf"):
+                return self.helper("typed.INFINITY"), PRIMARY
+            case i.Real(text="-inf"):
+                return f"-{self.helper('typed.INFINITY')}", UNARY
+            case i.Real(text="nan"):
+                return self.helper("typed.NAN"), PRIMARY
             case i.Real(text=real):
-                return REALS.get(real, (real, UNARY if real[0] == "-" else PRIMARY))
+                return real, UNARY if real[0] == "-" else PRIMARY
             case i.Limit(end=side, type_name=type_name):
-                return f"typed.{side}({self.type_of(type_name)})", PRIMARY
+                return self.called(f"typed.{side}", self.type_of(type_name)), PRIMARY
             case i.Word(text=text):
                 return literal(text), PRIMARY
             case i.Var(name=name):
@@ -182,7 +181,8 @@ class PythonPrinter:
             case "-" if left == i.Const(0):
                 return f"-{self.expr(right, UNARY)}", UNARY
             case "over":
-                return f"reals.over({self.expr(left)}, {self.expr(right)})", PRIMARY
+                given = f"{self.expr(left)}, {self.expr(right)}"
+                return self.called("reals.over", given), PRIMARY
             case "truncdiv":
                 return f"support.truncdiv({self.expr(left)}, {self.expr(right)})", PRIMARY
             case "floordiv" | "mod" as op if not self.guarded and not isinstance(right, i.Const):
@@ -216,16 +216,16 @@ class PythonPrinter:
     def call(self, expr: i.Call) -> tuple[str, int]:
         arguments = ", ".join(self.expr(argument) for argument in expr.arguments)
         if expr.function in (REAL_CALLS if self.reals else ROUNDED - {"real"}):
-            return f"reals.{REAL_CALLS[expr.function]}({arguments})", PRIMARY
+            return self.called(f"reals.{REAL_CALLS[expr.function]}", arguments), PRIMARY
         match expr.function:
             case "negate":
                 return f"-{self.expr(expr.arguments[0], UNARY)}", UNARY
             case "real":
                 return f"{self.builtin('float')}({arguments})", PRIMARY
             case "lowest" if self.reals:
-                return "-typed.INFINITY", UNARY
+                return self.leveled(i.Real("-inf"))
             case "highest" if self.reals:
-                return "typed.INFINITY", PRIMARY
+                return self.leveled(i.Real("inf"))
             case "max" | "min" | "abs" | "len" as name:
                 return f"{self.builtin(name)}({arguments})", PRIMARY
             case "lowest":
@@ -313,18 +313,18 @@ class PythonPrinter:
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:
             case i.Let(name=name, value=value) | i.Assign(name=name, value=value):
-                return [f"{python_identifier(name)} = {self.expr(value)}"]
+                return [Valued(f"{python_identifier(name)} =", self.expr(value))]
             case i.Accumulate(name=name, op=op, value=value):
                 return [self.accumulate(python_identifier(name), op, value)]
             case i.AddAt(name=name, index=index, value=value):
                 place = f"{python_identifier(name)}[{self.expr(index)}]"
                 match value:
                     case i.Binary(op="*", left=i.Const(value=-1), right=right):
-                        return [f"{place} -= {self.expr(right)}"]
+                        return [Valued(f"{place} -=", self.expr(right))]
                     case _:
-                        return [f"{place} += {self.expr(value)}"]
+                        return [Valued(f"{place} +=", self.expr(value))]
             case i.Store(target=target, value=value):
-                return [f"{self.expr(target)} = {self.expr(value)}"]
+                return [Valued(f"{self.expr(target)} =", self.expr(value))]
             case i.Sort(entries=entries, keys=keys, width=width):
                 keys_name = python_identifier(keys.tensor)
                 return [f"support.sort({self.stretch(entries)}, {keys_name}, {width})"]
@@ -336,7 +336,7 @@ class PythonPrinter:
             case i.PackLoop():
                 return self.pack_loop(statement)
             case i.If(condition=condition, then=then, otherwise=otherwise):
-                lines = [f"if {self.expr(condition)}:", *indented(self.block(then))]
+                lines = [Valued("if", self.expr(condition), ":"), *indented(self.block(then))]
                 if otherwise:
                     lines += ["else:", *indented(self.block(otherwise))]
                 return lines
@@ -350,16 +350,17 @@ class PythonPrinter:
         parts = self.expr(first.offset), self.expr(entries.length)
         return f"{python_identifier(first.tensor)}, {', '.join(parts)}"
 
-    def accumulate(self, name: str, op: str, value: i.Expr) -> str:
+    def accumulate(self, name: str, op: str, value: i.Expr) -> Valued:
         match op:
             case "max" | "min" if self.reals:
-                return f"{name} = reals.{REAL_CALLS[op]}({name}, {self.expr(value)})"
+                given = f"{name}, {self.expr(value)}"
+                return Valued(f"{name} =", self.called(f"reals.{REAL_CALLS[op]}", given))
             case "max" | "min":
-                return f"{name} = {self.builtin(op)}({name}, {self.expr(value)})"
+                return Valued(f"{name} =", f"{self.builtin(op)}({name}, {self.expr(value)})")
             case "and" | "or":
-                return f"{name} = {name} {op} {self.expr(value, 4)}"
+                return Valued(f"{name} =", f"{name} {op} {self.expr(value, 4)}")
             case _:
-                return f"{name} {op}= {self.expr(value)}"
+                return Valued(f"{name} {op}=", self.expr(value))
 
     def pack_loop(self, loop: i.PackLoop) -> list[str]:
         pack = python_identifier(loop.pack)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cvmgen.emit import interface
-from cvmgen.emit.wrap import wrap_python
+from cvmgen.emit.lines import Comment, wrap_python
 from cvmgen.escape import printable, python_string
 from cvmgen.spec.formula import Attribute
 
@@ -16,9 +16,9 @@ def literal(text: str) -> str:
     return python_string(text)
 
 
-def comment(text: str) -> str:
+def comment(text: str) -> Comment:
     """A comment on a line of its own."""
-    return f"# {printable(text)}"
+    return Comment(("#", *printable(text).split(" ")), "#   ")
 
 
 def literals(texts: Iterable[str]) -> str:
@@ -65,3 +65,19 @@ def attribute_doc(attribute: Attribute) -> str:
 def value_text(value: Any) -> str:
     """A value of an attribute as Python source."""
     return literal(value) if isinstance(value, str) else repr(value)
+
+
+class Imports:
+    """What a text speaks of that other modules have."""
+
+    def __init__(self) -> None:
+        self.modules: set[str] = set()
+
+    def helper(self, name: str) -> str:
+        """A member of a module, by its full name."""
+        self.modules.add(name.partition(".")[0])
+        return name
+
+    def called(self, name: str, given: str) -> str:
+        """The call of a function of a module."""
+        return f"{self.helper(name)}({given})"

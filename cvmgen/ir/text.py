@@ -20,20 +20,28 @@ BLOCKS = ("body", "then", "otherwise")
 
 
 def program_text(program: i.Program) -> str:
-    lines = [f"program {program.operator.full_name}", "prepare:"]
-    lines += [f"  {line}" for line in block_lines(program.prepare)]
+    lines = [f"program {program.operator.full_name}"]
+    lines += [line for part in program_parts(program) for line in part]
+    return "\n".join(lines) + "\n"
+
+
+def program_parts(program: i.Program) -> list[list[str]]:
+    """The lines of the host part and those of each nest, below a line that says what it is."""
+    host = with_head("prepare:", program.prepare)
     for name, memory in program.lets.items():
         extents = ", ".join(map(text, memory.shape))
-        lines.append(f"memory {name}[{extents}]: {memory.why}")
-    for nest in program.nests:
-        case = "" if nest.case is None else f" (case {nest.case})"
-        lines.append(f"nest {nest.tensor}{case}: {nest.formula}")
-        if nest.each is not None:
-            index, tensor, count = nest.each
-            lines.append(f"  for each of {tensor}: {index} < {text(count)}")
-            lines += [f"  {line}" for line in block_lines(nest.prologue)]
-        lines += [f"  {line}" for line in block_lines(nest.body)]
-    return "\n".join(lines) + "\n"
+        host.append(f"memory {name}[{extents}]: {memory.why}")
+    return [host, *map(lines_of_nest, program.nests)]
+
+
+def lines_of_nest(nest: i.Nest) -> list[str]:
+    case = "" if nest.case is None else f" (case {nest.case})"
+    head = f"nest {nest.tensor}{case}: {nest.formula}"
+    if nest.each is None:
+        return with_head(head, nest.body)
+    index, tensor, count = nest.each
+    around = f"  for each of {tensor}: {index} < {text(count)}"
+    return [head, around, *with_head("", (*nest.prologue, *nest.body))[1:]]
 
 
 def block_lines(statements: i.Block) -> list[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from cvmgen.build.includes import with_included
 from cvmgen.emit import c_support
-from cvmgen.emit.c_spelling import MACHINE_TYPES, indented
+from cvmgen.emit.c_spelling import MACHINE_TYPES
 from cvmgen.emit.c_text import wrapped_list
+from cvmgen.emit.lines import indented
 from cvmgen.emit.render import render_template
 from cvmgen.escape import in_c_comment
 from cvmgen.graph.limits import INPUT, Array
@@ -31,7 +32,6 @@ VERSION = 1  # counts the changes of what <name>.json holds
 WORKSPACE_LEAST = 64
 LONG = 4096  # elements of an array
 TEXT_BYTES = 22  # on a line
-INCLUDE = re.compile(r'^#include "(.+)"$', re.M)
 OCTAL = [f"\\{byte:03o}" for byte in range(256)]
 
 
@@ -63,7 +63,7 @@ class Files:
     def all(self) -> dict[str, str]:
         sources = c_support.TILE_SOURCES if self.tiles else ()
         sources = (*sources, "cvmgen_threads.c") if self.in_threads else sources
-        files = included([*self.support(), *sources], c_support.emit_support())
+        files = with_included([*self.support(), *sources], c_support.emit_support())
         files[f"{self.name}.h"] = self.header()
         files[f"{self.name}.c"] = self.source()
         if self.weights_read:
@@ -268,18 +268,6 @@ class Files:
     def described(self, name: str, shape: tuple[int, ...], precision: int) -> dict[str, object]:
         bits = self.model.tensors[name].bits
         return {"shape": list(shape), "precision": precision, "dtype": f"int{bits}"}
-
-
-def included(names: Sequence[str], texts: Mapping[str, str]) -> dict[str, str]:
-    """These files and all that they include."""
-    found: dict[str, str] = {}
-    left = list(names)
-    while left:
-        name = left.pop()
-        if name not in found:
-            found[name] = texts[name]
-            left += INCLUDE.findall(texts[name])
-    return found
 
 
 def is_text(values: Array) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from cvmgen.algebra import simplify
 from cvmgen.emit.c_parts import FunctionPrinter, PartScope, outlined_function
-from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment, indented
+from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, comment
 from cvmgen.emit.c_text import signature, versions, wrapped_list
-from cvmgen.emit.wrap import wrap_c
+from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in, read_tensors, stored_tensors
 from cvmgen.known.known_types import ElementStorage

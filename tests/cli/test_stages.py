@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cvmgen import driver
-from cvmgen.cli.stages import changed_text, every_stage, stage_purpose, stages_of, text_parts
+from cvmgen.cli.stages import changed_text, every_stage, named_parts, stage_purpose, stages_of
 
 from .conftest import Command
 
@@ -80,16 +82,15 @@ def test_stages_that_are_none(cvmgen: Command, target: str, stage: str, message:
     assert found.err.startswith(f"error: {message}")
 
 
-def test_nests_that_look_alike_are_told_apart() -> None:
-    text = "program a\nprepare:\n  x\nnest Y: f\n  one\nnest Y: f\n  two\n"
-    assert text_parts(text) == {
-        "prepare:": "prepare:\n  x\n",
-        "nest Y: f": "nest Y: f\n  one\n",
-        "nest Y: f'": "nest Y: f\n  two\n",
-    }
+def test_nests_that_look_alike_are_told_apart(formulas: dict[str, object]) -> None:
+    program = driver.lower(formulas["cvm.relu"], driver.C)
+    host, nest = named_parts(program)
+    found = named_parts(replace(program, nests=program.nests * 2))
+    assert list(found) == [host, nest, f"{nest}'"]
+    assert found[nest] == found[f"{nest}'"]
 
 
 def test_what_is_gone_is_a_change(formulas: dict[str, object]) -> None:
     operator = formulas["cvm.relu"]
-    text = changed_text(operator, "b", {"prepare:": "prepare:\n"}, {"prepare:": "a"}, ["nest Y: f"])
+    text = changed_text(operator, "b", {"prepare:": ["prepare:"]}, {"prepare:": "a"}, ["nest Y: f"])
     assert text == "program cvm.relu\nprepare:\n  as after a\nnest Y: f\n  is gone\n"

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from cvmgen.emit.c_like import CPrinter
-from cvmgen.emit.wrap import WIDTH, wrap_c, wrap_python
+from cvmgen.emit.c_spelling import comment
+from cvmgen.emit.lines import WIDTH, Leaving, Valued, indented, wrap_c, wrap_python
+from cvmgen.emit.python_text import comment as python_comment
 from cvmgen.ir import nodes as i
 from cvmgen.source import Source, Span
 
@@ -17,11 +19,25 @@ A, B = i.Var("a"), i.Var("b")
 
 def test_a_comment_ends_on_a_line_with_words() -> None:
     for length in range(60, 130):
-        text = "/* " + "word " * 10 + "w" * (length - 50) + " */"
-        lines = wrap_c([f"    {text}"])
+        text = "word " * 10 + "w" * (length - 50)
+        lines = wrap_c(indented([comment(text)]))
         assert all(len(line) <= WIDTH for line in lines)
         assert lines[-1].strip() != "*/"
-        assert " ".join(line.strip() for line in lines) == text
+        assert " ".join(line.strip() for line in lines) == f"/* {text} */"
+
+
+def test_a_comment_of_python_goes_on_in_comments() -> None:
+    lines = wrap_python(indented([python_comment("word " * 30)]))
+    assert len(lines) == 2
+    assert lines[0].startswith("    # word word")
+    assert lines[1].startswith("    #   word")
+
+
+def test_what_leaves_stands_below_a_long_test() -> None:
+    line = Leaving(f"if ({'a' * 80})", "return CVMGEN_REFUSED;")
+    below = [f"    if ({'a' * 80})", "        return CVMGEN_REFUSED;"]
+    assert wrap_c(indented([line])) == below
+    assert wrap_c([Leaving("if (a)", "return 1;")]) == ["if (a) return 1;"]
 
 
 def set_to(value: int) -> i.Stmt:
@@ -62,7 +78,7 @@ def test_branches(statement: i.Stmt, lines: list[str], why: str) -> None:
 
 STORES = [
     (wrap_c, "Y[{} + j] = X[{}];", ["Y[{} + j] =", "    X[{}];"], "in C"),
-    (wrap_python, "Y[{} + j] = X[{}]", ["Y[{} + j] = (", "    X[{}]", ")"], "in Python"),
+    (wrap_python, ("Y[{} + j] =", "X[{}]"), ["Y[{} + j] = (", "    X[{}]", ")"], "in Python"),
     (wrap_c, "Y[j] = X[{}] + X[{}];", ["Y[j] = X[{}]", "    + X[{}];"], "where a value breaks"),
 ]
 
@@ -71,7 +87,10 @@ STORES = [
     ("wrap", "line", "lines"), [row[:3] for row in STORES], ids=[row[3] for row in STORES]
 )
 def test_what_is_stored_to_stays_whole(
-    wrap: Callable[[Iterable[str]], list[str]], line: str, lines: list[str]
+    wrap: Callable[[Iterable[str]], list[str]], line: str | tuple[str, str], lines: list[str]
 ) -> None:
     place = "((number * channels + channel) * height + row) * width + (x_block + x_lane)"
-    assert wrap([line.replace("{}", place)]) == [each.replace("{}", place) for each in lines]
+    parts = [line] if isinstance(line, str) else line
+    known = [each.replace("{}", place) for each in parts]
+    made = Valued(*known) if len(known) == 2 else known[0]
+    assert wrap([made]) == [each.replace("{}", place) for each in lines]
