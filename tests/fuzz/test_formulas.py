@@ -238,7 +238,7 @@ def test_nests_that_actions_break_are_findings(
     why: str, ours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusal = SpecError(Span(Source("s.sched", "unroll k"), 0, 6), f"behind this {why}")
-    effects = Effects({}, (refusal,))
+    effects = Effects({}, (refusal,), {})
     monkeypatch.setattr(driver, "schedule_effects", lambda *_: effects)
     found = Findings()
     assert checked(Invented("same", Node("", SAME), (), (), (), False, False), found) == []
