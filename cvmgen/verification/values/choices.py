@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cvmgen.verification.values import operations, pieces
@@ -58,6 +58,9 @@ def entry_of(index: t.Term, first: int, entries: list[Any]) -> Any:
     keys = tuple(t.key_of(each) for each in entries)
     if len(set(keys)) == 1:
         return entries[0]
+    apart = _by_parts(entries, lambda several: entry_of(index, first, several))
+    if apart is not None:
+        return apart
     low = min(t.bounds(each)[0] for each in entries)
     high = max(t.bounds(each)[1] for each in entries)
     return t.atom(("entry", t.key_of(index), first, keys), low, high)
@@ -93,7 +96,7 @@ def _choose_real(test: t.Condition, yes: rt.Real, no: rt.Real) -> rt.Real:
 
 
 def _choose_integer(test: t.Condition, yes: t.Integer, no: t.Integer) -> t.Integer:
-    several = _choose_parts(test, yes, no)
+    several = _by_parts([yes, no], lambda both: choose(test, *both))
     if several is not None:
         return several
     difference = t.add(yes, t.negated(no))
@@ -138,16 +141,14 @@ def _within(value: t.Integer, test: t.Condition, holds: bool) -> t.Integer:
     return value
 
 
-def _choose_parts(test: t.Condition, yes: t.Integer, no: t.Integer) -> t.Integer | None:
-    """Of several values that lie behind each other, one by one."""
-    parts = [pieces.parts_of(value) for value in (yes, no)]
-    if parts[0] is None or parts[1] is None:
-        return None
+def _by_parts(values: Sequence[Any], join: Callable[[list[Any]], Any]) -> t.Integer | None:
+    """Of values that are each several behind each other: what lies at one place by itself."""
+    parts = [pieces.parts_of(value) for value in values]
     ways = [pieces.wholes(each) for each in parts if each is not None]
-    if [size for size, _ in ways[0]] != [size for size, _ in ways[1]]:
+    if len(ways) < len(values):
         return None
-    chosen = [
-        (size, t.key_of(choose(test, t.of_key(one), t.of_key(other))))
-        for (size, one), (_, other) in zip(*ways, strict=True)
-    ]
-    return pieces.of_wholes(chosen)
+    sizes = [size for size, _ in ways[0]]
+    if any([size for size, _ in way] != sizes for way in ways):
+        return None
+    joined = (join([t.of_key(way[at][1]) for way in ways]) for at in range(len(sizes)))
+    return pieces.of_wholes(list(zip(sizes, map(t.key_of, joined), strict=True)))
