@@ -249,6 +249,7 @@ class _Checking:
                 return self.way(case, Facts(), None)
             except (Fault, Undecided, Unmodelled, choices.TooMany):
                 self.by_ways = True
+        unseen: Open | None = None
         for way in ways():
             try:
                 self.way(case, way.facts, way.decide)
@@ -257,12 +258,16 @@ class _Checking:
             except (Fault, Unmodelled) as error:
                 if not possible(way.facts.conditions()):
                     continue
-                if isinstance(error, Fault):
-                    self.fault(case, str(error), way.facts.conditions())
-                else:
+                if not isinstance(error, Fault):
                     raise
+                try:
+                    self.fault(case, str(error), way.facts.conditions())
+                except Open as found:  # on another way it may be seen
+                    unseen = found
             if self.result.refuted:
                 return
+        if unseen is not None:
+            raise unseen
 
     def way(self, case: calls.Call, facts: Facts, decide: Decider) -> None:
         """One run of the formula, and of the text for each choice of result types."""
@@ -328,7 +333,11 @@ class _Checking:
 
     def outputs(self, case: calls.Call) -> list[dict[str, Tensor]]:
         """The outputs of a call without their elements, for each choice of types."""
-        inferred = Reference(self.operator).infer(case.inputs, case.attributes).outputs
+        result = Reference(self.operator).infer(case.inputs, case.attributes)
+        inferred = {}
+        for name, tensor in result.outputs.items():
+            dtype = result.env["$types"].get(self.operator.type_of[name])
+            inferred[name] = replace(tensor, dtype=dtype.name) if dtype else tensor
         return [
             {name: Tensor(tensor.shape, [], 0, dtypes[name]) for name, tensor in inferred.items()}
             for dtypes in result_types(self.operator, self.info, case, inferred)
@@ -444,7 +453,8 @@ def _drawing(case: calls.Call) -> Callable[[tuple[str, int], Random], Any]:
         tensor = tensors[about[0]]
         dtype = DTYPES[tensor.dtype]
         if dtype.kind == "real":
-            return random.choice((0.0, -0.0, 1.0, -1.5, random.uniform(-9, 9), 1e30, float("inf")))
+            ends = (0.0, -0.0, 1.0, -1.5, 1e30, float("inf"), float("nan"))
+            return random.choice((*ends, random.uniform(-9, 9)))
         if dtype.kind == "bool":
             return random.getrandbits(1)
         low, high = dtype.low, dtype.high
