@@ -18,6 +18,7 @@ from cvmgen.schedule.subject import Subject
 from cvmgen.source import SpecError, SpecErrors
 from tests.verification.mutants.kinds import GPU_KINDS, KINDS, Place, places
 from tests.verification.mutants.operators import (
+    FORMULAS,
     GPU_NAMES,
     checked,
     emitted,
@@ -54,6 +55,8 @@ LAYERS: Mapping[str, Iterable[str]] = {
     DEVICE: CUDA_KINDS,
     GPU: GPU_KINDS,
 }
+SMALL = (KERNEL, ACTION, TEXT)
+"""Put into small formulas alone, whose small calls come to every block of their schedules."""
 COUNT = 2  # of each kind where all are asked
 TRIED = 8  # mutants for each that is wanted: our own checks refuse some
 
@@ -203,7 +206,7 @@ def mutants(layer: str, kind: str, count: int, seed: int = 0) -> list[Mutant]:
     """So many mutants of a kind that our own checks let pass, of operators by turns."""
     random = Random(f"{layer} {kind} {seed}")
     target = "cuda" if layer == DEVICE else "c"
-    left = [*(GPU_NAMES if layer == GPU else names(target))]
+    left = [*(GPU_NAMES if layer == GPU else FORMULAS if layer in SMALL else names(target))]
     random.shuffle(left)
     own: dict[str, list[Making]] = {}
     found: list[Mutant] = []

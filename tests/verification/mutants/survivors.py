@@ -32,6 +32,11 @@ FITS = (
     "that a kernel with it counts as not proved"
 )
 EQUIVALENT: tuple[Rule, ...] = (
+    Rule(r"CUDA, another type: const int64_t", "no call here has 128 vectors"),
+    Rule(
+        r"cvm.max_pool2d, CUDA, or for and: if \(0 <= place",
+        "no call here has a window beyond the right edge of a box in shared memory",
+    ),
     Rule(
         r"CUDA, no barrier: .*the next tile",
         "the next tile's box holds the same, or there is none, in these calls; the race itself is "
@@ -60,6 +65,7 @@ EQUIVALENT: tuple[Rule, ...] = (
     Rule(r"convolved, (kernel|C), (no clamp|another rounding)", "more is laid out than is read"),
 )
 MISSED: tuple[Rule, ...] = (
+    Rule(r"systemml.conv2d, CUDA, .*tiling.along", "calls on terms have one tile a row"),
     Rule(
         r"CUDA, < for <=: for \(int32_t lane",
         "clang leaves out what lies beyond a local array, so the values are right; sanitizers tell",
