@@ -85,7 +85,7 @@ def normal(expr: i.Expr) -> i.Expr:
     return from_sympy(sympy.expand(to_sympy(expr, atoms)), atoms)
 
 
-def terms(expr: i.Expr) -> list[tuple[int, tuple[i.Expr, ...]]]:
+def polynomial_terms(expr: i.Expr) -> list[tuple[int, tuple[i.Expr, ...]]]:
     """The polynomial as a sum of terms: each a coefficient and the atoms multiplied by it."""
     atoms = Atoms()
     polynomial = sympy.expand(to_sympy(expr, atoms))

@@ -302,7 +302,7 @@ def warnings_of(operator: Operator) -> list[SpecWarning]:
     return [SpecWarning(each.span, str(each), HINT) for each in found]
 
 
-def repeated(operator: Operator) -> list[SpecWarning]:
+def costly_lets(operator: Operator) -> list[SpecWarning]:
     """The lets and sums of a formula that are computed again and again where memory would cost
     less."""
     sums = list(repeated_sums(operator))

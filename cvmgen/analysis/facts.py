@@ -141,7 +141,7 @@ class Facts:
         """Whether a value is at least 0: a sum of products of such values."""
         return all(
             coefficient >= 0 and all(map(self.atom_not_negative, atoms))
-            for coefficient, atoms in algebra.terms(expr)
+            for coefficient, atoms in algebra.polynomial_terms(expr)
         )
 
     def atom_not_negative(self, atom: i.Expr) -> bool:

@@ -56,7 +56,7 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class NestReduction:
     """What is done for one result: statements with sweeps in them, then what one thread does.
 
     It `splits` where a sweep's accumulators matter to nothing but the end: then each may be made
@@ -74,7 +74,7 @@ class Reduction:
         return tuple(dict.fromkeys(combined))
 
 
-def find_reduction(indices: Sequence[str], body: i.Block) -> Reduction | None:
+def find_reduction(indices: Sequence[str], body: i.Block) -> NestReduction | None:
     """The reduction that makes one result, whose indices are given; None for another shape."""
     found = Sweeps(indices, body)
     last = max((at for at, each in enumerate(body) if found.has_sweep(each)), default=None)
@@ -85,7 +85,7 @@ def find_reduction(indices: Sequence[str], body: i.Block) -> Reduction | None:
         return None
     if found.slides() or found.contracts():
         return None
-    return Reduction(*with_sunk_locals(head, tail), found.sweeps, found.splits(head))
+    return NestReduction(*with_sunk_locals(head, tail), found.sweeps, found.splits(head))
 
 
 class Sweeps:
@@ -281,7 +281,7 @@ def is_copy_of_local(value: i.Expr) -> bool:
 
 
 def neighbour_steps(
-    reduction: Reduction, body: i.Block, index: str
+    reduction: NestReduction, body: i.Block, index: str
 ) -> tuple[i.Expr, i.Expr] | None:
     """How far apart the elements are that two neighbouring results read, by their index, and those
     that two neighbouring iterations of the first sweep read; None where neither is known."""

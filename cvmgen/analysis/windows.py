@@ -171,7 +171,7 @@ def window_dimension(
     """The dimension of windows along an index, whose taps are a loop of the sweep."""
     match tap.body:
         case (*locals_, i.If(condition=condition, otherwise=())):
-            tested = range_of(condition)
+            tested = tested_range(condition)
         case _:
             return None
     values = index_values(each for each in locals_ if isinstance(each, i.Let))
@@ -189,7 +189,7 @@ def window_dimension(
     return WindowDimension(index, tap, place, step, apart, found.rest, extent, values[place])
 
 
-def range_of(condition: i.Expr) -> tuple[str, i.Expr] | None:
+def tested_range(condition: i.Expr) -> tuple[str, i.Expr] | None:
     """The local and the extent of a test like 0 <= place < extent."""
     match condition_bounds(condition):
         case [one, other]:

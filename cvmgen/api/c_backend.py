@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cvmgen.api.calls import Array, Call, Described, Given, Inferred
+from cvmgen.api.calls import Array, CheckedCall, Described, Given, Inferred
 from cvmgen.api.manifest import Manifest, OperatorInfo, source_text
 from cvmgen.dtypes import LIST_CAPACITY
 from cvmgen.errors import BuildError, CvmgenError, OperatorError
@@ -216,7 +216,7 @@ class CBackend:
             tuple(int(tensor.precision) or None for tensor in found),
         )
 
-    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]:
+    def bind(self, info: OperatorInfo, call: CheckedCall) -> Callable[[], None]:
         args, kept = self.call_arguments(info, call)
         error = ErrorStruct()
         function = self.function(info.function)
@@ -228,7 +228,7 @@ class CBackend:
 
         return run
 
-    def call_arguments(self, info: OperatorInfo, call: Call) -> tuple[Any, list[Any]]:
+    def call_arguments(self, info: OperatorInfo, call: CheckedCall) -> tuple[Any, list[Any]]:
         """The argument structure of a call, and what it points to (kept alive by the caller)."""
         args, kept = self.arguments(info, call.described, call.given)
         for name, array in zip(info.outputs, call.targets, strict=True):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
-from cvmgen.api.calls import Array, Call
+from cvmgen.api.calls import Array, CheckedCall
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall
 from cvmgen.api.operator import Operator
@@ -85,7 +85,7 @@ class KeptCall:
         return True
 
 
-def keep(backend: CBackend, info: OperatorInfo, call: Call, constants: int) -> KeptCall:
+def keep(backend: CBackend, info: OperatorInfo, call: CheckedCall, constants: int) -> KeptCall:
     """A call, its arrays contiguous, as the library keeps it."""
     args, kept = backend.call_arguments(info, call)
     return KeptCall(backend, info, args, kept, constants)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
 from cvmgen.api.c_bound import COpenCall, ReadyCall, address, keep
-from cvmgen.api.calls import Array, Bound, Call, contiguous
+from cvmgen.api.calls import Array, Bound, CheckedCall, contiguous
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
 from cvmgen.api.operator import Operator
@@ -41,7 +41,7 @@ class Structures(NamedTuple):
 class CallKind:
     """Calls with the same shapes, element types, attributes and declared precisions."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: CheckedCall) -> None:
         self.results = [(target.shape, target.dtype) for target in call.targets]
         arrays = [array for array, _, _ in given_arrays(call)]
         self.sizes = [array.nbytes for array in (*arrays, *call.targets)]
@@ -95,7 +95,7 @@ class COperator(Operator):
             self._learn(key, call)
         return result
 
-    def _started(self, call: Call, constants: Sequence[str]) -> Callable[[], None]:
+    def _started(self, call: CheckedCall, constants: Sequence[str]) -> Callable[[], None]:
         marked = sum(1 << self._places[name] for name in constants)
         return keep(self._library, self._info, call, marked).run
 
@@ -193,7 +193,7 @@ class COperator(Operator):
         finally:
             kind.free.append(structures)
 
-    def _learn(self, key: Any, call: Call) -> None:
+    def _learn(self, key: Any, call: CheckedCall) -> None:
         """Let calls like this one be repeated."""
         arrays = list(given_arrays(call))
         if not all(array.size for array in (*(each for each, _, _ in arrays), *call.targets)):
@@ -208,7 +208,7 @@ class COperator(Operator):
         kind.admitted.add(tuple(known for _, declared, known in arrays if known and not declared))
         kind.free.append(self._structures(call))
 
-    def _structures(self, call: Call) -> Structures:
+    def _structures(self, call: CheckedCall) -> Structures:
         info = self._info
         self._run = self._library.function(info.function)
         self._measure = self._library.function("cvmgen_measure")
@@ -232,7 +232,7 @@ class COperator(Operator):
         )
 
 
-def given_arrays(call: Call) -> Iterator[tuple[Array, int | None, int | None]]:
+def given_arrays(call: CheckedCall) -> Iterator[tuple[Array, int | None, int | None]]:
     """The arrays of all inputs, each with its declared and its known precision."""
     for given, declared, known in zip(call.given, call.declared, call.precisions, strict=True):
         if isinstance(given, list):

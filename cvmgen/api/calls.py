@@ -56,7 +56,7 @@ class Backend(Protocol):
 
     def infer(self, info: OperatorInfo, described: Described) -> Inferred: ...
 
-    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]: ...
+    def bind(self, info: OperatorInfo, call: CheckedCall) -> Callable[[], None]: ...
 
     def source(self, info: OperatorInfo, target: str) -> str: ...
 
@@ -69,7 +69,7 @@ class Described(NamedTuple):
     attributes: Mapping[str, Any]
 
 
-class Call(NamedTuple):
+class CheckedCall(NamedTuple):
     """A call that was found right: what is given for each input, the precisions that are declared
     and those that are known after measuring, all attributes, and the arrays for the results."""
 
@@ -85,7 +85,7 @@ class Call(NamedTuple):
     def described(self) -> Described:
         return Described([*map(given_shape, self.given)], self.precisions, self.attributes)
 
-    def contiguous(self) -> tuple[Call, Pairs, Pairs]:
+    def contiguous(self) -> tuple[CheckedCall, Pairs, Pairs]:
         """The call with row-major arrays, what is copied into them before it, and from them behind
         it: (target, source) each."""
         given, loads = contiguous(self.given)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, Refused, refusal
-from cvmgen.api.calls import Array, Call, Described, Given, Inferred, several
+from cvmgen.api.calls import Array, CheckedCall, Described, Given, Inferred, several
 from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels
 from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
@@ -119,7 +119,7 @@ class CudaBackend(CBackend):
         if status:
             raise DriverError(f"CUDA: {self.device.driver.meaning(status)}", status)
 
-    def prepared(self, info: OperatorInfo, checked: Call) -> PreparedCall:
+    def prepared(self, info: OperatorInfo, checked: CheckedCall) -> PreparedCall:
         """A call on device arrays: DeviceArray where other targets take numpy's."""
         args, kept = self.call_arguments(info, checked)
         device, module, error = self.device, self.module(info), ErrorStruct()
@@ -187,7 +187,7 @@ class CudaBackend(CBackend):
             raise OperatorError(info.full_name, "", "", rule) from None
 
     def bind(
-        self, info: OperatorInfo, call: Call, handle: Callable[[], int] = lambda: 0
+        self, info: OperatorInfo, call: CheckedCall, handle: Callable[[], int] = lambda: 0
     ) -> Callable[[], None]:
         """A call as it is `prepared`; `handle` gives the stream of each."""
         prepared = self.prepared(info, call)
@@ -208,7 +208,7 @@ class TransferBackend:
         with measuring(info):
             return self.inner.infer(info, described)
 
-    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]:
+    def bind(self, info: OperatorInfo, call: CheckedCall) -> Callable[[], None]:
         here, prepare = of_kernels(info, call)
         device, outputs = self.inner.device, call.targets
         with refusing(info):

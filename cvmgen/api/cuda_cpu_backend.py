@@ -12,7 +12,7 @@ import numpy as np
 
 from cvmgen import rules, support
 from cvmgen.api.c_backend import NO_OVERFLOW, CBackend, Refused
-from cvmgen.api.calls import Array, Call, Described, Given, Inferred, Pairs, several
+from cvmgen.api.calls import Array, CheckedCall, Described, Given, Inferred, Pairs, several
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.errors import CvmgenError, OperatorError
 
@@ -101,7 +101,7 @@ class CudaCpuBackend(CBackend):
         with measuring(info):
             return super().infer(info, described)
 
-    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]:
+    def bind(self, info: OperatorInfo, call: CheckedCall) -> Callable[[], None]:
         there, prepare = of_kernels(info, call)
         start = super().bind(info, there)
 
@@ -142,7 +142,7 @@ def order_code(order: ThreadOrder) -> tuple[int, int]:
     raise CvmgenError(f"order={order!r}: 'forward', 'reverse' or a seed in [0, 2^64) is needed")
 
 
-def of_kernels(info: OperatorInfo, call: Call) -> tuple[Call, Callable[[], None]]:
+def of_kernels(info: OperatorInfo, call: CheckedCall) -> tuple[CheckedCall, Callable[[], None]]:
     """The call with inputs of the element types that kernels read, and what is to be done before
     each: elements are checked if that is asked for, and copied where their types are others.
 
@@ -182,7 +182,7 @@ def of_kernels(info: OperatorInfo, call: Call) -> tuple[Call, Callable[[], None]
     return call._replace(given=found, check_values=False), prepare
 
 
-def call_operands(info: OperatorInfo, call: Call) -> list[support.Operand]:
+def call_operands(info: OperatorInfo, call: CheckedCall) -> list[support.Operand]:
     """Inputs with the precisions that hold them."""
     found = []
     for item, given, known in zip(info.inputs, call.given, call.precisions, strict=True):

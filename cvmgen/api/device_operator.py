@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvmgen import rules, support, typed
-from cvmgen.api.calls import Bound, Call, Described, Inferred, given_shape, named_inputs
+from cvmgen.api.calls import Bound, CheckedCall, Described, Inferred, given_shape, named_inputs
 from cvmgen.api.cuda_backend import CudaBackend, refusing
 from cvmgen.api.description import KEYWORDS
 from cvmgen.api.device_array import DeviceArray
@@ -110,7 +110,7 @@ class DeviceOperator(Operator):
         check: str | None = None,
         stream: Any = None,
         **attributes: Any,
-    ) -> tuple[DeviceCall, Call, Any]:
+    ) -> tuple[DeviceCall, CheckedCall, Any]:
         """The call, what it was checked for, and what it returns."""
         self._check_word(check)
         operands, values = self._sorted(inputs, attributes)
@@ -122,7 +122,7 @@ class DeviceOperator(Operator):
             known = self._declared(precisions, given)
             inferred = self._backend.infer(self._info, Described(shapes, known, values))
             result, outputs = self._results(inferred, dtype, out, given, types, call)
-        checked = Call(given, known, known, values, inferred, outputs, check is not None)
+        checked = CheckedCall(given, known, known, values, inferred, outputs, check is not None)
         return call, checked, result
 
     # -------------------------------------------------------- inputs

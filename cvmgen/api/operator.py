@@ -13,7 +13,7 @@ from cvmgen.api.calls import (
     Array,
     Backend,
     Bound,
-    Call,
+    CheckedCall,
     Described,
     Given,
     Inferred,
@@ -235,7 +235,7 @@ class Operator(Arguments, Uncopied):
         out: Any,
         check: str | None,
         attributes: dict[str, Any],
-    ) -> Call:
+    ) -> CheckedCall:
         """All checks of a call but those of the values of its elements."""
         self._check_word(check)
         operands, values = self._sorted(inputs, attributes)
@@ -249,14 +249,14 @@ class Operator(Arguments, Uncopied):
         known = self._precisions(declared, given)
         inferred = self._backend.infer(self._info, Described(shapes, known, values))
         targets = self._targets(inferred, dtype, out, given, types)
-        return Call(given, declared, known, values, inferred, targets, check is not None)
+        return CheckedCall(given, declared, known, values, inferred, targets, check is not None)
 
-    def _bound(self, call: Call, constants: Sequence[str] = ()) -> Bound:
+    def _bound(self, call: CheckedCall, constants: Sequence[str] = ()) -> Bound:
         there, loads, stores = call.contiguous()
         run = self._started(there, constants)
         return Bound(self.name, run, self._whole(call.targets), loads, stores, call.inferred)
 
-    def _started(self, call: Call, constants: Sequence[str]) -> Callable[[], None]:
+    def _started(self, call: CheckedCall, constants: Sequence[str]) -> Callable[[], None]:
         return self._backend.bind(self._info, call)
 
     def _whole(self, targets: Sequence[Array]) -> Any:

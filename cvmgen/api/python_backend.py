@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cvmgen.api.calls import Call, Described, Inferred
+from cvmgen.api.calls import CheckedCall, Described, Inferred
 from cvmgen.api.manifest import Manifest, OperatorInfo, source_text
 from cvmgen.errors import CvmgenError, OperatorError
 from cvmgen.ir.python_names import python_identifier
@@ -44,7 +44,7 @@ class PythonBackend:
         found = self.module(info).infer(shapes, precisions, **by_parameter(attributes))
         return Inferred(*found)
 
-    def bind(self, info: OperatorInfo, call: Call) -> Callable[[], None]:
+    def bind(self, info: OperatorInfo, call: CheckedCall) -> Callable[[], None]:
         function = getattr(self.module(info), info.name)
         names = [item.name for item in info.inputs]
         pairs = zip(names, call.precisions, strict=True)

@@ -75,12 +75,12 @@ def confirm(
         if item.dtype == CVM and all(each.message == NO_CALL for each in error.errors):
             raise too_precise(item) from error
         if all(each.message.endswith(TOO_LARGE) for each in error.errors):
-            raise too_wide(operator, item) from error
+            raise adjoint_too_large(operator, item) from error
         message = f"the adjoint of {operator.full_name} is no sound formula:\n{error}"
         raise InternalError(message) from error
 
 
-def too_wide(operator: Operator, item: Input) -> SpecError:
+def adjoint_too_large(operator: Operator, item: Input) -> SpecError:
     """Of errors as wide as the results' type there may be sums beyond all types of kernels."""
     message = f"the adjoint with respect to '{item.name}' {TOO_LARGE}: it adds up errors of results"
     outputs = (each for each in all_items(operator.items) if isinstance(each, Output))

@@ -81,7 +81,7 @@ def nests(
     for number, nest in enumerate(kernels.program.nests):
         place = operator.place(nest.span)
         classes, actions = classes_and_actions(kernels.of(number), schedules)
-        original = next((each for each in plain if same(each, nest)), nest)
+        original = next((each for each in plain if same_nest(each, nest)), nest)
         yield ReportedNest(
             operator.full_name,
             place,
@@ -97,7 +97,7 @@ def nests(
         )
 
 
-def same(one: i.Nest, other: i.Nest) -> bool:
+def same_nest(one: i.Nest, other: i.Nest) -> bool:
     return (one.tensor, one.case, one.formula) == (other.tensor, other.case, other.formula)
 
 
@@ -197,14 +197,14 @@ def sizes(operator: f.Operator, tensors: Iterable[str]) -> dict[str, str]:
     }
     shapes |= {item.name: item.slots for item in operator.items if isinstance(item, f.Output)}
     return {
-        name: f"{bytes_moved(operator, name)}*{elements_of(operator, name, shapes[name])}"
+        name: f"{bytes_moved(operator, name)}*{size_text(operator, name, shapes[name])}"
         if name in shapes
         else "8 for each entry"
         for name in tensors
     }
 
 
-def elements_of(operator: f.Operator, name: str, shape: Sequence[f.Extent | n.Slot]) -> str:
+def size_text(operator: f.Operator, name: str, shape: Sequence[f.Extent | n.Slot]) -> str:
     parts = []
     for slot in shape:
         shown = operator.quote(slot.span).removesuffix("...")

@@ -66,14 +66,14 @@ def made_ahead(
     )
     asked = [each for each in all_asked if each.anything]
     found = {}
-    for number, (each, made) in enumerate(zip(asked, helped(computed, asked), strict=True), 1):
+    for number, (each, made) in enumerate(zip(asked, helped(run_task, asked), strict=True), 1):
         if made is not None:
             found[each.operator.full_name] = made
             progress.step(f"generating {each.operator.full_name}, {number} of {len(asked)}")
     return found
 
 
-def computed(asked: OperatorTask) -> Made:
+def run_task(asked: OperatorTask) -> Made:
     """What is asked, in whatever process; raises what is wrong with the operator."""
     operator = asked.operator
     if asked.tried:

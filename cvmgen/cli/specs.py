@@ -185,7 +185,7 @@ def repeated_lets(
     for operator in operators:
         progress.step(f"counting what {operator.full_name} computes")
         with faults.apart(operator.full_name, operator.span.place):
-            found += driver.repeated(operator)
+            found += driver.costly_lets(operator)
     return found
 
 

@@ -53,7 +53,7 @@ def verify_threads(spec: Path, names: Sequence[str], *, explain: bool, as_json: 
                 if kernel.mapped is not None:
                     results = tuple(races(made.program, kernel, prover))
                     found.append(OfKernel(each.full_name, kernel.name, results))
-    told = [described(each, result) for each in found for result in each.results]
+    told = [json_entry(each, result) for each in found for result in each.results]
     shown = [line for each in found for line in lines(each)]
     shown += explained(found) if explain else totals(found)
     give(told, "\n".join(shown) + "\n", as_json=as_json)
@@ -63,21 +63,22 @@ def verify_threads(spec: Path, names: Sequence[str], *, explain: bool, as_json: 
 
 def lines(kernel: OfKernel) -> Iterator[str]:
     """The counts of a kernel, and each result that is no proof."""
-    yield f"{kernel.operator:<34} {kernel.kernel}: {counts(kernel.results)}"
+    yield f"{kernel.operator:<34} {kernel.kernel}: {counts_text(kernel.results)}"
     for each in kernel.results:
         if each.status != "proved":
-            yield f"  {each.function}: {each.kind}: {each.shown}: {outcome(each)}{reason(each)}"
+            came = f"{thread_outcome(each)}{reason(each)}"
+            yield f"  {each.function}: {each.kind}: {each.shown}: {came}"
 
 
 def reason(result: Result) -> str:
     return f" ({result.why})" if result.why else ""
 
 
-def outcome(result: Result) -> str:
+def thread_outcome(result: Result) -> str:
     return str(result.verdict) if result.status == "refuted" else result.status
 
 
-def counts(results: Sequence[Result]) -> str:
+def counts_text(results: Sequence[Result]) -> str:
     """How many questions of each kind have come to what."""
     parts = []
     for kind, word in KINDS.items():
@@ -97,7 +98,9 @@ def explained(found: Iterable[OfKernel]) -> Iterator[str]:
             continue
         seen.add((each.shown, facts))
         word = (
-            f"by {sorted_text(each.verdict.engines)}" if each.status == "proved" else outcome(each)
+            f"by {sorted_text(each.verdict.engines)}"
+            if each.status == "proved"
+            else thread_outcome(each)
         )
         yield f"\n{each.function}: {each.kind}: {each.shown}: {word}{reason(each)}"
         yield from (f"  given that {what}" for what in sorted(each.relied))
@@ -113,7 +116,7 @@ def explained(found: Iterable[OfKernel]) -> Iterator[str]:
 def totals(found: Sequence[OfKernel]) -> Iterator[str]:
     """All kernels, who comes to the places of the proofs, and what these rely on."""
     results = [result for each in found for result in each.results]
-    yield f"{len(found)} kernels: {counts(results)}"
+    yield f"{len(found)} kernels: {counts_text(results)}"
     by = Counter(sorted_text(each.verdict.engines) for each in results if each.status == "proved")
     yield from (f"proved by {engines}: {number}" for engines, number in sorted(by.items()))
     for reached, number in sorted(Counter(each.reached for each in results).items()):
@@ -126,7 +129,7 @@ def sorted_text(engines: Iterable[str]) -> str:
     return " and ".join(sorted(engines))
 
 
-def described(kernel: OfKernel, result: Result) -> dict[str, Any]:
+def json_entry(kernel: OfKernel, result: Result) -> dict[str, Any]:
     return {
         "operator": kernel.operator,
         "kernel": kernel.kernel,

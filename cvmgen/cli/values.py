@@ -25,7 +25,7 @@ def verify_values(
         for each in find_operators(operators, names) if names else operators:
             progress.step(f"checking {each.full_name}")
             results.append(validate_edges(each, text, calls))
-    told = [described(result) for result in results]
+    told = [json_entry(result) for result in results]
     give(
         told, "".join(f"{line}\n" for result in results for line in lines(result)), as_json=as_json
     )
@@ -37,8 +37,8 @@ def lines(result: Result) -> Iterator[str]:
     count = len(result.calls)
     ran = result.blocks - sum(result.not_run.values())
     yield (
-        f"{result.operator:<34} {word(result):<9} {count} calls, {result.elements} elements, "
-        f"{ran} of {result.blocks} blocks"
+        f"{result.operator:<34} {status_word(result):<9} {count} calls, "
+        f"{result.elements} elements, {ran} of {result.blocks} blocks"
     )
     yield from (f"  not run: {count} blocks in {name}" for name, count in result.not_run.items())
     yield from (f"  not defined: {each}" for each in result.faults)
@@ -47,7 +47,7 @@ def lines(result: Result) -> Iterator[str]:
         yield from shown(result.difference)
 
 
-def word(result: Result) -> str:
+def status_word(result: Result) -> str:
     if result.refuted:
         return "refuted"
     return "validated" if result.validated else "open"
@@ -63,10 +63,10 @@ def shown(found: Difference) -> Iterator[str]:
         yield f"    compiled, {found.python} gives {found.compiled}"
 
 
-def described(result: Result) -> dict[str, Any]:
+def json_entry(result: Result) -> dict[str, Any]:
     return {
         "operator": result.operator,
-        "status": word(result),
+        "status": status_word(result),
         "calls": list(result.calls),
         "elements": result.elements,
         "blocks": result.blocks,

@@ -46,7 +46,7 @@ def verify(
             found += prove(task) if made is None else made
     lines = [*([] if installed() else [NO_SOLVERS]), *table(found, PROPERTIES)]
     lines += explained(found, PROPERTIES) if explain else left(found)
-    told = [described(each) for each in found]
+    told = [json_entry(each) for each in found]
     give(told, "\n".join(lines) + "\n", as_json=as_json)
     return Exit.WRONG if any(each.status == "refuted" for each in found) else Exit.OK
 
@@ -77,7 +77,7 @@ def verify_model(
         found = list(step_obligations(made, Prover(), names or steps))
     lines = [*([] if installed() else [NO_SOLVERS]), *table(found, OF_STEPS, by_kernel=True)]
     lines += explained(found, OF_STEPS) if explain else left(found)
-    told = [{"step": each.kernel, **described(each)} for each in found]
+    told = [{"step": each.kernel, **json_entry(each)} for each in found]
     give(told, "\n".join(lines) + "\n", as_json=as_json)
     return Exit.WRONG if any(each.status == "refuted" for each in found) else Exit.OK
 
@@ -93,15 +93,15 @@ def table(
     counts: dict[tuple[str, str], Counter[str]] = {}
     for each in found:
         name = each.kernel if by_kernel else each.operator
-        counts.setdefault((name, each.about), Counter())[outcome(each)] += 1
+        counts.setdefault((name, each.about), Counter())[obligation_outcome(each)] += 1
     for (operator, name), several in counts.items():
         yield f"{operator:<34} {name:<9} {counted(several)}"
     for name, meaning in properties.items():
-        if several := Counter(outcome(each) for each in found if each.about == name):
+        if several := Counter(obligation_outcome(each) for each in found if each.about == name):
             yield f"{name}, {meaning}: {counted(several)}"
 
 
-def outcome(obligation: Obligation) -> str:
+def obligation_outcome(obligation: Obligation) -> str:
     engines = " and ".join(obligation.engines)
     return f"by {engines}" if obligation.status == "proved" else obligation.status
 
@@ -134,7 +134,7 @@ def explained(found: Iterable[Obligation], properties: Mapping[str, str]) -> Ite
             continue
         seen.add(each.digest)
         why = f" ({each.why})" if each.why else ""
-        yield f"\n{place(each)}: {each.shown}: {outcome(each)}{why}"
+        yield f"\n{place(each)}: {each.shown}: {obligation_outcome(each)}{why}"
         yield f"  {each.about}: {properties[each.about]}"
         if each.status != "proved" and each.about in STANDS:
             yield f"  instead: {STANDS[each.about]}"
@@ -153,7 +153,7 @@ def explained(found: Iterable[Obligation], properties: Mapping[str, str]) -> Ite
                 yield f"    not so for {', '.join(values)}"
 
 
-def described(obligation: Obligation) -> dict[str, Any]:
+def json_entry(obligation: Obligation) -> dict[str, Any]:
     return {
         "operator": obligation.operator,
         "kernel": obligation.kernel,

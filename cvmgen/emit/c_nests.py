@@ -14,7 +14,7 @@ from cvmgen.emit.c_tiles import TilePrinter
 from cvmgen.emit.c_types import TypesPrinter
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.schedule.gpu.mapped import Parameter
+from cvmgen.schedule.gpu.mapped import KernelParameter
 from cvmgen.schedule.kernels import Family, Kernel, Kernels, nest_name
 from cvmgen.schedule.signatures import c_parameters, tensor_parameters, tile_parameters
 from cvmgen.typing import choices
@@ -80,7 +80,7 @@ class NestEmitter:
         return "\n\n".join([*functions, "\n".join([*head, *wrap_c(indented(lines)), "}"])])
 
     @staticmethod
-    def unread(tensors: Iterable[Parameter], body: i.Block) -> list[str]:
+    def unread(tensors: Iterable[KernelParameter], body: i.Block) -> list[str]:
         """Statements that name what a nest reads for other element types only, lists of which it
         only asks how long they are, and those that nothing is appended to."""
         used = choices.read_in(body)

@@ -6,7 +6,7 @@ from cvmgen.emit.lines import Comment
 from cvmgen.escape import in_c_comment, in_c_string
 from cvmgen.ir.checks import OURS
 from cvmgen.schedule.generic import TYPE_PARAMETERS
-from cvmgen.schedule.gpu.mapped import Parameter
+from cvmgen.schedule.gpu.mapped import KernelParameter
 from cvmgen.spec.words import C_WORDS
 
 MACHINE_TYPES = {
@@ -114,12 +114,12 @@ def declarator(type_name: str, name: str) -> str:
     return f"{kind}{name}" if type_name in POINTERS else f"{kind} {name}"
 
 
-def element_type(given: Parameter) -> str:
+def element_type(given: KernelParameter) -> str:
     """The type of what a pointer leads to."""
     return f"{'' if given.written else 'const '}{MACHINE_TYPES.get(given.type, given.type)}"
 
 
-def pointer(given: Parameter, restrict: str) -> str:
+def pointer(given: KernelParameter, restrict: str) -> str:
     """A pointer as a parameter of a function or as a local."""
     alone = f"{restrict} " if given.apart else ""
     return f"{element_type(given)} *{alone}{c_identifier(given.name)}"

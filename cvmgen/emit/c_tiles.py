@@ -11,7 +11,7 @@ from cvmgen.emit.c_spelling import PRIMARY, c_identifier, comment, declarator, p
 from cvmgen.emit.c_text import signature, wrapped_list
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
-from cvmgen.schedule.gpu.mapped import Parameter
+from cvmgen.schedule.gpu.mapped import KernelParameter
 from cvmgen.schedule.tile_functions import TileFunctions
 
 
@@ -23,7 +23,7 @@ class TilePrinter(FunctionPrinter):
         program: i.Program,
         frame: PartScope,
         tiles: TileFunctions,
-        parameters: Sequence[Parameter],
+        parameters: Sequence[KernelParameter],
     ) -> None:
         super().__init__(program, (*tiles.taking, *tiles.running), frame, None)
         self.tiles, self.parameters = tiles, parameters

@@ -12,7 +12,7 @@ from cvmgen.emit.cuda_kernels import CudaKernelPrinter, called_helpers
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
-from cvmgen.schedule.gpu.mapped import DeviceFunction, Parameter
+from cvmgen.schedule.gpu.mapped import DeviceFunction, KernelParameter
 from cvmgen.schedule.kernels import DeviceFamily
 from cvmgen.schedule.signatures import VALUES
 
@@ -31,7 +31,7 @@ class KernelTexts:
     program: i.Program
     name: str  # with which those of its functions begin
     body: i.Block  # typed, before it is mapped
-    given: Callable[[DeviceFunction], Sequence[Parameter]]  # the parameters of a kernel
+    given: Callable[[DeviceFunction], Sequence[KernelParameter]]  # the parameters of a kernel
     # What stands in it below locals for what it reads of a call: the formula.
     opening: Callable[[DeviceFunction], Sequence[str]]
     fields: Callable[[tuple[object, ...]], list[Field]]  # what IR reads of a call
@@ -67,7 +67,7 @@ class KernelTexts:
         return "\n".join([*self.head(function), *call, "}"])
 
 
-def parameter_declaration(given: Parameter, *, inlined: bool = False) -> str:
+def parameter_declaration(given: KernelParameter, *, inlined: bool = False) -> str:
     """The declaration of a parameter; a function that is inlined has structures by reference."""
     if given.elements:
         return pointer(given, "__restrict__")
@@ -76,7 +76,7 @@ def parameter_declaration(given: Parameter, *, inlined: bool = False) -> str:
     return f"const {kind} &{name}" if inlined else f"const __grid_constant__ {kind} {name}"
 
 
-def parameter_name(given: Parameter) -> str:
+def parameter_name(given: KernelParameter) -> str:
     """The name of a parameter; what mappings make keeps the name that they give it."""
     return c_identifier(given.name) if given.elements or given.name == VALUES else given.name
 

@@ -224,7 +224,7 @@ def counter_facts(body: i.Block, name: str) -> i.Expr | None:
     """What is known of a local that counts iterations of a loop beside it; else None."""
     count = i.Var(name)
     for statement in body:
-        if not isinstance(statement, i.Loop) or not counts(statement.body, name):
+        if not isinstance(statement, i.Loop) or not counts_iterations(statement.body, name):
             continue
         length = (
             i.Call("len", (statement.high,))
@@ -235,12 +235,12 @@ def counter_facts(body: i.Block, name: str) -> i.Expr | None:
     return None
 
 
-def counts(body: i.Block, name: str) -> bool:
+def counts_iterations(body: i.Block, name: str) -> bool:
     for statement in body:
         match statement:
             case i.Accumulate(name=counter) if counter == name:
                 return True
-            case i.If(then=then) if counts(then, name):
+            case i.If(then=then) if counts_iterations(then, name):
                 return True
             case _:
                 pass

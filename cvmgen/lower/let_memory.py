@@ -183,7 +183,7 @@ def reached(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> Iterator[n
 
 
 @dataclass(slots=True)
-class Uses:
+class LetReads:
     """Where a `let` is read: how often, and the greatest values of its indices there."""
 
     reads: Count = field(default_factory=dict)
@@ -199,7 +199,7 @@ class Reader:
         self.definitions = {each.name: each for each in definitions_of(operator)}
         self.lets = {each.name: each for each in candidates(operator)}
         self.never = never
-        self.uses = {name: Uses() for name in self.lets}
+        self.uses = {name: LetReads() for name in self.lets}
         self.listed: set[str] = set()
         self.case: int | None = None
         self.items(operator.items, None)
@@ -227,7 +227,7 @@ class Reader:
         extents: list[Count] = [{(each,): 1} for each in names]
         if definition.ranges is not None:
             extents = [self.largest(each, {}) for each in definition.ranges]
-        elements = product(extents)
+        elements = product_of_counts(extents)
         last = {each: less_one(most) for each, most in zip(names, extents, strict=True)}
         cost = self.cost(definition.body, last)
         case = next(iter(uses.cases)) if len(uses.cases) == 1 else None
@@ -281,7 +281,7 @@ class Reader:
             self.listed.add(expr.name)
             extents = [self.largest(each, {}) for each in definition.ranges or ()]
             last = {each: less_one(most) for each, most in zip(names, extents, strict=True)}
-            self.read(definition.body, product(extents), last)
+            self.read(definition.body, product_of_counts(extents), last)
 
     def inside(
         self, binders: n.Binders, times: Count, largest: Largest
@@ -380,7 +380,7 @@ def less_one(count: Count) -> Count:
     return p.plus(count, ONCE, -1)
 
 
-def product(counts: Iterable[Count]) -> Count:
+def product_of_counts(counts: Iterable[Count]) -> Count:
     result = ONCE
     for each in counts:
         result = p.times(result, each)

@@ -36,7 +36,7 @@ def needed_keys(value: n.Sorted) -> tuple[n.Expr, ...]:
 # ---------------------------------------------------------------- memory
 
 
-def memory(
+def list_memory(
     translator: Expressions, item: f.Definition, case: int | None
 ) -> tuple[tuple[i.Scratch, ...], i.Block]:
     """The memory of a list, and the host statements that find its sizes."""

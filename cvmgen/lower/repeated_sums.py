@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from cvmgen import polynomials as p
-from cvmgen.lower.let_memory import LOAD, STORE, Count, Reader, count_text, product, typical
+from cvmgen.lower.let_memory import (
+    LOAD,
+    STORE,
+    Count,
+    Reader,
+    count_text,
+    product_of_counts,
+    typical,
+)
 from cvmgen.source import SpecWarning
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -38,8 +46,8 @@ def of_equation(equation: f.Equation, reader: Reader) -> Iterator[SpecWarning]:
     for each in reductions(equation, reader.definitions):
         used = free_names(each, reader.definitions) & trips.keys()
         last = max((at for at, name in enumerate(trips) if name in used), default=-1)
-        reads = product(list(trips.values())[: last + 1])
-        values = product(trips[name] for name in trips if name in used)
+        reads = product_of_counts(list(trips.values())[: last + 1])
+        values = product_of_counts(trips[name] for name in trips if name in used)
         cost = reader.cost(each, {})
         kept = p.plus(p.times(values, p.plus(cost, {(): STORE})), p.times(reads, {(): LOAD}))
         if reads != values and typical(p.times(reads, cost)) > typical(kept):

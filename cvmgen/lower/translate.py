@@ -8,7 +8,7 @@ from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
 from cvmgen.lower.expressions import Expressions
 from cvmgen.lower.let_nests import let_memory, let_nest
-from cvmgen.lower.list_nests import list_nest, memory
+from cvmgen.lower.list_nests import list_memory, list_nest
 from cvmgen.rules import MOST_NAMED
 from cvmgen.source import Span
 from cvmgen.spec import formula as f
@@ -49,7 +49,7 @@ class Translator(Expressions):
                     branches.append((self.expr(condition), self.items(inner, number, nests)))
                     span = item.span
                 case f.Definition() if item.name in self.lists:
-                    scratch, sizes = memory(self, item, case)
+                    scratch, sizes = list_memory(self, item, case)
                     self.scratch += scratch
                     statements += sizes
                     nests.append(list_nest(self, item, case))

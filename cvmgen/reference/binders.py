@@ -30,10 +30,10 @@ class BinderCompiler(ABC):
         """Visit every point: the names are bound in the environment while at it."""
         visit: BinderWalk = once
         for binder in reversed(binders.items):
-            visit = inside(self.step(binder), visit)
+            visit = nested_walk(self.step(binder), visit)
         if binders.condition is None:
             return visit
-        return where(self.closure(binders.condition), visit)
+        return filtered(self.closure(binders.condition), visit)
 
     def step(self, binder: n.Binder) -> BinderWalk:
         budget = self.budget
@@ -94,7 +94,7 @@ def once(env: Env) -> Iterator[None]:
     yield
 
 
-def inside(outer: BinderWalk, inner: BinderWalk) -> BinderWalk:
+def nested_walk(outer: BinderWalk, inner: BinderWalk) -> BinderWalk:
     """At each point of a walk all points of another one."""
     if inner is once:
         return outer
@@ -106,7 +106,7 @@ def inside(outer: BinderWalk, inner: BinderWalk) -> BinderWalk:
     return visit
 
 
-def where(test: Closure, walk: BinderWalk) -> BinderWalk:
+def filtered(test: Closure, walk: BinderWalk) -> BinderWalk:
     """The points of a walk at which a condition holds."""
 
     def visit(env: Env) -> Iterator[None]:

@@ -60,13 +60,13 @@ def element(definition: Definition, body: Closure, extents: Sequence[Closure]) -
                 known[key] = body(env)
             else:
                 is_there(definition, indices, extents, env)
-                in_order(definition, body, indices, env)
+                computed_in_order(definition, body, indices, env)
         return known[key]
 
     return value
 
 
-def in_order(definition: Definition, body: Closure, indices: Indices, env: Env) -> None:
+def computed_in_order(definition: Definition, body: Closure, indices: Indices, env: Env) -> None:
     """Compute an element of a recurrence: on a stack of our own, as it may go far back."""
     names = [name for name, _ in definition.parameters]
     wanted = [indices]

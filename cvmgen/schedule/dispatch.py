@@ -16,7 +16,7 @@ from cvmgen.dtypes import CVM, INT8
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import conjunction, undecided
-from cvmgen.schedule.gpu.mapped import NARROW, Parameter, Writer
+from cvmgen.schedule.gpu.mapped import NARROW, KernelParameter, Writer
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Input
@@ -31,7 +31,7 @@ ROW = i.Member(h.PLAN, f"{h.OURS}types")  # the choice of type parameters
 GOES_ON: i.Expr = i.Compare("==", STATUS, OK)
 
 
-def operand(name: str) -> i.Expr:
+def tensor_operand(name: str) -> i.Expr:
     """A tensor of the call; of a variadic input, all of them."""
     return i.Member(h.ARGUMENTS, name)
 
@@ -101,21 +101,21 @@ class CallWriter(Writer, ABC):
     def every(self, item: Input, *make: Callable[[i.Expr], i.Stmt]) -> i.Block:
         """Statements for each tensor of an input."""
         if item.variadic:
-            one = i.Item(operand(item.name), AT)
+            one = i.Item(tensor_operand(item.name), AT)
             return (self.over(AT, count_of(item), tuple(each(one) for each in make)),)
-        return tuple(each(operand(item.name)) for each in make)
+        return tuple(each(tensor_operand(item.name)) for each in make)
 
     def every_given(self, item: Input, *make: Callable[[i.Expr], i.Stmt]) -> i.Block:
         """The same for one that may not be given."""
         found = self.every(item, *make)
-        given = i.Compare("!=", operand(item.name), h.NULL)
+        given = i.Compare("!=", tensor_operand(item.name), h.NULL)
         return (self.where(given, *found),) if item.optional else found
 
     def output_checks(self) -> Iterable[i.Stmt]:
         """Whether there is memory for the outputs, apart from that of everything else."""
         single = [each.name for each in self.operator.inputs if not each.variadic]
         for at, output in enumerate(self.operator.output_names):
-            made, shape = operand(output), i.Address(plan_member(f"{output}_shape"))
+            made, shape = tensor_operand(output), i.Address(plan_member(f"{output}_shape"))
             if output in self.operator.precise_outputs:
                 precision = plan_member(f"{output}_precision")
                 yield self.check("check_output", output, made, shape, precision)
@@ -123,7 +123,7 @@ class CallWriter(Writer, ABC):
                 code = i.Call("type_code", (ROW, i.Const(self.column(output))))
                 yield self.check("check_typed_output", output, made, shape, code)
             for other in (*single, *self.operator.output_names[:at]):
-                yield self.check("check_apart", output, made, other, operand(other))
+                yield self.check("check_apart", output, made, other, tensor_operand(other))
             for each in self.operator.inputs:
                 if each.variadic:
                     check = partial(self.check, "check_apart", output, made, each.name)
@@ -151,7 +151,7 @@ class CallWriter(Writer, ABC):
         """`narrow_result`: whether the outputs are int8, which have one type."""
         if not (outputs := self.operator.precise_outputs):
             return
-        first, *others = (i.Member(operand(name), "dtype") for name in outputs)
+        first, *others = (i.Member(tensor_operand(name), "dtype") for name in outputs)
         yield self.let(NARROW_RESULT, "bool", i.Compare("==", first, i.Call("int8", ())))
         rule = "all outputs must have one element type"
         for name, other in zip(outputs[1:], others, strict=True):
@@ -206,7 +206,7 @@ class CallWriter(Writer, ABC):
         return 1 + any(table[memory.name].bits > 64 for table in tables if memory.name in table)
 
     @staticmethod
-    def of_let(given: Parameter) -> i.Expr:
+    def of_let(given: KernelParameter) -> i.Expr:
         """The memory of a `let` as elements of their machine type."""
         memory = i.Var(given.name)
         return memory if given.type == "i64" else i.Convert(given.pointer, memory)
@@ -221,9 +221,9 @@ class CallWriter(Writer, ABC):
 
     # -------------------------------------------------------- what kernels are given
 
-    def elements(self, nest: i.Nest, given: Parameter) -> i.Expr:
+    def elements(self, nest: i.Nest, given: KernelParameter) -> i.Expr:
         """The elements of an operand; of one of several, those of the tensor at hand."""
-        name, tensor = given.name, operand(given.name)
+        name, tensor = given.name, tensor_operand(given.name)
         if nest.each is not None and nest.each[1] == name:
             tensor = i.Item(tensor, i.Var(nest.each[0]))
         data: i.Expr = i.Member(tensor, "data")
@@ -248,7 +248,7 @@ def count_of(item: Input) -> i.Expr:
 
 
 def given_arguments(
-    parameters: Iterable[Parameter], values: Mapping[str, i.Expr]
+    parameters: Iterable[KernelParameter], values: Mapping[str, i.Expr]
 ) -> tuple[i.Expr, ...]:
     """What a kernel is given for its parameters."""
     return tuple(values[each.name] for each in parameters)

@@ -20,14 +20,14 @@ from cvmgen.schedule.dispatch import (
     CallWriter,
     count_of,
     given_arguments,
-    operand,
     plan_member,
+    tensor_operand,
 )
-from cvmgen.schedule.gpu.mapped import NARROW, Parameter
+from cvmgen.schedule.gpu.mapped import NARROW, KernelParameter
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.signatures import (
     c_parameters,
-    element_types,
+    tensor_types,
     tile_parameters,
     workspaces,
 )
@@ -63,10 +63,10 @@ class CCallWriter(CallWriter):
             if item.name in self.wide:
                 continue
             if not item.variadic:
-                tests.append(i.Call("is_int8", (operand(item.name),)))
+                tests.append(i.Call("is_int8", (tensor_operand(item.name),)))
                 continue
             narrow = i.Var(f"{h.OURS}{item.name}_narrow")
-            test = i.Call("is_int8", (i.Item(operand(item.name), AT),))
+            test = i.Call("is_int8", (i.Item(tensor_operand(item.name), AT),))
             yield self.let(narrow, "bool", i.Const(True))
             yield self.over(AT, count_of(item), (self.add(narrow, "and", test),))
             tests.append(narrow)
@@ -83,7 +83,7 @@ class CCallWriter(CallWriter):
             yield from self.copy(item)
         for at, item in enumerate(plain):
             tests = (*([] if item.name in self.wide else [i.Not(NARROW)]), *([GOES_ON] * (at > 0)))
-            widened = self.widened(item, operand(item.name))
+            widened = self.widened(item, tensor_operand(item.name))
             yield self.where(conjunction(tests), widened) if tests else widened
         yield from self.scratch()
         for memory, count in lists:
@@ -93,7 +93,7 @@ class CCallWriter(CallWriter):
         nests = [each for number in range(len(self.nests)) for each in self.nest(number)]
         yield from [self.where(GOES_ON, *nests)] if plain or self.program.scratch else nests
         for name in self.overflowing:
-            yield self.noted("refuse_overflow", name, operand(name), noted_overflow(name))
+            yield self.noted("refuse_overflow", name, tensor_operand(name), noted_overflow(name))
         yield from map(self.free, map(copy_of, plain))
         yield from (self.free(i.Var(each.name)) for each in self.program.scratch)
         yield from (self.free(entries(memory)) for memory, _ in lists)
@@ -147,7 +147,7 @@ class CCallWriter(CallWriter):
         (item,) = (each for each in self.operator.inputs if each.name == tensor)
         body = (*nest.prologue, *self.kernel_choice(number))
         if item.dtype == CVM and tensor in read_tensors(nest.body):
-            one = self.widened(item, i.Item(operand(tensor), i.Var(index)))
+            one = self.widened(item, i.Item(tensor_operand(tensor), i.Var(index)))
             failed = self.where(i.Compare("!=", STATUS, i.Call("ok", ())), i.Break(self.span))
             widened = self.where(i.Not(NARROW), one)
             body = (*self.copy(item), widened, failed, *body, self.free(copy_of(item)))
@@ -160,7 +160,7 @@ class CCallWriter(CallWriter):
     def start(self, kernel: Kernel) -> i.Block:
         """The call of a kernel, which tiles may make unnecessary."""
         kept = kernel.subject.kept
-        given = c_parameters(self.program, kernel, element_types(kernel), kept)
+        given = c_parameters(self.program, kernel, tensor_types(kernel), kept)
         values = {each.name: self.argument(kernel.nest, each) for each in given}
         if memory := self.program.scratch_of(kernel.nest.tensor):
             for at, each in enumerate(kept):
@@ -173,7 +173,7 @@ class CCallWriter(CallWriter):
             return (tiled, self.where(i.Not(TILED), run))
         return (run,)
 
-    def argument(self, nest: i.Nest, given: Parameter) -> i.Expr:
+    def argument(self, nest: i.Nest, given: KernelParameter) -> i.Expr:
         """What is given for a tensor: the caller's elements, those that became int32, or memory of
         the call; and the plan."""
         dtype = self.operator.type_of.get(given.name)
@@ -192,7 +192,9 @@ class CCallWriter(CallWriter):
         space = i.Address(i.Load(SPACES.name, None, i.Const(at)), i.Compare("!=", SPACES, h.NULL))
         others = given_arguments(tile_parameters(self.program, kernel), values)
         call = i.Call(tiles.function, (PLAN, *factors, *others, space if at else SPACES))
-        tests = [i.Call("may_be_int8", (operand(name),)) for name, each in wide.items() if each]
+        tests = [
+            i.Call("may_be_int8", (tensor_operand(name),)) for name, each in wide.items() if each
+        ]
         return conjunction((*tests, call))
 
 

@@ -15,15 +15,15 @@ from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.rewrite import inner_blocks
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.dispatch import NARROW_RESULT, ROW, row_code
-from cvmgen.schedule.gpu.mapped import NARROW, Parameter
+from cvmgen.schedule.gpu.mapped import NARROW, KernelParameter
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.signatures import (
     PLAN,
     DeviceSignatures,
     c_parameters,
-    element_types,
     mapping_of,
     plan_parameter,
+    tensor_types,
     tile_parameters,
 )
 
@@ -48,7 +48,7 @@ class Started:
     kernels: Kernels
 
     @cached_property
-    def parameters(self) -> Mapping[str, Sequence[Parameter]]:
+    def parameters(self) -> Mapping[str, Sequence[KernelParameter]]:
         """What they are given."""
         if self.kernels.kernels[0].mapped is None:
             return dict(self.in_c())
@@ -59,14 +59,14 @@ class Started:
             for each in mapping_of(kernel).functions
         }
 
-    def in_c(self) -> Iterator[tuple[str, Sequence[Parameter]]]:
+    def in_c(self) -> Iterator[tuple[str, Sequence[KernelParameter]]]:
         program = self.kernels.program
         for kernel in self.kernels.kernels:
-            types, kept = element_types(kernel), kernel.subject.kept
+            types, kept = tensor_types(kernel), kernel.subject.kept
             yield kernel.name, c_parameters(program, kernel, types, kept)
             if tiles := kernel.tiles:
-                factors = (Parameter(name, "factor") for name in tiles.factors)
-                others = (*tile_parameters(program, kernel), Parameter("space", ""))
+                factors = (KernelParameter(name, "factor") for name in tiles.factors)
+                others = (*tile_parameters(program, kernel), KernelParameter("space", ""))
                 yield tiles.function, (plan_parameter(program), *factors, *others)
 
     def of(self, kernel: Kernel) -> set[str]:
@@ -152,7 +152,7 @@ def truth(test: i.Expr, known: Known) -> bool | None:
 
 
 def argument_faults(
-    name: str, parameters: Sequence[Parameter], given: Sequence[i.Expr], kinds: Kinds
+    name: str, parameters: Sequence[KernelParameter], given: Sequence[i.Expr], kinds: Kinds
 ) -> Iterator[str]:
     """What a function is given that it does not ask for."""
     if len(parameters) != len(given):

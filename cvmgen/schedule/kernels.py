@@ -14,7 +14,7 @@ from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.uses import all_names, has
 from cvmgen.lower.host_part import lower_for_c
 from cvmgen.schedule.entries import KeptValue
-from cvmgen.schedule.gpu.mapped import DeviceFunction, Mapped, Parameter
+from cvmgen.schedule.gpu.mapped import DeviceFunction, KernelParameter, Mapped
 from cvmgen.schedule.outline import OutlinedPart, Outliner, part_fault
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
@@ -22,8 +22,8 @@ from cvmgen.schedule.tile_functions import TileFunctions, TileWriter
 from cvmgen.spec.formula import Operator
 from cvmgen.typing.choices import (
     Variant,
-    element_types,
     read_in,
+    storage_types,
     type_variants,
     used_tensors,
 )
@@ -95,7 +95,7 @@ class DeviceFamily:
     functions: tuple[DeviceFunction, ...]
     types: Mapping[str, tuple[str, ...]]
     body: DeviceFunction
-    given: tuple[Parameter, ...]
+    given: tuple[KernelParameter, ...]
 
     def shown(self) -> i.Nest:
         """It as a nest, for people."""
@@ -172,7 +172,7 @@ def typed(program: i.Program) -> Kernels:
 
 
 def typed_kernel(program: i.Program, number: int, variant: Variant) -> Kernel:
-    nest, dtypes = program.nests[number], element_types(program, variant)
+    nest, dtypes = program.nests[number], storage_types(program, variant)
     dtypes = {**dtypes, **memory_types(program, nest, dtypes)}
     body = type_nest(program, nest, dtypes).body
     subject = Subject.of(program, nest, body, dtypes)

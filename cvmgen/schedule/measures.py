@@ -30,7 +30,7 @@ def parallel_elements(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     steps to take, of the size of a product there are not, and it may be beyond all integers.
     """
     within = assigned((loop,))
-    inside = repeated(parallel(loop)[-1].body)
+    inside = loops_and_runs(parallel(loop)[-1].body)
     counted = [trip_count(each) for each in inside if not names_in(trip_ends(each)) & within]
     together = counted if len(counted) < 2 else [normal(total(counted))]
     return [*results(subject, loop), *together]
@@ -118,14 +118,14 @@ def trip_count(statement: i.Loop | Run) -> i.Expr:
     return length(statement.high) if statement.low is None else statement.high
 
 
-def repeated(body: i.Block) -> Iterator[i.Loop | Run]:
+def loops_and_runs(body: i.Block) -> Iterator[i.Loop | Run]:
     """The loops and runs of a block; of a choice, those of the first branch."""
     for each in body:
         match each:
             case i.Loop() | i.Copy() | i.Fill():
                 yield each
             case i.If(then=then):
-                yield from repeated(then)
+                yield from loops_and_runs(then)
             case _:
                 pass
 

@@ -11,37 +11,37 @@ from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import has
 from cvmgen.schedule.entries import KeptValue
-from cvmgen.schedule.gpu.mapped import DeviceFunction, Mapped, Parameter, plan_members_read
+from cvmgen.schedule.gpu.mapped import DeviceFunction, KernelParameter, Mapped, plan_members_read
 from cvmgen.schedule.kernels import Kernel, Kernels, nest_name
 from cvmgen.typing import choices
 
 Types = Mapping[str, str]
 PLAN, VALUES = (f"{h.OURS}{name}" for name in ("plan", "values"))
-OVERFLOW = Parameter(h.NOTED, "i64", elements=True, written=True, apart=False)
+OVERFLOW = KernelParameter(h.NOTED, "i64", elements=True, written=True, apart=False)
 FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
 
 
-def tensor_parameters(program: i.Program, nest: i.Nest, types: Types) -> list[Parameter]:
+def tensor_parameters(program: i.Program, nest: i.Nest, types: Types) -> list[KernelParameter]:
     """The tensors of a nest as parameters of its kernel; memory of the call holds int64."""
     written = choices.written_tensors(program, nest)
     return [
-        Parameter(tensor, types.get(tensor, "i64"), elements=True, written=tensor in written)
+        KernelParameter(tensor, types.get(tensor, "i64"), elements=True, written=tensor in written)
         for tensor in choices.used_tensors(program, nest)
     ]
 
 
-def element_types(kernel: Kernel) -> Types:
+def tensor_types(kernel: Kernel) -> Types:
     """The machine types of a kernel's tensors in memory."""
     return {name: dtype.machine for name, dtype in kernel.subject.dtypes.items()}
 
 
-def overflow_parameters(body: i.Block) -> list[Parameter]:
+def overflow_parameters(body: i.Block) -> list[KernelParameter]:
     """The parameter of a kernel that can find a value beyond the type of its output."""
     return [OVERFLOW] if has(body, i.Overflow) else []
 
 
-def plan_parameter(program: i.Program) -> Parameter:
-    return Parameter(PLAN, f"{program.operator.name}_plan", elements=True, apart=False)
+def plan_parameter(program: i.Program) -> KernelParameter:
+    return KernelParameter(PLAN, f"{program.operator.name}_plan", elements=True, apart=False)
 
 
 # ---------------------------------------------------------------- C
@@ -49,21 +49,21 @@ def plan_parameter(program: i.Program) -> Parameter:
 
 def c_parameters(
     program: i.Program, kernel: Kernel, types: Types, kept: Sequence[KeptValue]
-) -> list[Parameter]:
+) -> list[KernelParameter]:
     """Those of a kernel in C, or of a family of kernels with it: the plan, tensors, where values
     that do not fit are noted, and the arrays that are kept of entries."""
     return [
         plan_parameter(program),
         *tensor_parameters(program, kernel.nest, types),
         *overflow_parameters(kernel.subject.body),
-        *(Parameter(each.array, each.type, elements=True, written=True) for each in kept),
+        *(KernelParameter(each.array, each.type, elements=True, written=True) for each in kept),
     ]
 
 
-def tile_parameters(program: i.Program, kernel: Kernel) -> list[Parameter]:
+def tile_parameters(program: i.Program, kernel: Kernel) -> list[KernelParameter]:
     """What the statements behind the totals of a kernel's tiles read and write."""
     used = () if kernel.tiles is None else kernel.tiles.tensors
-    tensors = tensor_parameters(program, kernel.nest, element_types(kernel))
+    tensors = tensor_parameters(program, kernel.nest, tensor_types(kernel))
     return [each for each in (*tensors, OVERFLOW) if each.name in used]
 
 
@@ -115,22 +115,22 @@ class DeviceSignatures:
         unused = memory - choices.read_in(nest.body)
         return [each for each in choices.used_tensors(program, nest) if each not in unused]
 
-    def own(self, kernel: Kernel, function: DeviceFunction) -> list[Parameter]:
+    def own(self, kernel: Kernel, function: DeviceFunction) -> list[KernelParameter]:
         """What all kernels of a nest are given, or one of its own statements."""
         nest, body = kernel.nest, kernel.typed
         if function.own:
             nest, body = replace(nest, body=function.body), function.body
         tensors = self.tensors(nest)
-        types = element_types(kernel)
+        types = tensor_types(kernel)
         found = tensor_parameters(self.kernels.program, nest, types)
-        values = Parameter(VALUES, self.values_name(kernel.number))
+        values = KernelParameter(VALUES, self.values_name(kernel.number))
         return [
             *([values] if self.values[kernel.number] else []),
             *(each for each in found if each.name in tensors),
             *overflow_parameters(body),
         ]
 
-    def of(self, kernel: Kernel, function: DeviceFunction) -> list[Parameter]:
+    def of(self, kernel: Kernel, function: DeviceFunction) -> list[KernelParameter]:
         """The parameters of a function that a kernel becomes."""
         return [*function.leading, *self.own(kernel, function), *function.parameters]
 

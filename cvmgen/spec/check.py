@@ -28,7 +28,7 @@ from cvmgen.spec.own_names import names_in
 from cvmgen.spec.parse import parse_all
 from cvmgen.spec.precisions import with_derived_precisions
 from cvmgen.spec.scope import PoisonedError, operator_name
-from cvmgen.spec.size import DEEP, DEEP_HINT, too_large
+from cvmgen.spec.size import DEEP, DEEP_HINT, size_errors
 
 MOST_ATTEMPTS = 81  # kinds of arguments that are tried for a `def` without a use
 
@@ -59,7 +59,7 @@ def check_files(
         operators.extend(checker.operators())
     completed = []
     for operator in operators:
-        if large := list(too_large(operator)):
+        if large := list(size_errors(operator)):
             errors += large
             continue
         with faults.apart(operator.full_name, operator.span.place):

@@ -202,7 +202,7 @@ def whole_hint(expr: n.Expr) -> str:
     match expr:
         case n.Real(value=value) if value.is_integer():
             return f"write {int(value)}"
-        case _ if all(map(computed, leaves(expr))):
+        case _ if all(map(is_computed, leaves(expr))):
             return f"write int({unwrapped(expr.span.code)}): toward zero"
         case _:
             return "a part of an integer is written with div: X[i] * 3 div 4"
@@ -217,7 +217,7 @@ def leaves(expr: n.Expr) -> Iterator[n.Expr]:
             yield expr
 
 
-def computed(expr: n.Expr) -> bool:
+def is_computed(expr: n.Expr) -> bool:
     """Whether more than numbers that are written out is in an expression, as parsed."""
     names = (each.text for each in n.walk(expr) if isinstance(each, n.Name))
     return any(name not in REALS for name in names)

@@ -34,9 +34,9 @@ from cvmgen.spec.integer_bounds import (
     KEPT,
     Bounds,
     bounds,
+    hull_of,
     power_bounds,
     repeated_bounds,
-    union,
 )
 
 NAMED = Bounds(-MOST_NAMED, MOST_NAMED)
@@ -202,7 +202,7 @@ class HostBounds:
             self.names[name] = NAMED  # while it is looked for
             errors, self.errors = self.errors, {}
             with self.inside({}, set()):
-                found = union([self.of_let(each).cut(MOST_NAMED) for each in self.lets[name]])
+                found = hull_of([self.of_let(each).cut(MOST_NAMED) for each in self.lets[name]])
             self.errors = errors
             self.names[name] = replace(found, far=False)
         return self.names[name]
@@ -289,7 +289,7 @@ class HostBounds:
             case n.Ref():
                 return self.ref(expr)
             case n.TupleOf(elements=elements):
-                return union([self.number(each).held(KEPT) for each in elements])
+                return hull_of([self.number(each).held(KEPT) for each in elements])
             case (
                 n.Listing(element=element, binders=binders)
                 | n.SetOf(element=element, binders=binders)

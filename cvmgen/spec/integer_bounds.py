@@ -47,7 +47,7 @@ def bounds(found: Range, *, far: bool = False) -> Bounds:
     return Bounds(found.low, found.high, far)
 
 
-def union(found: list[Bounds]) -> Bounds:
+def hull_of(found: list[Bounds]) -> Bounds:
     result = found[0] if found else Bounds(0, 0)
     for each in found[1:]:
         result = result.join(each)

@@ -85,9 +85,13 @@ class Order:
 def with_earlier(value: n.Expr, name: str, parameters: tuple[str, ...]) -> tuple[n.Expr, Order]:
     """The checked value with its reads of itself as such, and the order of its elements."""
     reads = [each for each in n.walk(value) if isinstance(each, n.Apply) and each.name == name]
-    axes = [at for at in range(len(parameters)) if all(smaller(e, at, parameters) for e in reads)]
+    axes = [
+        at for at in range(len(parameters)) if all(is_earlier(e, at, parameters) for e in reads)
+    ]
     if not axes:
-        refuse(next(each for each in reads if not smaller(each, 0, parameters)), parameters)
+        refuse_recurrence(
+            next(each for each in reads if not is_earlier(each, 0, parameters)), parameters
+        )
 
     def change(node: object) -> object:
         match node:
@@ -101,7 +105,7 @@ def with_earlier(value: n.Expr, name: str, parameters: tuple[str, ...]) -> tuple
     return n.rebuild(value, change), order
 
 
-def smaller(read: n.Apply, at: int, parameters: tuple[str, ...]) -> bool:
+def is_earlier(read: n.Apply, at: int, parameters: tuple[str, ...]) -> bool:
     """Whether an index of a read is that of the element less a constant."""
     match read.arguments[at]:
         case n.Arithmetic(sign="-", left=n.Ref(name=name), right=n.Number(value=step)):
@@ -119,7 +123,7 @@ def same_but(read: n.Apply, at: int, parameters: tuple[str, ...]) -> bool:
     )
 
 
-def refuse(read: n.Apply, parameters: tuple[str, ...]) -> NoReturn:
+def refuse_recurrence(read: n.Apply, parameters: tuple[str, ...]) -> NoReturn:
     """Refuse a let whose elements follow from each other in no order that is known."""
     message = f"'{read.name}' is defined by itself: recursion, in which no index becomes smaller"
     last = parameters[-1]
@@ -138,30 +142,30 @@ def adds_up(value: n.Expr) -> bool:
     So it is for + and -, negation, the greater and the lesser of two, the magnitude, and a choice
     that does not depend on earlier values, where each of these is read once.
     """
-    factor = slope(value)
+    factor = lipschitz_constant(value)
     return factor is not None and factor <= 1
 
 
-def slope(expr: n.Expr) -> int | None:
+def lipschitz_constant(expr: n.Expr) -> int | None:
     """By how much a value differs at most where earlier ones differ by 1; None: unknown."""
     if not any(isinstance(each, n.Earlier) for each in n.walk(expr)):
         return 0
     match expr:
         case n.Earlier(arguments=arguments):
-            return 1 if not any(slope(each) != 0 for each in arguments) else None
+            return 1 if not any(lipschitz_constant(each) != 0 for each in arguments) else None
         case n.Negate(operand=operand):
-            return slope(operand)
+            return lipschitz_constant(operand)
         case n.Arithmetic(sign="+" | "-", left=left, right=right):
-            one, other = slope(left), slope(right)
+            one, other = lipschitz_constant(left), lipschitz_constant(right)
             return None if one is None or other is None else one + other
         case n.Function(name="max" | "min" | "abs", arguments=arguments):
-            found = [slope(each) for each in arguments]
+            found = [lipschitz_constant(each) for each in arguments]
             known = [each for each in found if each is not None]
             return max(known) if len(known) == len(found) else None
         case n.Conditional(then=then, condition=condition, otherwise=otherwise):
-            if slope(condition) != 0:
+            if lipschitz_constant(condition) != 0:
                 return None
-            one, other = slope(then), slope(otherwise)
+            one, other = lipschitz_constant(then), lipschitz_constant(otherwise)
             return None if one is None or other is None else max(one, other)
         case _:
             return None

@@ -41,7 +41,7 @@ class Size:
             self.uses[name] += often * times
 
 
-def too_large(operator: f.Operator) -> Iterator[SpecError]:
+def size_errors(operator: f.Operator) -> Iterator[SpecError]:
     """An error for each item that is too much to be written out."""
     items = tuple(f.all_items(operator.items))
     shared = {each.name: each for each in items if isinstance(each, f.Definition)}

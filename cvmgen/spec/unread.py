@@ -24,7 +24,7 @@ def unread(operators: Iterable[f.Operator]) -> Iterator[SpecWarning]:
     used: set[Span] = set()
     for operator in operators:
         reached = read_names(operator)
-        for item in declared(operator):
+        for item in declared_items(operator):
             items.setdefault(item.span, item)
             accepted = operator.although and isinstance(item, Given)
             if accepted or names_of(item) & reached:
@@ -36,7 +36,7 @@ def unread(operators: Iterable[f.Operator]) -> Iterator[SpecWarning]:
             yield SpecWarning(span, message, GIVEN if given else HINT)
 
 
-def declared(operator: f.Operator) -> Iterator[Named]:
+def declared_items(operator: f.Operator) -> Iterator[Named]:
     """What an operator itself declares and something else should read; no `def`."""
     spans = [span for title, span in operator.blocks if not title.startswith("def ")]
     for item in f.all_items(operator.items):

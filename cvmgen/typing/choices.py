@@ -61,7 +61,7 @@ def type_choices(program: i.Program, nest: i.Nest) -> dict[tuple[DType, ...], tu
     return {chosen: tuple(rows) for chosen, rows in found.items()}
 
 
-def element_types(program: i.Program, variant: Variant) -> Mapping[str, DType]:
+def storage_types(program: i.Program, variant: Variant) -> Mapping[str, DType]:
     """The storage types of inputs and outputs, as the kernels of a variant find them."""
     operator, wide = program.operator, int32_inputs(program)
     source, stored = variant.source or INT32, variant.stored or INT32

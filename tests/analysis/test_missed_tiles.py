@@ -79,7 +79,7 @@ TABLE = "input X : cvm[M, N]\noutput Y : cvm[M, N]\n"
     ],
 )
 def test_sums_of_columns_are_computed_again_and_again(equation: str) -> None:
-    (found,) = driver.repeated(operator(TABLE + equation))
+    (found,) = driver.costly_lets(operator(TABLE + equation))
     assert found.message == "this is computed M*N times, and has N values"
     assert "let s[j] = " in found.hint
     assert found.span.text == "sum[k < M](X[k, j])"
@@ -95,4 +95,4 @@ def test_sums_of_columns_are_computed_again_and_again(equation: str) -> None:
     ],
 )
 def test_sums_that_are_computed_once_for_each_value(equation: str) -> None:
-    assert not driver.repeated(operator(TABLE + equation))
+    assert not driver.costly_lets(operator(TABLE + equation))

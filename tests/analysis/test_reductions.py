@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.analysis.reductions import Reduction, find_reduction, neighbour_steps
+from cvmgen.analysis.reductions import NestReduction, find_reduction, neighbour_steps
 from cvmgen.ir import nodes as i
 from tests.emit.cuda_texts import NAMES, operators
 
@@ -158,7 +158,7 @@ SHAPES = [
 ]
 
 
-def kind(found: Reduction | None) -> str:
+def kind(found: NestReduction | None) -> str:
     if found is None:
         return ""
     return "parts" if found.splits else "threads"

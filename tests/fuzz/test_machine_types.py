@@ -17,7 +17,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
-from cvmgen.typing.choices import Variant, element_types
+from cvmgen.typing.choices import Variant, storage_types
 from cvmgen.typing.types import memory_types, type_nest, type_prepare
 from tests.fuzz import seeds
 from tests.fuzz.integer_formulas import Invented, Inventor, NoValue
@@ -45,7 +45,7 @@ def test_each_operation_fits_its_type(block: int) -> None:
         elements: dict[str, str] = {}
         for nest, prepared in zip(program.nests, host.nests, strict=True):
             try:
-                dtypes = element_types(program, Variant(INT32, INT32))
+                dtypes = storage_types(program, Variant(INT32, INT32))
                 typed = type_nest(program, nest, dtypes)
                 if nest.tensor in program.lets:
                     kept = memory_types(program, nest, dtypes)

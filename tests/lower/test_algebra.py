@@ -107,7 +107,7 @@ def test_quotient(expr: i.Expr, divisor: i.Expr, expected: str | None) -> None:
     ],
 )
 def test_terms(expr: i.Expr, expected: list[tuple[int, tuple[i.Expr, ...]]]) -> None:
-    assert sorted(algebra.terms(expr), key=repr) == sorted(expected, key=repr)
+    assert sorted(algebra.polynomial_terms(expr), key=repr) == sorted(expected, key=repr)
 
 
 def test_one_form_for_equal_polynomials() -> None:

@@ -21,13 +21,13 @@ from cvmgen.schedule.dispatch import (
     CallWriter,
     count_of,
     given_arguments,
-    operand,
     plan_member,
+    tensor_operand,
     type_tests,
 )
-from cvmgen.schedule.gpu.mapped import NARROW, DeviceFunction, Parameter
+from cvmgen.schedule.gpu.mapped import NARROW, DeviceFunction, KernelParameter
 from cvmgen.schedule.kernels import Kernel, Kernels
-from cvmgen.schedule.signatures import VALUES, DeviceSignatures, element_types, mapping_of
+from cvmgen.schedule.signatures import VALUES, DeviceSignatures, mapping_of, tensor_types
 from cvmgen.spec.formula import Input
 
 STREAM, DTYPE = i.Var(f"{h.OURS}stream"), i.Var(f"{h.OURS}dtype")
@@ -166,7 +166,7 @@ class CudaCallWriter(CallWriter):
                 case i.Let(name=name) | i.Assign(name=name) if name in made:
                     return replace(node, name=f"{h.OURS}{name}")
                 case i.PrecisionOf(tensor=tensor):
-                    return i.Member(operand(tensor), "precision")
+                    return i.Member(tensor_operand(tensor), "precision")
                 case i.Launch():
                     return self.launch(kernel, functions[node.kernel], node)
                 case _:
@@ -199,17 +199,17 @@ class CudaCallWriter(CallWriter):
         name = f"{kernel.name}{function.name}"
         return i.Launch(launch.function, launch.count, name, given, launch.span)
 
-    def argument(self, kernel: Kernel, given: Parameter) -> i.Expr:
+    def argument(self, kernel: Kernel, given: KernelParameter) -> i.Expr:
         """What is given for a tensor; memory of the call and what is ours has its name."""
         if given.name in self.program.lets:
             return self.of_let(given)
-        if given.name not in element_types(kernel):
+        if given.name not in tensor_types(kernel):
             return i.Var(given.name)
         return self.elements(kernel.nest, given)
 
 
 def dtype_of(item: Input) -> i.Expr:
     """The type of an input's elements; of several those of the first, of none int32."""
-    tensor = operand(item.name)
+    tensor = tensor_operand(item.name)
     dtype = i.Member(i.Item(tensor, i.ZERO) if item.variadic else tensor, "dtype")
     return i.Select(i.Compare("==", tensor, h.NULL), INT32, dtype) if item.optional else dtype

@@ -60,7 +60,7 @@ class MappingTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class KernelParameter:
     """What a kernel is given: a value, or a pointer to elements of a machine type. Nothing else
     points to those of a tensor, which stand `apart`."""
 
@@ -88,8 +88,8 @@ class DeviceFunction:
     name: str
     kind: str  # what gates for machine code know it by
     body: i.Block
-    parameters: tuple[Parameter, ...] = ()
-    leading: tuple[Parameter, ...] = ()
+    parameters: tuple[KernelParameter, ...] = ()
+    leading: tuple[KernelParameter, ...] = ()
     bounds: str = ""
     short: frozenset[str] = frozenset()
     own: bool = False

@@ -19,9 +19,9 @@ from cvmgen.ir.visit import fresh
 from cvmgen.schedule.gpu.blocks import list_function, list_mapping, of_lists
 from cvmgen.schedule.gpu.mapped import (
     DeviceFunction,
+    KernelParameter,
     Mapped,
     MappingTask,
-    Parameter,
     host_local,
     launch,
     on_host,
@@ -43,7 +43,10 @@ def pair_mask(task: MappingTask) -> Mapped | None:
     pairs = part(task, "pairs", nests.pairs())
     shared = shared_iterations(grid(pairs.body), GRID, THREAD, "elements", pairs)
     kept = list_function(part(task, "kept", nests.kept()))
-    written, read = Parameter(name, "u8", True, written=True), Parameter(name, "u64", True)
+    written, read = (
+        KernelParameter(name, "u8", True, written=True),
+        KernelParameter(name, "u64", True),
+    )
     functions = (
         *alone.functions,
         DeviceFunction(pairs.name, "grid", shared, (written,), own=True),

@@ -21,9 +21,9 @@ from cvmgen.ir.uses import names_in
 from cvmgen.schedule.gpu.box_reads import Box, read_near
 from cvmgen.schedule.gpu.mapped import (
     DeviceFunction,
+    KernelParameter,
     Mapped,
     MappingTask,
-    Parameter,
     Writer,
     domain,
     host_local,
@@ -39,7 +39,7 @@ def shared_boxes(task: MappingTask) -> Mapped | None:
     if window is None or len(window.sides) > task.settings["shared_boxes"]["sides"]:
         return None
     tiles = Tiles(task, window, found)
-    parameter = Parameter(tiles.tiling.name, "tiling")
+    parameter = KernelParameter(tiles.tiling.name, "tiling")
     function = DeviceFunction(task.name, "window", tiles.body(), (parameter,))
     # For calls whose windows are too large, or do not overlap enough.
     plain = threads(task, f"{task.name}_plain")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.analysis.grid import grid
-from cvmgen.analysis.reductions import Reduction, Sweep, find_reduction, neighbour_steps
+from cvmgen.analysis.reductions import NestReduction, Sweep, find_reduction, neighbour_steps
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import extent, iterations, unravelled
 from cvmgen.ir.rewrite import rewritten
@@ -15,9 +15,9 @@ from cvmgen.ir.threads import BLOCKS
 from cvmgen.ir.uses import has, names_in
 from cvmgen.schedule.gpu.mapped import (
     DeviceFunction,
+    KernelParameter,
     Mapped,
     MappingTask,
-    Parameter,
     Writer,
     domain,
     host_local,
@@ -59,7 +59,7 @@ def teams(task: MappingTask) -> Mapped | None:
     )
 
 
-def across(found: Reduction, body: i.Block, results: tuple[i.Loop, ...]) -> i.Expr:
+def across(found: NestReduction, body: i.Block, results: tuple[i.Loop, ...]) -> i.Expr:
     """Whether the elements of neighbouring results are closer together than those of one."""
     match neighbour_steps(found, body, results[-1].index) if results else None:
         case None:
@@ -77,15 +77,17 @@ def across(found: Reduction, body: i.Block, results: tuple[i.Loop, ...]) -> i.Ex
 class Teams(Writer):
     """The statements of a kernel: sweeps are divided among a team, one thread of it stores."""
 
-    def __init__(self, task: MappingTask, results: tuple[i.Loop, ...], found: Reduction) -> None:
+    def __init__(
+        self, task: MappingTask, results: tuple[i.Loop, ...], found: NestReduction
+    ) -> None:
         super().__init__(task.nest.span, task.taken)
         self.results, self.found = results, found
         self.read = names_in(grid(task.body).body)
         self.all, self.team = self.fresh("teams"), self.fresh("team")
 
     @property
-    def parameter(self) -> Parameter:
-        return Parameter(self.all.name, "teams")
+    def parameter(self) -> KernelParameter:
+        return KernelParameter(self.all.name, "teams")
 
     def body(self) -> i.Block:
         """Blocks stride over results, and over parts of them."""
