@@ -390,16 +390,9 @@ def summed_value(
 ) -> n.Expr:
     """The value summed over the loops, where the conditions hold; 0 if nothing is summed."""
     span = value.span
-    test = conjunction(conditions)
+    test = n.conjunction(*conditions) if conditions else None
     if loops:
         return n.Reduction("sum", n.Binders(loops, None, test, span), value, span)
     if test is None:
         return value
     return n.Conditional(value, test, n.Number(0, span), span)
-
-
-def conjunction(conditions: Sequence[n.Expr]) -> n.Expr | None:
-    flat = tuple(dict.fromkeys(part for each in conditions for part in n.conjuncts(each)))
-    if len(flat) <= 1:
-        return flat[0] if flat else None
-    return n.Logic("and", flat, flat[0].span)

@@ -120,7 +120,7 @@ def put_over(over: i.Over | i.OverPack, values: dict[str, i.Expr]) -> i.Over | i
     return replace(over, extents=with_free_values(over.extents, values), slots=slots)
 
 
-def conjunction(one: i.Expr, other: i.Expr) -> i.Expr:
+def both_of(one: i.Expr, other: i.Expr) -> i.Expr:
     return all_of((one, other))
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from cvmgen import algebra
 from cvmgen.dtypes import MAX_SIZE
-from cvmgen.inside.binding import TRUE, conjunction, quantified
+from cvmgen.inside.binding import TRUE, both_of, quantified
 from cvmgen.inside.calls import CallProver, Slots, counter_facts
 from cvmgen.inside.knowledge import Knowledge
 from cvmgen.inside.sites import OpenSite, Sites
@@ -217,7 +217,7 @@ class Checks:
                 raise AssertionError(f"{type(statement).__name__} in host code")
         result: i.Expr = TRUE
         for each in parts:
-            result = conjunction(result, self.sites.test(each, at))
+            result = both_of(result, self.sites.test(each, at))
         return result
 
     # -------------------------------------------------------- nests
@@ -378,7 +378,7 @@ class Checks:
             bounded = sites.binder(binder, at)
             for each in reversed(over):
                 bounded = quantified(each, bounded)
-            bounds = conjunction(bounds, bounded)
+            bounds = both_of(bounds, bounded)
             if self.prover.proved(at, first_value_condition(binder)):
                 first.add(name_of(binder))
             sites, at = sites.inside(name_of(binder)), self.prover.enter(at, binder)
@@ -401,7 +401,7 @@ class Checks:
                 if counted is not None:  # it changes; what it counts is known
                     known = self.prover.assume(at, counted)
                 more = self.block(nest, rest, sites.inside(name), known)
-                return conjunction(tested, i.Bind(name, value, more) if more != TRUE else TRUE)
+                return both_of(tested, i.Bind(name, value, more) if more != TRUE else TRUE)
             case i.Loop(index=index, low=low, high=high, body=inner):
                 tested = self.loop(nest, i.Over(index, low, high), inner, sites, at)
             case i.PackLoop(pack=pack, extents=extents, slots=slots, body=inner):
@@ -410,15 +410,15 @@ class Checks:
                 one = self.block(nest, then, sites, self.prover.assume(at, condition))
                 no = self.prover.assume(at, condition, truth=False)
                 other = self.block(nest, otherwise, sites, no)
-                tested = conjunction(sites.test(condition, at), sites.chosen(condition, one, other))
+                tested = both_of(sites.test(condition, at), sites.chosen(condition, one, other))
             case i.Store(target=i.Access() as target, value=value):
                 tested = sites.test(value, at)
                 if nest.tensor in self.program.operator.output_names and not self.gathers(nest):
                     written = sites.access(replace(target, span=nest.span), at)
-                    tested = conjunction(tested, written)
+                    tested = both_of(tested, written)
             case _:
                 tested = TRUE
-        return conjunction(tested, self.block(nest, rest, sites, at))
+        return both_of(tested, self.block(nest, rest, sites, at))
 
     def loop(
         self, nest: i.Nest, over: i.Over | i.OverPack, body: i.Block, sites: Sites, at: Knowledge
@@ -426,7 +426,7 @@ class Checks:
         """The test of a loop of a nest."""
         inner = sites.inside(name_of(over))
         tested = self.block(nest, body, inner, self.prover.enter(at, over))
-        return conjunction(sites.binder(over, at), quantified(over, tested))
+        return both_of(sites.binder(over, at), quantified(over, tested))
 
 
 def name_of(over: i.Over | i.OverPack) -> str:

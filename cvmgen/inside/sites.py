@@ -10,8 +10,8 @@ from cvmgen.inside.binding import (
     TRUE,
     all_of,
     bind,
+    both_of,
     canonical,
-    conjunction,
     put_over,
     quantified,
     with_free_values,
@@ -65,11 +65,11 @@ class Sites:
                 name, body = self.renamed(name, body)
                 with_name = self.inside(name)
                 tested = with_name.test(body, at.let(name, value))
-                return conjunction(self.test(value, at), bind(name, value, tested))
+                return both_of(self.test(value, at), bind(name, value, tested))
             case i.Select(condition=condition, then=then, otherwise=otherwise):
                 one = self.test(then, self.prover.assume(at, condition))
                 other = self.test(otherwise, self.prover.assume(at, condition, truth=False))
-                return conjunction(self.test(condition, at), self.chosen(condition, one, other))
+                return both_of(self.test(condition, at), self.chosen(condition, one, other))
             case i.Logic(op="and" | "or" as op, operands=(first, *more)):
                 if not more:
                     return self.test(first, at)
@@ -79,21 +79,19 @@ class Sites:
                 guarded = (
                     self.chosen(first, tested, TRUE) if truth else self.chosen(first, TRUE, tested)
                 )
-                return conjunction(self.test(first, at), guarded)
+                return both_of(self.test(first, at), guarded)
             case i.Fold() | i.Gather():
                 each = self.each(expr.over, expr.condition, expr.element, at)
-                return conjunction(self.value(expr, at), each)
+                return both_of(self.value(expr, at), each)
             case i.Access():
                 return self.access(expr, at)
             case i.Item():
                 return self.item(expr, at)
             case i.Part(sequence=sequence, low=low, high=high):
-                return conjunction(self.parts(expr, at), self.part(expr, sequence, low, high, at))
+                return both_of(self.parts(expr, at), self.part(expr, sequence, low, high, at))
             case i.Call(function="unflatten", arguments=(position, box)):
                 inside = range_test(position, i.ZERO, i.Call("size", (box,)))
-                return conjunction(
-                    self.parts(expr, at), self.required(inside, at, expr.span, INSIDE)
-                )
+                return both_of(self.parts(expr, at), self.required(inside, at, expr.span, INSIDE))
             case i.Entries(first=first):
                 assert isinstance(first, i.Access)
                 return self.list_indices(first, at)
@@ -104,7 +102,7 @@ class Sites:
             case i.PrecisionOf(tensor=tensor) if self.is_optional(tensor):
                 return self.required(i.Given(tensor), at, None, "is given")
             case _:
-                return conjunction(self.parts(expr, at), self.value(expr, at))
+                return both_of(self.parts(expr, at), self.value(expr, at))
 
     def value(self, expr: i.Expr, at: Knowledge) -> i.Expr:
         """That an operation has a value for its operands, where that is asked."""
@@ -139,7 +137,7 @@ class Sites:
             if condition is None:
                 return self.test(element, at)
             tested = self.test(element, self.prover.assume(at, condition))
-            return conjunction(self.test(condition, at), self.chosen(condition, tested, TRUE))
+            return both_of(self.test(condition, at), self.chosen(condition, tested, TRUE))
         first, *more = over
         name = first.index if isinstance(first, i.Over) else first.pack
         parted = isinstance(first, i.OverPack) and first.slots is not None
@@ -155,7 +153,7 @@ class Sites:
             name = new
         inner = self.inside(name)
         tested = inner.each(tuple(more), condition, element, self.prover.enter(at, first))
-        return conjunction(self.binder(first, at), quantified(first, tested))
+        return both_of(self.binder(first, at), quantified(first, tested))
 
     def binder(self, over: i.Over | i.OverPack, at: Knowledge) -> i.Expr:
         match over:
@@ -163,10 +161,10 @@ class Sites:
                 return self.test(members, at)
             case i.Over(low=low, high=high):
                 assert low is not None
-                return conjunction(self.test(low, at), self.test(high, at))
+                return both_of(self.test(low, at), self.test(high, at))
             case i.OverPack(extents=extents, slots=slots):
                 tested = self.test(extents, at)
-                return tested if slots is None else conjunction(tested, self.test(slots, at))
+                return tested if slots is None else both_of(tested, self.test(slots, at))
 
     # -------------------------------------------------------- conditions
 
@@ -201,7 +199,7 @@ class Sites:
         return SpecError(place, message, HINT)
 
     def item(self, expr: i.Item, at: Knowledge) -> i.Expr:
-        tested = conjunction(self.parts_of_list(expr.sequence, at), self.test(expr.index, at))
+        tested = both_of(self.parts_of_list(expr.sequence, at), self.test(expr.index, at))
         match expr.sequence:
             case i.Var(name=name) if name in at.packs and at.packs[name][-1][1] is not None:
                 bound = [
@@ -211,9 +209,7 @@ class Sites:
                 condition: i.Expr = i.Logic("or", tuple(bound))
             case sequence:
                 condition = range_test(expr.index, i.ZERO, i.Call("len", (sequence,)))
-        return conjunction(
-            tested, self.required(condition, at, expr.span, "this entry is in the list")
-        )
+        return both_of(tested, self.required(condition, at, expr.span, "this entry is in the list"))
 
     def parts_of_list(self, sequence: i.Expr, at: Knowledge) -> i.Expr:
         """The test of a list of which one entry is read; all of it is made all the same."""
@@ -246,10 +242,10 @@ class Sites:
         tested = self.parts_of_index(expr, at)
         prover, tensor = self.prover, expr.tensor
         if tensor in self.prover.stored:
-            return conjunction(tested, self.of_list(expr, at))
+            return both_of(tested, self.of_list(expr, at))
         if self.is_optional(tensor):
             given = self.required(i.Given(tensor), at, expr.span, f"{tensor} is given")
-            tested = conjunction(tested, given)
+            tested = both_of(tested, given)
             at = prover.assume(at, i.Given(tensor))
         shape = prover.shapes[tensor]
         if expr.which is not None:
@@ -258,13 +254,11 @@ class Sites:
             count = next(each.count for each in prover.operator.inputs if each.name == tensor)
             assert count is not None
             there = range_test(expr.which, i.ZERO, i.Var(count))
-            tested = conjunction(
-                tested, self.required(there, at, expr.span, "there is such an input")
-            )
+            tested = both_of(tested, self.required(there, at, expr.span, "there is such an input"))
         there = self.index(expr.index, shape, expr.span, at)
         if there != TRUE and tensor in prover.program.lets:
             self.missing |= {tensor} if prover.program.lets[tensor].axis is None else set()
-        return conjunction(tested, there)
+        return both_of(tested, there)
 
     def parts_of_index(self, expr: i.Access, at: Knowledge) -> i.Expr:
         tests = [] if expr.which is None else [self.test(expr.which, at)]
@@ -282,9 +276,7 @@ class Sites:
         length = i.Access(length_name(expr.tensor), None, outer or ((i.ZERO, False),))
         there = range_test(expr.index[-1][0], i.ZERO, length)
         indices = self.list_indices(expr, at)
-        return conjunction(
-            indices, self.required(there, at, expr.span, "this entry is in the list")
-        )
+        return both_of(indices, self.required(there, at, expr.span, "this entry is in the list"))
 
     @property
     def lengths(self) -> set[str]:
@@ -425,7 +417,7 @@ class Sites:
         tested = self.required(test, prover.assume(at, rank), span, INSIDE)
         if tested is not TRUE and isinstance(own, i.Call):
             raise self.untestable(span)
-        return conjunction(same, tested)
+        return both_of(same, tested)
 
     def bound_in_parts(
         self,

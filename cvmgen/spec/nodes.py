@@ -477,3 +477,9 @@ def conjuncts(condition: Expr | None) -> Iterator[Expr]:
                 yield from conjuncts(operand)
         case _:
             yield condition
+
+
+def conjunction(first: Expr, *others: Expr | None) -> Expr:
+    """The condition that all of these hold, each of their parts once."""
+    flat = tuple(dict.fromkeys(part for each in (first, *others) for part in conjuncts(each)))
+    return flat[0] if len(flat) == 1 else Logic("and", flat, flat[0].span)

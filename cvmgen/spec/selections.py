@@ -80,7 +80,8 @@ def checked_selection(
             with checker.nested(), growing(checker, GrowingList(name, parameters, index)):
                 bound = check_binders(checker, binders)
                 test = checker.condition(body)
-            bound = n.Binders(bound.items, None, conjunction(bound.condition, test), bound.span)
+            whole = test if bound.condition is None else n.conjunction(bound.condition, test)
+            bound = n.Binders(bound.items, None, whole, bound.span)
             return n.Listing(n.Ref(index, "index", binders.span), bound, span), SELECTED
         case n.SetOf(element=element, binders=binders, span=span):
             index = single_index(binders)
@@ -115,10 +116,6 @@ def single_index(binders: n.Binders) -> str:
             case _:
                 pass
     raise SpecError(binders.span, "a list is selected or sorted over one index", "write i < N")
-
-
-def conjunction(first: n.Expr | None, second: n.Expr) -> n.Expr:
-    return second if first is None else n.Logic("and", (first, second), second.span)
 
 
 @contextmanager
