@@ -20,6 +20,7 @@ from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.schedule.tile_functions import TileFunctions, TileWriter
 from cvmgen.spec.formula import Operator
+from cvmgen.typing.agreement import type_fault
 from cvmgen.typing.choices import (
     Variant,
     read_in,
@@ -276,7 +277,14 @@ def unsound_parts(program: i.Program, kernel: Kernel) -> Iterator[str]:
     elements, names = kernel.subject.elements, kernel.subject.outside.names
     if fault := kernel_fault(kernel.outlined, names, elements):
         yield fault
+    if fault := type_fault(kernel.outlined, elements):
+        yield fault
+    if has((kernel.outlined, *(each.body for each in kernel.parts)), i.Barrier):
+        yield "threads meet, and none of a block run it"
     for part in kernel.parts:
         read = {each.name for each in fields_read(fields, program.operator, part.body)}
-        if fault := part_fault(part, read, elements):
+        given = {each.name: each.type for each in part.captures if each.kind == "value"}
+        arrays = {each.name: each.type for each in part.captures if each.kind == "array"}
+        fault = part_fault(part, read, elements)
+        if fault := fault or type_fault(part.body, {**elements, **arrays}, given):
             yield f"{part.name}: {fault}"

@@ -59,6 +59,8 @@ def found_unsound(subject: Subject) -> Iterator[str]:
         yield fault
     if fault := type_fault(body, subject.elements):
         yield fault
+    if has(body, i.Barrier):
+        yield "threads meet, and none of a block run it"
     locals_ = Locals.of(body)
     vectors = replace(locals_, exact=subject.model is not None)
     for loop in nodes_in(body, i.Loop):

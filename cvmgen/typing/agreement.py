@@ -133,6 +133,8 @@ class Agreement:
     def holds(self, kind: str, value: i.Expr, what: str, *, wraps: bool = False) -> None:
         """A local of a type must hold every value of that of an expression."""
         found = self.type_of(value)
+        if isinstance(value, i.Const) and kind in BITS and not holds_number(kind, value.value):
+            raise DisagreementError(f"{what} of {kind} is given {value.value}")
         if not type_fits(found, kind, wraps=wraps):
             raise DisagreementError(f"{what} of {kind} is given {found}: {text(value)}")
 
@@ -238,6 +240,13 @@ class Agreement:
 def promoted(kind: str) -> str:
     """What C makes of a small integer before it calculates."""
     return "i32" if kind in ("i8", "u8", "i16", "u16", "bool") else kind
+
+
+def holds_number(kind: str, value: int) -> bool:
+    """Whether an integer type holds a number."""
+    if kind[0] == "u":
+        return 0 <= value < 1 << BITS[kind]
+    return -(1 << BITS[kind] - 1) <= value < 1 << BITS[kind] - 1
 
 
 def type_fits(kind: str, place: str, *, wraps: bool) -> bool:
