@@ -44,6 +44,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place
 
 
+@pytest.fixture
+def compiled(folder: Path, cache: Path) -> Path:
+    """The cache with what a call of `abs` compiles in it, whichever tests ran before."""
+    cvmgen.load("c", folder=folder).cvm.abs(X)
+    return cache
+
+
 def objects(cache: Path) -> int:
     return len(set(cache.rglob("*.o")))
 
@@ -56,8 +63,10 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_an_operator_is_compiled_when_it_is_called(
-    folder: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    cache = tmp_path
+    monkeypatch.setenv("CVMGEN_CACHE", str(cache))
     loaded = cvmgen.load("c", folder=folder)
     assert objects(cache) == 0, "loading compiles nothing"
     assert loaded.cvm.abs(X).tolist() == [[3, 4]]
@@ -85,16 +94,18 @@ def test_a_bound_call(folder: Path, cache: Path) -> None:
     assert layer(X).tolist() == [[25]]
 
 
-@pytest.mark.usefixtures("no_compiler")
-def test_what_was_compiled_needs_no_compiler(folder: Path, cache: Path) -> None:
+def test_what_was_compiled_needs_no_compiler(
+    folder: Path, compiled: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("no_compiler")
     loaded = cvmgen.load("c", folder=folder)
     assert loaded.cvm.abs(X).tolist() == [[3, 4]]
 
 
 def test_a_cache_may_be_moved(
-    folder: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
+    cache = compiled
     shutil.copytree(cache, tmp_path / "moved")
     before = objects(tmp_path / "moved")
     monkeypatch.setenv("CVMGEN_CACHE", str(tmp_path / "moved"))
