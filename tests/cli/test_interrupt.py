@@ -186,13 +186,22 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_an_interrupt_that_is_caught_ends_the_command_all_the_same(way: str) -> None:
-    code = SWALLOWED.format(how=WAYS[way])
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+def test_an_interrupt_that_is_caught_ends_the_command_all_the_same() -> None:
+    """Each has its time until there is no more patience; all at once they take one such time."""
+    processes = {
+        way: subprocess.Popen(
+            [sys.executable, "-c", SWALLOWED.format(how=how)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for way, how in WAYS.items()
+    }
+    ended = {way: each.communicate(timeout=60) for way, each in processes.items()}
+    assert ended == dict.fromkeys(WAYS, ("", ""))
+    codes = {way: each.returncode for way, each in processes.items()}
+    assert codes == dict.fromkeys(WAYS, 130)
 
 
 def test_who_ignores_interrupts_stays_undisturbed() -> None:
