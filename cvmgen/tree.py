@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass, replace
-from functools import cache
+from dataclasses import fields, is_dataclass
 from operator import attrgetter, is_
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from cvmgen.source import Span
 
@@ -18,26 +17,30 @@ PLAIN = (
 )
 
 
-@cache
-def _parts(kind: type) -> tuple[str, ...] | None:
-    """The fields of a class of nodes that may hold nodes; None for what is no node."""
-    if not is_dataclass(kind) or kind is Span:
-        return None
-    return tuple(each.name for each in fields(kind) if each.type not in PLAIN)
+class _Shape(NamedTuple):
+    """What a class of nodes is made of."""
+
+    parts: tuple[str, ...]  # the fields that may hold nodes
+    others: tuple[str, ...]
+    held: Callable[[Any], Any] | None  # gives what they hold: one alone, or a tuple, the last first
 
 
-@cache
-def _below(kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
-    """What gives the parts of a node, the last one first; None for what is no node."""
-    match _parts(kind):
-        case None:
-            return None
-        case ():
-            return lambda node: ()
-        case (one,):
-            return lambda node: (getattr(node, one),)
-        case parts:
-            return attrgetter(*reversed(parts))
+class _Shapes(dict[type, _Shape | None]):
+    """Shapes by class, None of what is no node: found when they are asked for first."""
+
+    def __missing__(self, kind: type) -> _Shape | None:
+        shape = None
+        if is_dataclass(kind) and kind is not Span:
+            names = [each.name for each in fields(kind)]
+            parts = [each.name for each in fields(kind) if each.type not in PLAIN]
+            others = tuple(each for each in names if each not in parts)
+            held = attrgetter(*reversed(parts)) if parts else None
+            shape = _Shape(tuple(parts), others, held)
+        self[kind] = shape
+        return shape
+
+
+_SHAPES = _Shapes()
 
 
 def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
@@ -48,10 +51,10 @@ def rebuild(tree: Tree, change: Callable[[Any], Any]) -> Tree:
         if kind is tuple:
             after = [rebuilt(part) for part in node]
             return node if all(map(is_, node, after)) else tuple(after)
-        names = _parts(kind)
-        if names is None:
+        shape = _SHAPES[kind]
+        if shape is None:
             return node
-        return change(with_children(node, rebuilt) if names else node)
+        return change(with_children(node, rebuilt) if shape.parts else node)
 
     return cast(Tree, rebuilt(tree))
 
@@ -60,7 +63,7 @@ def replaced(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     """The tree with others for the topmost nodes that `change` gives others for."""
 
     def below(node: Any) -> Any:
-        other = node if _parts(node.__class__) is None else change(node)
+        other = node if _SHAPES[node.__class__] is None else change(node)
         return with_children(node, below) if other is node else other
 
     return cast(Tree, below(tree))
@@ -72,14 +75,16 @@ def with_children(tree: Tree, change: Callable[[Any], Any]) -> Tree:
     if isinstance(node, tuple):
         after = [change(part) for part in node]
         return cast(Tree, node if all(map(is_, node, after)) else tuple(after))
-    names = _parts(node.__class__)
-    if not names:
+    shape = _SHAPES[node.__class__]
+    if shape is None or not shape.parts:
         return tree
-    before = [getattr(node, name) for name in names]
+    before = [getattr(node, name) for name in shape.parts]
     after = [change(part) for part in before]
     if all(map(is_, before, after)):
         return tree
-    return cast(Tree, replace(node, **dict(zip(names, after, strict=True))))
+    # As `replace` does, which asks of each field what is the same for all nodes of a class.
+    values = {name: getattr(node, name) for name in shape.others}
+    return cast(Tree, node.__class__(**values, **dict(zip(shape.parts, after, strict=True))))
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -91,10 +96,16 @@ def walk(node: Any) -> Iterator[Any]:
         if node.__class__ is tuple:
             left += node[::-1]
             continue
-        below = _below(node.__class__)
-        if below is not None:
-            yield node
-            left += below(node)
+        shape = _SHAPES[node.__class__]
+        if shape is None:
+            continue
+        yield node
+        if shape.held is not None:
+            below = shape.held(node)
+            if len(shape.parts) == 1:
+                left.append(below)
+            else:
+                left += below
 
 
 def children(node: Any) -> Iterator[Any]:
@@ -102,7 +113,8 @@ def children(node: Any) -> Iterator[Any]:
     if isinstance(node, tuple):
         yield from node
     else:
-        yield from (getattr(node, name) for name in _parts(node.__class__) or ())
+        shape = _SHAPES[node.__class__]
+        yield from (getattr(node, name) for name in shape.parts) if shape else ()
 
 
 # ---------------------------------------------------------------- as text

@@ -118,8 +118,7 @@ def inputs_behind(program: i.Program, nest: i.Nest) -> set[str]:
 
 def read_in(body: tuple[i.Stmt, ...]) -> set[str]:
     """The tensors of which statements read elements, and those that they ask for."""
-    read = {each.tensor for each in walk(body) if isinstance(each, (i.Load, i.Access))}
-    return read | {each.name for each in walk(body) if isinstance(each, i.Given)}
+    return {*read_tensors(body), *(each.name for each in nodes_in(body, i.Given))}
 
 
 def scratch_read(program: i.Program, nest: i.Nest) -> tuple[str, ...]:
