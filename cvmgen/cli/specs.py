@@ -16,6 +16,7 @@ from cvmgen.cli.exits import UsageError
 from cvmgen.cli.stamp import PACKAGE
 from cvmgen.cli.synonyms import SYNONYMS, compared_word
 from cvmgen.errors import Faults, Strict
+from cvmgen.ir.remember import remembered
 from cvmgen.paths import formulas_folder
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning, did_you_mean, read_source
@@ -101,14 +102,19 @@ def _probe(operator: Operator, sound: Collection[str], path: Path) -> None:
     path.write_text(operator.full_name)
 
 
+@remembered
+def meaning_of(operator: Operator) -> str:
+    """The same text for operators that mean the same: spans take no part in it."""
+    return repr(operator)
+
+
 def is_tried(operator: Operator) -> bool:
     """Whether it most likely is known to be sound."""
     return is_stored(_trial(operator), SOUND)
 
 
 def _trial(operator: Operator) -> str:
-    # Spans take no part in a node's repr: only the meaning counts.
-    return content_key({"operator": repr(operator)}, compiler=code_digest(PROBING))
+    return content_key({"operator": meaning_of(operator)}, compiler=code_digest(PROBING))
 
 
 def probe_alone(operator: Operator) -> None:
@@ -137,7 +143,7 @@ def apply_all(
     untiled: list[SpecWarning] = []
     for operator in operators:
         progress.step(f"scheduling {operator.full_name}")
-        parts = {"operator": repr(operator), "schedules": schedules.meaning_for("c")}
+        parts = {"operator": meaning_of(operator), "schedules": schedules.meaning_for("c")}
         key = content_key(parts, compiler=code_digest(SCHEDULING))
         with faults.apart(operator.full_name, operator.span.place):
             try:
@@ -215,7 +221,7 @@ def none_outside(
         progress.step(f"looking for calls of {operator.full_name} that read outside")
         engines = " ".join((code_digest(OUTSIDE), *installed()))
         try:
-            key = content_key({"operator": repr(operator)}, compiler=engines)
+            key = content_key({"operator": meaning_of(operator)}, compiler=engines)
             get_or_build(key, NONE_OUTSIDE, partial(_look_outside, operator))
         except SpecErrors as found:
             errors.update({each.span: each for each in found.errors})
@@ -237,7 +243,7 @@ def is_proved(operator: Operator) -> bool:
 
 
 def _proof(operator: Operator) -> str:
-    return content_key({"operator": repr(operator)}, compiler=code_digest(PROVING))
+    return content_key({"operator": meaning_of(operator)}, compiler=code_digest(PROVING))
 
 
 def _apply(operator: Operator, schedules: Schedules, path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cvmgen.build.cache import content_key, get_or_build, is_stored
+from cvmgen.cli.specs import meaning_of
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
 from cvmgen.emit.interface import source_places
@@ -46,7 +47,7 @@ def are_remembered(operator: Operator, targets: Sequence[str], schedules: Schedu
 def _key(operator: Operator, targets: Sequence[str], schedules: Schedules) -> str:
     ordered = sorted(targets)
     parts = {
-        "meaning": repr(operator),
+        "meaning": meaning_of(operator),
         "places": quoted_places(operator),
         "schedules": "\n".join(map(schedules.meaning_for, ordered)),
     }

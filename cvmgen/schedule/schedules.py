@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cvmgen.analysis.tiling import tiling_lines
 from cvmgen.ir import nodes as i
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.text import block_lines
 from cvmgen.ir.uses import nodes_in
 from cvmgen.paths import schedules_folder, spec_folder
@@ -56,10 +57,12 @@ class Schedules:
     plans: Mapping[tuple[str, str], CheckedSchedule]
     intrinsics: Mapping[str, Intrinsic]
 
+    @remembered  # asked for each operator
     def meaning_for(self, target: str) -> str:
         """The same text for schedules that do the same with the nests of a target."""
         return "\n".join(repr(p.schedule) for (t, _), p in self.plans.items() if t == target)
 
+    @remembered
     def chosen(self, target: str, subject: Subject) -> tuple[CheckedSchedule | None, Subject]:
         """The plan for a nest, and the nest with the roles that the plan speaks of."""
         for name, kind in CLASSES.items():
@@ -88,10 +91,15 @@ class Schedules:
             subject = applied(use, subject)
             yield ScheduledStep(use, subject)
 
+    @remembered  # what a build makes text of is what it looks at for idle actions
+    def all_steps(self, plan: CheckedSchedule, subject: Subject) -> tuple[ScheduledStep, ...]:
+        """The same, all of them."""
+        return tuple(self.steps(plan, subject))
+
     def changing(self, plan: CheckedSchedule, subject: Subject) -> set[int]:
         """The places in the plan of the actions that make something else of a nest."""
         found = set()
-        for at, step in enumerate(self.steps(plan, subject)):
+        for at, step in enumerate(self.all_steps(plan, subject)):
             if not step.subject.is_like(subject):
                 found.add(at)
             subject = step.subject
@@ -120,9 +128,8 @@ class Schedules:
     def scheduled(self, target: str, subject: Subject) -> Subject:
         """The nest after all actions of the schedule of its class; as it is without one."""
         plan, subject = self.chosen(target, subject)
-        for use in () if plan is None else plan.uses:
-            subject = applied(use, subject)
-        return subject
+        steps = () if plan is None else self.all_steps(plan, subject)
+        return steps[-1].subject if steps else subject
 
 
 def action_lines(before: Subject, step: ScheduledStep, *, whole: bool) -> Iterator[str]:
