@@ -37,7 +37,7 @@ def spoken(errors: str) -> list[str]:
 
 def test_two_builds_at_once(spec: Path, tmp_path: Path) -> None:
     folder = tmp_path / "generated"
-    arguments = ("build", "--spec", spec, "--out", folder)
+    arguments = ("build", "--target", "c", "--target", "python", "--spec", spec, "--out", folder)
     builds = [start(*arguments) for _ in range(2)]
     printed = [each.communicate() for each in builds]
     assert [each.returncode for each in builds] == [0, 0], printed

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from cvmgen.reference import Reference, Tensor
 from cvmgen.source import Source
 from cvmgen.spec.check import check_files
-from cvmgen.spec.files import SpecFile, read_folder
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
+from tests.conftest import product
 
 Array = NDArray[np.int64]
 SPEC = Path(__file__).parents[2] / "spec"
@@ -22,8 +23,7 @@ SPEC = Path(__file__).parents[2] / "spec"
 @cache
 def operators() -> dict[str, Operator]:
     """The operators of the CVM by name."""
-    found = check_files(read_folder(SPEC))
-    return {operator.name: operator for operator in found if operator.opset == "cvm"}
+    return {operator.name: operator for operator in product() if operator.opset == "cvm"}
 
 
 def written(text: str) -> Operator:

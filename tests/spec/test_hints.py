@@ -62,13 +62,17 @@ def followed(files: list[SpecFile]) -> list[SpecError]:
     return errors_of(files)
 
 
-PROPOSING = [row for row in ROWS if any(map(proposed, errors_of(sources(row))))]
+# Which of them have a proposal is found when they are tried, not by each process that runs tests.
+HINTED = [row for row in ROWS if "write" in row.report]
 
 
-@pytest.mark.parametrize("row", [pytest.param(each, id=each.title) for each in PROPOSING])
+@pytest.mark.parametrize("row", [pytest.param(each, id=each.title) for each in HINTED])
 def test_what_hints_propose_compiles(row: Row) -> None:
     """No error is left but those that the file had before."""
-    before = {each.message for each in errors_of(sources(row)) if not proposed(each)}
+    errors = errors_of(sources(row))
+    if not any(map(proposed, errors)):
+        return
+    before = {each.message for each in errors if not proposed(each)}
     left = [each for each in followed(sources(row)) if each.message not in before]
     assert [each for each in left if not OTHERS.match(each.message)] == []
 
