@@ -56,7 +56,7 @@ class Limits(NamedTuple):
 INPUT = Limits(1, 1, RANK_LIMIT, EXTENT_POSITIVE)
 INPUT_OR_EMPTY = Limits(0, 0, RANK_LIMIT_OR_EMPTY, EXTENT_NEGATIVE)
 OUTPUT = Limits(1, 1, RANK_LIMIT, OUTPUT_EXTENT)
-OUTPUT_OR_EMPTY = Limits(1, 0, RANK_LIMIT, OUTPUT_NEGATIVE)
+OUTPUT_OR_EMPTY = Limits(0, 0, RANK_LIMIT_OR_EMPTY, OUTPUT_NEGATIVE)
 
 
 def outside_rule(index: Sequence[int] | None) -> str:

@@ -189,7 +189,8 @@ class Gradient:
             *(each for each in substitute(about, solver.solved) if not self.holds(each, solver)),
             *solver.filters,
         ]
-        value = n.Access(self.names[1], None, substitute(left, solver.solved), left[0].span)
+        span = left[0].span if left else equation.span
+        value = n.Access(self.names[1], None, substitute(left, solver.solved), span)
         for sign, factor in substitute(factors, solver.solved):
             value = n.Arithmetic(sign, value, factor, factor.span)
         whole = summed_value(tuple(ranges.loops), conditions, value)

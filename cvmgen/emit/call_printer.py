@@ -62,6 +62,13 @@ class CallPrinter(HostPrinter):
             case _:
                 return super().leveled(expr)
 
+    def item(self, expr: i.Item) -> tuple[str, int]:
+        match expr.sequence:
+            case i.Member(structure=h.PLAN) as planned:  # a list that the plan holds
+                return f"{self.expr(planned)}.at[{self.expr(expr.index)}]", PRIMARY
+            case _:
+                return super().item(expr)
+
     def arguments_of(self, call: i.Call) -> list[str]:
         if not any(isinstance(each, i.ListOf) for each in call.arguments):
             return super().arguments_of(call)

@@ -142,7 +142,7 @@ class PythonEmitter:
             shape = ", ".join(extent.span.code for extent in item.extents)
             note = " (optional)" if item.optional else ""
             note = " (a list of tensors)" if item.variadic else note
-            note += ", or empty" * item.empty
+            note += ", or empty" * (item.empty and bool(item.extents))
             kinds = interface.types_text(self.operator, item.name)
             lines.append(f"{python_identifier(item.name)}: {kinds} of shape [{shape}]{note}")
         for attribute in self.operator.attributes:

@@ -259,7 +259,11 @@ class HostPart:
         least = slots.least if isinstance(slots.least, i.Const) else i.Convert("i32", slots.least)
         is_open = i.Const(slots.open is not None)
         yield check("check_rank", arguments=(seen, least, is_open))
-        if self.objects and all(each.new and not each.pack for each in item.extents):
+        if (
+            self.objects
+            and item.extents
+            and all(each.new and not each.pack for each in item.extents)
+        ):
             yield h.Unpack(tuple(str(each.new) for each in item.extents), extents, span=span)
             return
         for at, (extent, known) in enumerate(zip(item.extents, statement.known, strict=True)):

@@ -234,10 +234,10 @@ class Reference(Arguments):
         shape = self.compiler.index(item.slots, env)
         env["$out " + item.name] = shape
         self.reads_inside(item, env)
-        if len(shape) > MAX_RANK:
-            raise self.refuse(item.name, f"rank {len(shape)}", rules.RANK_LIMIT)
-        text = f"shape {rules.shape_text(shape)}"
         limits = rules.OUTPUT_OR_EMPTY if item.empty else rules.OUTPUT
+        if len(shape) > MAX_RANK:
+            raise self.refuse(item.name, f"rank {len(shape)}", limits.rank_rule)
+        text = f"shape {rules.shape_text(shape)}"
         self.within(limits, item.name, shape, text)
         precision = self.precision(item, env)
         return Tensor(shape, [], precision)

@@ -54,7 +54,8 @@ class BracketChecker:
             raise SpecError(where, f"this is {kind}; it has no entries", hint if nested else "")
         if len(expr.slots) != 1:
             message = f"a list takes one index, {len(expr.slots)} are given"
-            raise SpecError(expr.slots[0].span.to(expr.slots[-1].span), message)
+            written = [slot.span for slot in expr.slots] or [expr.span]
+            raise SpecError(written[0].to(written[-1]), message)
         slot = expr.slots[0]
         if isinstance(slot, n.PartSlot) and kind == SELECTED:
             hint = "select its entries by a test of their place"

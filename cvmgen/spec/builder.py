@@ -24,7 +24,6 @@ NODES: Mapping[str, Callable[..., Any]] = {
     "negation": n.Not,
     "membership": n.Contains,
     "listing": n.Listing,
-    "access": n.Bracket,
     "set": n.SetOf,
 }
 
@@ -357,6 +356,9 @@ class Builder:
         if not isinstance(place, n.Name) or place.text != "sort":
             raise SpecError(place.span, "only 'sort' goes with 'by'")
         return n.Sorted(binders, keys, span)
+
+    def access(self, span: Span, target: n.Expr, slots: Any) -> n.Bracket:
+        return n.Bracket(target, slots or (), span)
 
     def slots(self, span: Span, *slots: n.Slot | n.PartSlot) -> tuple[n.Slot | n.PartSlot, ...]:
         return slots

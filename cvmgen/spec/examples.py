@@ -54,13 +54,13 @@ def check_value(operand: ExampleOperand, value: n.ExampleValue) -> None:
     found = python_value(value)
     if isinstance(operand, f.Input):
         if not operand.variadic:
-            given_tensor(operand, value)
+            whole_tensor(value, empty=operand.empty)
             return
         if not isinstance(value, n.ArrayValue) or not value.elements:
             hint = "write [[1, 2], [3]] for two tensors"
             raise SpecError(value.span, f"'{operand.name}' are several tensors", hint)
         for each in value.elements:
-            given_tensor(operand, each)
+            whole_tensor(each, empty=operand.empty)
         return
     name = operand.name
     if isinstance(value, n.Word):
@@ -81,14 +81,10 @@ def check_value(operand: ExampleOperand, value: n.ExampleValue) -> None:
         raise SpecError(value.span, f"'{name}' is an integer")
 
 
-def given_tensor(operand: f.Input, value: n.ExampleValue) -> None:
-    """Refuse what is no tensor; a number is one of rank 0, where the input may have that."""
-    if operand.empty and isinstance(value, (n.Number, n.Negate)):
-        return
-    whole_tensor(value, empty=operand.empty)
-
-
 def whole_tensor(value: n.ExampleValue, *, empty: bool) -> None:
+    """Refuse what is no tensor; a number is one of rank 0, where that is one as good as `empty`."""
+    if empty and not isinstance(value, n.ArrayValue) and example_shape(value, empty=empty) == ():
+        return
     if not isinstance(value, n.ArrayValue):
         raise SpecError(value.span, "this is no tensor", "elements stand in brackets: [1, 2]")
     example_shape(value, empty=empty)

@@ -88,7 +88,8 @@ class Extent:
 class Input:
     """An input tensor; a variadic one has `index` and `count`, the names in `each i < M`.
 
-    One that may be `empty` has extents of 0 or more, and any rank down to 0.
+    One that may be `empty` has extents of 0 or more, and any rank down to 0; so one of no
+    dimensions is among them.
     """
 
     name: str
@@ -187,7 +188,7 @@ class Require:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output; one that may be `empty` has extents of 0 or more."""
+    """An output; one that may be `empty` has extents of 0 or more, and any rank down to 0."""
 
     name: str
     dtype: str

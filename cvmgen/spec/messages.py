@@ -248,7 +248,7 @@ def first_word(fault: RefusedToken) -> SpecError | None:
     if "EQUAL" in fault.accepted:
         return None
     if fault.text == "=":
-        hint = f"write {word}[i] = ..., or 'let {word} = ...' for a name"
+        hint = f"write {word}[i] = ..., or {word}[] = ... of no dimensions; 'let' makes a name"
         return SpecError(place, "the left side of an equation is an element of an output", hint)
     return begins_nothing(place, word, ITEMS)
 

@@ -21,6 +21,9 @@ def checked_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
     argument_name(name, item.place.span)
     extents = tuple(declared_extent(checker, slot, item, index) for slot in item.slots)
     one_open_pack(extents)
+    if index is not None and not extents:
+        hint = f"write {item.type_name}[n[{index}]...]"
+        raise SpecError(item.type_span, "the shape of each of several inputs is a pack", hint)
     rank = None if any(each.pack for each in extents) else len(extents)
     span, several = item.place.span, index is not None
     symbol = ScopedName(
@@ -36,9 +39,8 @@ def checked_input(checker: ExpressionChecker, item: d.OperandDecl) -> f.Input:
         element=element,
     )
     checker.scope.add(symbol)
-    return f.Input(
-        name, item.type_name, extents, item.empty, item.optional, index, count, item.span
-    )
+    down_to_0 = item.empty or not extents
+    return f.Input(name, item.type_name, extents, down_to_0, item.optional, index, count, item.span)
 
 
 def one_open_pack(extents: tuple[f.Extent, ...]) -> None:
@@ -58,10 +60,8 @@ def one_open_pack(extents: tuple[f.Extent, ...]) -> None:
 def operand_kind(checker: ExpressionChecker, item: d.OperandDecl) -> Kind:
     """What the elements of an operand are, by its type."""
     scalars = sum(not (isinstance(slot, n.Slot) and slot.pack) for slot in item.slots)
-    if not item.slots or scalars > MAX_RANK:
-        message = f"a tensor has 1 to {MAX_RANK} dimensions"
-        hint = "" if item.slots else f"write {item.type_name}[1] for a single element"
-        raise SpecError(item.type_span, message, hint)
+    if scalars > MAX_RANK:
+        raise SpecError(item.type_span, f"a tensor has at most {MAX_RANK} dimensions")
     kind = checker.element_kind(item.type_name)
     if kind is not None:
         return kind
@@ -146,7 +146,8 @@ def checked_output(checker: ExpressionChecker, item: d.OperandDecl) -> f.Output:
     )
     checker.scope.keep(name, OUTPUT_PARTS, item.place.span)
     checker.scope.add(symbol)
-    return f.Output(name, item.type_name, slots, item.empty, None, item.span)
+    down_to_0 = item.empty or not slots
+    return f.Output(name, item.type_name, slots, down_to_0, None, item.span)
 
 
 def output_slot(checker: ExpressionChecker, slot: n.Slot | n.PartSlot) -> n.Slot:

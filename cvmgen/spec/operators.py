@@ -227,9 +227,9 @@ class OperatorChecker:
         return replace(output, precision=precision)
 
     def may_be_empty(self) -> bool:
-        """Whether any output is declared so, in front of an item or behind it."""
+        """Whether any output is declared so, or without dimensions, anywhere in the block."""
         found = (each for each in n.walk(self.declaration.block) if isinstance(each, d.OperandDecl))
-        return any(each.output and each.empty for each in found)
+        return any(each.output and (each.empty or not each.slots) for each in found)
 
     def aliases(self) -> Iterator[str]:
         return (name.text for name in aliases(self.declaration.block))

@@ -415,7 +415,8 @@ def real_text(value: float) -> str:
 
 
 def or_empty(operand: f.Input | f.Output) -> str:
-    return " or empty" if operand.empty else ""
+    shape = operand.extents if isinstance(operand, f.Input) else operand.slots
+    return " or empty" if operand.empty and shape else ""
 
 
 def dots(pack: bool) -> str:

@@ -19,7 +19,7 @@ from cvmgen.verification.obligations import BOUNDS, DIVISORS, VACUITY, WALKS, WI
 from cvmgen.verification.proofs import Proof, Prover
 from cvmgen.verification.reading import Demand, Reader
 from cvmgen.verification.symbols import Symbols
-from cvmgen.verification.terms import ZERO, Formula, Term, conjuncts, every, names_of, product
+from cvmgen.verification.terms import ONE, ZERO, Formula, Term, conjuncts, every, names_of, product
 from cvmgen.verification.walks import Walked, walked
 
 PRODUCTS = "products of extents that the solvers give up on"
@@ -204,8 +204,11 @@ class KernelProofs:
         return None
 
     def shape(self, demand: Demand) -> Shape:
+        """Its extents; one of no dimensions is a run of one element."""
+        if demand.tensor in self.call.shapes:
+            return self.call.shapes[demand.tensor] or (ONE,)
         own = self.walk.lengths.get(demand.tensor)
-        return self.call.shapes.get(demand.tensor, () if own is None else (own,))
+        return () if own is None else (own,)
 
     def doubts(self, demand: Demand, way: Way) -> int:
         """How much of a way is not proved quickly."""

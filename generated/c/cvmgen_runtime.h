@@ -358,20 +358,22 @@ static inline int cvmgen_check_extents(cvmgen_error *error, const char *name,
     return cvmgen_refuse(error, name, cvmgen_shape_text(shape).text, rule);
 }
 static inline int cvmgen_check_list_rank(cvmgen_error *error, const char *name,
-                                         const cvmgen_list *shape) {
-    if (1 <= shape->length && shape->length <= CVMGEN_MAX_RANK) return CVMGEN_OK;
-    return cvmgen_refuse(error, name, cvmgen_shape_text(shape).text, "a tensor has 1 to 16 dimensions");
+                                         const cvmgen_list *shape, int64_t least,
+                                         const char *rank_rule) {
+    if (least <= shape->length && shape->length <= CVMGEN_MAX_RANK) return CVMGEN_OK;
+    return cvmgen_refuse(error, name, cvmgen_shape_text(shape).text, rank_rule);
 }
 /* The limits of the shape of an output; `positive` says that no extent may be 0. */
 static inline int cvmgen_check_shape(cvmgen_error *error, const char *name,
                                      const cvmgen_list *shape, const char *positive) {
-    if (cvmgen_check_list_rank(error, name, shape)) return CVMGEN_REFUSED;
+    if (cvmgen_check_list_rank(error, name, shape, 1, "a tensor has 1 to 16 dimensions")) return CVMGEN_REFUSED;
     return cvmgen_check_extents(error, name, shape, 1, positive);
 }
-/* The same for an output that may be empty. */
+/* The same for an output that may be empty, and without dimensions. */
 static inline int cvmgen_check_shape_or_empty(cvmgen_error *error, const char *name,
                                               const cvmgen_list *shape) {
-    if (cvmgen_check_list_rank(error, name, shape)) return CVMGEN_REFUSED;
+    if (cvmgen_check_list_rank(error, name, shape, 0, "this tensor has 0 to 16 dimensions"))
+        return CVMGEN_REFUSED;
     return cvmgen_check_extents(error, name, shape, 0, "an extent of the result would be negative");
 }
 /* The limits of an input whose rank and whose extents are at least `least`. */
@@ -556,9 +558,9 @@ static inline int cvmgen_check_output_shape(cvmgen_error *error, const char *nam
                                             const cvmgen_tensor *tensor,
                                             const cvmgen_list *shape) {
     if (tensor == NULL) return cvmgen_refuse(error, name, "", "this output is missing");
-    if (tensor->rank < 1 || tensor->rank > CVMGEN_MAX_RANK)
+    if (tensor->rank < 0 || tensor->rank > CVMGEN_MAX_RANK)
         return cvmgen_refuse(error, name, cvmgen_format("rank %d", (int)tensor->rank).text,
-                             "a tensor has 1 to 16 dimensions");
+                             "this tensor has 0 to 16 dimensions");
     const cvmgen_list given = cvmgen_extents(tensor);
     if (!cvmgen_same(&given, shape)) return cvmgen_refuse_shape(error, name, tensor, shape);
     return CVMGEN_OK;

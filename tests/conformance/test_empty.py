@@ -92,7 +92,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
         "extra.indices_of",
         [zeros(*[1] * 16)],
         {},
-        "Y = rank 17: a tensor has 1 to 16 dimensions",
+        "Y = rank 17: this tensor has 0 to 16 dimensions",
     ),
     (
         "extra.weighted_rows",

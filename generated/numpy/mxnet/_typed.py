@@ -31,8 +31,8 @@ def typed_operands(
 ) -> tuple[Row, dict[str, Any]]:
     """The row for the types of these inputs, and the inputs as arrays.
 
-    Those named in `several` take a list of tensors, which have one type. Nested lists have no
-    type of their own: they get one that holds all their numbers, in the first row that fits.
+    Those named in `several` take a list of tensors, which have one type. Nested lists and
+    numbers have no type of their own: they get one that holds them, in the first row that fits.
     """
     names: list[str] = []
     arrays: list[Any] = []
@@ -47,7 +47,7 @@ def typed_operands(
             names.append(shown)
             if entry is None and name not in several:
                 arrays.append(None)
-            elif isinstance(entry, (list, tuple)):
+            elif isinstance(entry, (list, tuple, int, float)):
                 arrays.append(listed(operator, shown, entry))
             else:
                 arrays.append(any_array(operator, shown, entry))
@@ -66,15 +66,17 @@ def typed_operands(
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Numbers that were given as nested lists, and the types that hold them."""
+    """Numbers that were given without a type, and the types that hold them."""
 
     array: Any
     kinds: Sequence[str]
 
 
-def listed(operator: str, name: str, value: Sequence[Any]) -> Listed:
-    """Nested lists of numbers; an integer that no type holds is refused."""
-    array = any_array(operator, name, value)
+def listed(operator: str, name: str, value: Any) -> Listed:
+    """Nested lists of numbers, or one number; an integer that no type holds is refused."""
+    alone = isinstance(value, (int, float))
+    array = any_array(operator, name, [value] if alone else value)
+    array = array.reshape(()) if alone else array
     if array.dtype.kind in "uO":
         for each in array.ravel().tolist():
             if isinstance(each, int) and not -(1 << 63) <= each < 1 << 63:

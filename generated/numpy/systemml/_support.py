@@ -59,7 +59,6 @@ from ._rules import (  # noqa: F401
     OUTPUT,
     OUTPUT_OR_EMPTY,
     PRECISION_RANGE,
-    RANK_LIMIT,
     SIZE_LIMIT,
     UNHELD,
     Limits,
@@ -414,7 +413,7 @@ def check_output_shape(
 ) -> None:
     """The shape that an output would have."""
     if len(shape) > MAX_RANK:
-        refuse(operator, name, f"rank {len(shape)}", RANK_LIMIT)
+        refuse(operator, name, f"rank {len(shape)}", limits.rank_rule)
     check_shape(operator, name, shape, limits)
 
 
