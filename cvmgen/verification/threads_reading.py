@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
@@ -16,17 +16,25 @@ from cvmgen.verification.reading import Reader, Scope
 from cvmgen.verification.terms import Term
 from cvmgen.verification.threads_symbols import GRID, PlacedSymbols
 
-if TYPE_CHECKING:
-    from cvmgen.verification.threads_walk import ThreadWalk
-
 INTEGERS = ("i8", "i16", "i32", "i64", "i128")
+
+
+class Walk(Protocol):
+    """What a reader asks of the walk that it reads for: of memory, helpers and structures."""
+
+    @property
+    def structures(self) -> Mapping[str, Mapping[str, Term]]: ...
+
+    def element(self, load: i.Load, scope: Scope) -> Term: ...
+
+    def helper(self, call: i.Call, scope: Scope) -> Term | None: ...
 
 
 class ThreadReader(Reader):
     """Reads expressions with what the hardware and helpers give a thread."""
 
     symbols: PlacedSymbols
-    walk: ThreadWalk
+    walk: Walk
     digits = False  # whether each remainder is a symbol of its own
 
     def fits(self, kind: str, expr: i.Expr, found: Term, scope: Scope) -> None:
