@@ -56,6 +56,22 @@ def all_ways(
     yield from map(claims, others)
 
 
+def row_ways(operand: Term, shape: Shape, low: int, high: int) -> Iterator[tuple[Formula, ...]]:
+    """What would show that low <= operand <= high, where the operand is a row of a tensor times the
+    size of what is behind that row, and something more.
+
+    With 0 <= index < extent in each dimension of the row, 0 <= row <= rows - 1. The size of what is
+    behind is not negative, so that 0 <= row * behind <= rows * behind, which is the size of the
+    tensor. Then rest <= operand <= rest + size."""
+    for count in range(1, len(shape)):
+        behind = t.product(shape[-count:])
+        row, rest = divided(operand, behind)
+        if row != t.ZERO:
+            size = t.product(shape)
+            ends = (t.at_most(0, behind), t.at_most(low, rest), t.at_most(rest + size, high))
+            yield (*claims(next(ways(row, shape[:-count]))), *ends)
+
+
 def with_value(operand: Term, name: Term, value: Term) -> Term:
     """A term with a value for a symbol."""
     (symbol,) = name.names

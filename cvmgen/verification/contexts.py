@@ -15,6 +15,7 @@ from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Holds, Monomial, Term, names_of
 
 Path = tuple[Formula, ...]
+ROUNDS = 2  # in which cases that are left out bound symbols, which leave out others
 
 
 def both_factors(fact: Term, name: str) -> Iterator[tuple[str, Monomial]]:
@@ -80,7 +81,12 @@ class Contexts:
         made = self.bounded(ranges, ranges.extended(dict.fromkeys(new)))
         if quotients := list(self.quotients(made, names)):
             made = made.extended(quotients)
-        return self.bounded(ranges, self.decided(ranges, made)), names
+        for _ in range(ROUNDS):
+            before = made
+            made = self.bounded(ranges, self.decided(ranges, made))
+            if made is before:
+                break
+        return made, names
 
     def quotients(self, ranges: Ranges, names: Iterable[str]) -> Iterator[Formula]:
         """What follows for a factor: q*b <= a and a < c*b give b*(c - q) >= 1, and q < c."""

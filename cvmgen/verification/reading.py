@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cvmgen.dtypes import MAX_PRECISION
 from cvmgen.ir import nodes as i
@@ -69,6 +69,7 @@ class Demand:
     tensor: str = ""
     stored: bool = False
     claim: Formula = t.TRUE
+    limits: tuple[int, int] | None = None  # of the type that a width is about
 
 
 class Reader:
@@ -216,7 +217,8 @@ class Reader:
             return
         low, high = LIMITS[kind if kind in LIMITS else "i64"]
         claim = t.every(t.at_most(low, found), t.at_most(found, high))
-        self.demand("width", scope, expr, found, claim)
+        made = Demand("width", scope.path, text(expr), self.span, found, claim=claim)
+        self.demands.append(replace(made, limits=(low, high)))
 
     def conversion(self, expr: i.Expr, kind: str, found: Term, scope: Scope) -> Term:
         if kind not in LIMITS:

@@ -10,7 +10,7 @@ from cvmgen.ir.uses import uses
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.bounds import all_ways, claims
+from cvmgen.verification.bounds import all_ways, claims, row_ways
 from cvmgen.verification.boxes import Boxes, Claim
 from cvmgen.verification.calls import Call, Shape
 from cvmgen.verification.contents import know_contents
@@ -157,8 +157,21 @@ class KernelProofs:
 
     def width(self, demand: Demand) -> Obligation:
         """The result of an operation lies in its type; tensors are no larger than they can be."""
-        path = (*self.call.sizes, *demand.path)
-        return self.proved(WIDTHS, replace(demand, path=path), conjuncts(demand.claim))
+        demand = replace(demand, path=(*self.call.sizes, *demand.path))
+        found = self.proved(WIDTHS, demand, conjuncts(demand.claim))
+        if found.status == "open":
+            return self.of_rows(demand) or found
+        return found
+
+    def of_rows(self, demand: Demand) -> Obligation | None:
+        """The start of a row that lies in some tensor is no larger than the tensor."""
+        assert demand.limits is not None
+        for shape in dict.fromkeys(self.call.shapes.values()):
+            for way in row_ways(demand.operand, shape, *demand.limits):
+                proofs = None if self.doubts(demand, way) else self.all_proved(demand, way)
+                if proofs is not None:
+                    return self.obligation(WIDTHS, demand, way, proofs)
+        return None
 
     def bounds(self, demand: Demand) -> Obligation:
         """The element lies in its tensor, by the first way to take its offset apart that a proof

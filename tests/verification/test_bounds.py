@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -9,6 +10,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import packaged
+from cvmgen.verification import terms as t
+from cvmgen.verification.bounds import row_ways
 from cvmgen.verification.obligations import BOUNDS, VACUITY, Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.verify import KernelProofs, obligations, scheduled_kernels
@@ -197,3 +200,30 @@ def test_requirements_that_no_call_meets_are_refuted() -> None:
     """
     found = obligations(operator(items), packaged(), PROVER)
     assert {each.status for each in found if each.about == VACUITY} == {"refuted"}
+
+
+LOW, HIGH = -3, 9
+
+
+def ends_of_rows(left_out: int | None) -> bool:
+    """Whether an operand that is a row of a tensor and something more lies within limits, for all
+    small values of which the claims hold, without the one that is left out."""
+    rows, behind, row, rest = map(t.symbol, ("N", "M", "i", "j"))
+    operand = row * behind + rest
+    (way,) = row_ways(operand, (rows, behind), LOW, HIGH)
+    kept = [each for at, each in enumerate(way) if at != left_out]
+    for several in product(range(-4, 5), range(-2, 4), range(-2, 4), range(-4, 12)):
+        values = dict(zip(("N", "M", "i", "j"), several, strict=True))
+        held = all(t.holds(each, values) for each in kept)
+        if held and not LOW <= t.evaluated(operand, values) <= HIGH:
+            return False
+    return True
+
+
+def test_the_start_of_a_row_is_no_larger_than_the_tensor() -> None:
+    assert ends_of_rows(None)
+
+
+@pytest.mark.parametrize("left_out", range(5))
+def test_each_claim_of_a_row_is_needed(left_out: int) -> None:
+    assert not ends_of_rows(left_out)
