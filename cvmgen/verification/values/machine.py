@@ -17,7 +17,7 @@ from cvmgen.verification.values.blocks import END, Fork, Prepared, prepare
 from cvmgen.verification.values.facts import Contradiction, Facts
 from cvmgen.verification.values.memory import SHIFT, Fault, Memory, Unmodelled, merged
 
-MOST_STEPS = 40_000_000
+MOST_STEPS = 2_000_000
 Routine = Callable[["Machine", list[Any]], Any]
 
 

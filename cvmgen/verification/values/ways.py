@@ -9,7 +9,7 @@ from cvmgen.verification.values.evaluate import Open
 from cvmgen.verification.values.facts import Facts
 from cvmgen.verification.values.solver import possible
 
-MOST_WAYS = 400
+MOST_WAYS = 200
 Choice = tuple[bool, bool]  # whether the condition holds; whether the opposite is still to be tried
 
 
