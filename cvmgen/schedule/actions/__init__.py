@@ -1,4 +1,11 @@
-"""The actions: small rewrites of a nest, each legal by itself or refused."""
+"""The actions: small rewrites of a nest, each legal by itself or refused.
+
+A schedule is a list of them: `tile rows, columns`, `vectorise inner`. Each module has one, a
+function from a Subject (a typed nest and what is known of it) and the line of the schedule to the
+Subject that it leaves. Its docstring says when that keeps the meaning; where it would not, the line
+is refused by its place. `ACTIONS` is the table of all, with the forms that a line may have and the
+targets.
+"""
 
 from __future__ import annotations
 
