@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -324,7 +326,14 @@ class Builder:
     def number(self, span: Span, digits: Token) -> n.Number | n.Real:
         if len(digits) > MOST_DIGITS:
             raise SpecError(span, f"a number has at most {MOST_DIGITS} digits")
-        return n.Real(float(digits), span) if "." in digits else n.Number(int(digits), span)
+        if digits.isdecimal():
+            return n.Number(int(digits), span)
+        value = float(digits)
+        if value == math.inf:
+            raise SpecError(span, "this number is beyond those of 64 bits", "infinity is 'inf'")
+        if value == 0 and any(map(int, filter(str.isdecimal, re.split("[eE]", digits)[0]))):
+            raise SpecError(span, "this number is nearer to 0 than those of 64 bits")
+        return n.Real(value, span)
 
     def true(self, span: Span) -> n.Truth:
         return n.Truth(True, span)

@@ -200,7 +200,7 @@ class Checker(ABC):
 def whole_hint(expr: n.Expr) -> str:
     """How to make an integer of a real number. Of one that is written out `int` makes another."""
     match expr:
-        case n.Real(value=value) if value.is_integer():
+        case n.Real(value=value) if value.is_integer() and abs(value) < MOST_EXACT:
             return f"write {int(value)}"
         case _ if all(map(is_computed, leaves(expr))):
             return f"write int({unwrapped(expr.span.code)}): toward zero"

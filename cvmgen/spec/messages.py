@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -34,7 +33,6 @@ GROUPS = (
 )
 # A formula that has begun can nearly always go on with one of these: naming them helps nobody.
 CONTINUE = {"SUM_SIGN", "PRODUCT_SIGN", "CIRCUMFLEX", "AND", "OR", "IF", "IN", "LSQB"}
-LONGEST_NUMBER = 20  # digits that a hint writes out
 FOREIGN = {
     "&": "write 'and'",
     "|": "write 'or', or 'for' in a set: {i for i < N if ...}",
@@ -144,12 +142,6 @@ def foreign(source: Source, at: int) -> SpecError:
         return SpecError(
             Span(source, at, at + 2), "'..' has no meaning", "a pack is written n..., a range i < n"
         )
-    if found := re.match(r"\d+(\.\d+)?[eE][+-]?\d+", rest):
-        message = f"'{found[0]}' is no number: there are no exponents"
-        digits = format(Decimal(found[0]), "f")
-        digits += ".0" * digits.isdecimal()
-        hint = "write 2.0^n or all digits" if len(digits) > LONGEST_NUMBER else f"write {digits}"
-        return SpecError(Span(source, at, at + found.end()), message, hint)
     if found := re.match(r"(\d+(?:\.\d+)?)\.?(\w+)", rest):
         message = f"'{found[0]}' is neither a number nor a name"
         hint = f"write {found[1]}*{found[2]} for a product"

@@ -15,6 +15,7 @@ from cvmgen.spec.attribute_words import quoted_word
 from cvmgen.spec.formula import LIST, SELECTED
 
 WIDTH = 100
+LONGEST_NUMBER = 20  # characters that a number has without an exponent
 LOGARITHMS = {"floor_log2": "floor", "ceil_log2": "ceil"}
 WITHOUT_DOTS = ("len", "size", "count")
 
@@ -407,10 +408,12 @@ class Printer:
 
 
 def real_text(value: float) -> str:
-    """A real number as it is written: digits on both sides of a point, no exponent."""
+    """A real number as it is written: digits on both sides of a point, or with an exponent."""
     if not math.isfinite(value):
         return str(value)
     digits = f"{Decimal(repr(value)):f}"
+    if len(digits) > LONGEST_NUMBER:
+        return repr(value)
     return digits if "." in digits else f"{digits}.0"
 
 

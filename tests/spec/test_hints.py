@@ -90,7 +90,7 @@ MEANT = [
     ("output Y : float64[N] Y[i] = R[i] mod 2", "[0.5, 1.5]", "mod is never negative"),
     ("output Y : float64[N] Y[i] = 7 * R[i] mod 2 * 2", "[3.0, 1.0]", "between other products"),
     ("output Y : float64[N] Y[i] = (R[i] + 1) mod (2 - 4)", "[-0.5, -1.5]", "of sums"),
-    ("output Y : float64[N] Y[i] = 1e1 * R[i]", "[25, -25]", "an exponent"),
+    ("output Y : int32[N] Y[i] = X[i] + 2e0", "[5, -1]", "a whole number with an exponent"),
     ("output Y : int32[N] Y[i] = 2X[i]", "[6, -6]", "a product without a sign"),
     ("output Y : int32[N] Y[i] = 0 if X[i] ≤ 0 else 3", "[3, 0]", "a sign of mathematics"),
     (
