@@ -65,9 +65,11 @@ class Reductions:
 
     def by_axes(self, fold: i.Fold) -> bool:
         """Whether the reduced indices become axes of an array with all terms, or of a view."""
+        own = set(map(bound_name, fold.over))
         for each in fold.over:
             listed = isinstance(each, i.Over) and each.low is None
-            if listed or any(self.scope.kind(end) != HOST for end in range_ends(each)):
+            ends = range_ends(each)
+            if listed or any(self.scope.kind(end) != HOST or names_in(end) & own for end in ends):
                 return False
         if self.factors(fold):
             return True

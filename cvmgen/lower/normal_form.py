@@ -13,7 +13,7 @@ from cvmgen import algebra
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
 from cvmgen.ir.logic import negated
-from cvmgen.ir.loops import bound_name
+from cvmgen.ir.loops import bound_name, range_ends
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import rebuild
 from cvmgen.typing.decided_tests import without_known
@@ -49,8 +49,12 @@ def joined_sums(outer: i.Fold, inner: i.Fold) -> i.Fold:
     """A sum of sums as one over all their indices, in the same order.
 
     Not where the inner one is the same for some index of the outer, as it is computed once for all,
-    nor behind a condition, without which its ranges may have no ends.
+    nor behind a condition, without which its ranges may have no ends, nor where these depend on an
+    index: a box of terms is an array, other terms are gone through one after the other.
     """
-    if outer.condition is not None or not {*map(bound_name, outer.over)} <= names_in(inner):
+    indices = {*map(bound_name, outer.over)}
+    if outer.condition is not None or not indices <= names_in(inner):
+        return outer
+    if any(indices & names_in(end) for each in inner.over for end in range_ends(each)):
         return outer
     return replace(inner, over=(*outer.over, *inner.over))

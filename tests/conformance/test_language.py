@@ -105,6 +105,7 @@ BODIES = [
     ("Y[i] = X[i] + sum[j < N](X[j]) - sum[j < N](X[j])", "one reduction twice"),
     ("Y[i] = max[j < N](X[j]) - min[j < N](X[j])", "two reductions in a formula"),
     ("Y[i] = sum[j < N](sum[k < j + 1](X[k]))", "a reduction in a reduction"),
+    ("Y[i] = max[j < N, k < j + 1](X[k] * j)", "a range that ends at another index"),
     ("Y[i] = sum[j < N if X[j] > X[i]](1)", "a filter that reads data"),
     ("Y[i] = count[j < N](X[j] == X[i] and not j == i)", "conditions"),
     ("Y[i] = (X[i + 1] if i + 1 < N else X[0])", "a guarded access"),

@@ -117,7 +117,7 @@ REFUSED: list[tuple[Array, dict[str, Any], str]] = [
     (np.array(1.0), {"axes": (0,)}, "axes = (0,): must be in [-N, N) (N = 0)"),
     (ONES, {"axes": 1}, "axes = 1: a tuple of integers is needed"),
     (ONES, {"axes": (0,) * 17}, "axes = 17 entries: at most 16 entries"),
-    (ONES.reshape((1,) * 14 + (2, 3)), {}, "idx = rank 17: a tensor has 1 to 16 dimensions"),
+    (ONES.reshape((1,) * 14 + (2, 3)), {}, "idx = rank 17: this tensor has 0 to 16 dimensions"),
 ]
 
 
