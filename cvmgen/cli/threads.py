@@ -18,7 +18,7 @@ from cvmgen.verification import terms as t
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.solvers import installed
 from cvmgen.verification.terms import Formula
-from cvmgen.verification.threads import Result, races
+from cvmgen.verification.threads import ThreadFindings, races
 from cvmgen.verification.threads_symbols import OTHER
 
 KINDS = {"barrier": "barriers", "race": "races"}
@@ -30,7 +30,7 @@ class OfKernel:
 
     operator: str
     kernel: str
-    results: tuple[Result, ...]
+    results: tuple[ThreadFindings, ...]
 
 
 OTHER_THREAD = "a name that ends with ~ is that of the other thread; no call is all of:"
@@ -70,15 +70,15 @@ def lines(kernel: OfKernel) -> Iterator[str]:
             yield f"  {each.function}: {each.kind}: {each.shown}: {came}"
 
 
-def reason(result: Result) -> str:
+def reason(result: ThreadFindings) -> str:
     return f" ({result.why})" if result.why else ""
 
 
-def thread_outcome(result: Result) -> str:
+def thread_outcome(result: ThreadFindings) -> str:
     return str(result.verdict) if result.status == "refuted" else result.status
 
 
-def counts_text(results: Sequence[Result]) -> str:
+def counts_text(results: Sequence[ThreadFindings]) -> str:
     """How many questions of each kind have come to what."""
     parts = []
     for kind, word in KINDS.items():
@@ -129,7 +129,7 @@ def sorted_text(engines: Iterable[str]) -> str:
     return " and ".join(sorted(engines))
 
 
-def json_entry(kernel: OfKernel, result: Result) -> dict[str, Any]:
+def json_entry(kernel: OfKernel, result: ThreadFindings) -> dict[str, Any]:
     return {
         "operator": kernel.operator,
         "kernel": kernel.kernel,

@@ -10,7 +10,13 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
-from cvmgen.verification.values.validate import Difference, Result, Text, given, validate_edges
+from cvmgen.verification.values.validate import (
+    Difference,
+    Text,
+    ValidatedCalls,
+    given,
+    validate_edges,
+)
 
 
 def verify_values(
@@ -32,7 +38,7 @@ def verify_values(
     return Exit.WRONG if any(result.refuted for result in results) else Exit.OK
 
 
-def lines(result: Result) -> Iterator[str]:
+def lines(result: ValidatedCalls) -> Iterator[str]:
     """What came of an operator, and each thing that stands against it."""
     count = len(result.calls)
     ran = result.blocks - sum(result.not_run.values())
@@ -47,7 +53,7 @@ def lines(result: Result) -> Iterator[str]:
         yield from shown(result.difference)
 
 
-def status_word(result: Result) -> str:
+def status_word(result: ValidatedCalls) -> str:
     if result.refuted:
         return "refuted"
     return "validated" if result.validated else "open"
@@ -63,7 +69,7 @@ def shown(found: Difference) -> Iterator[str]:
         yield f"    compiled, {found.python} gives {found.compiled}"
 
 
-def json_entry(result: Result) -> dict[str, Any]:
+def json_entry(result: ValidatedCalls) -> dict[str, Any]:
     return {
         "operator": result.operator,
         "status": status_word(result),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import INPUT, Array, checked_data, clamp, largest_magnitude
-from cvmgen.graph.operators import BoundOperator, Operators, sorted_inputs
+from cvmgen.graph.operators import BoundOperator, OperatorLibrary, sorted_inputs
 from cvmgen.graph.parameters import read_parameters
 from cvmgen.graph.plan import (
     Plan,
@@ -31,7 +31,7 @@ def load(
     symbol: FilePath | Symbol,
     params: FilePath | Mapping[str, Array],
     target: str = "c",
-    operators: Operators | None = None,
+    operators: OperatorLibrary | None = None,
 ) -> Network:
     """The network of a graph file and a parameter file, ready to be called.
 
@@ -61,7 +61,7 @@ class Network:
     """
 
     def __init__(
-        self, symbol: Symbol, parameters: Mapping[str, Array], operators: Operators
+        self, symbol: Symbol, parameters: Mapping[str, Array], operators: OperatorLibrary
     ) -> None:
         plan = make_plan(symbol, operators)
         data = plan.tensors[plan.variables[INPUT]]
@@ -132,7 +132,7 @@ class Network:
         plan: Plan,
         step: PlanStep,
         arrays: Mapping[int, Any],
-        operators: Operators,
+        operators: OperatorLibrary,
         fixed: Set[int],
     ) -> BoundOperator:
         operator = library_operator(operators, step.operator)
@@ -157,12 +157,12 @@ class Network:
             self._fail(str(error), f"node {step.node}")
 
 
-def operators_for(target: str) -> Operators:
+def operators_for(target: str) -> OperatorLibrary:
     """The library of a target."""
     # Imported here so that reading and checking models needs no operator library.
     from cvmgen.api import load as load_operators
 
-    return cast(Operators, load_operators(target=target))
+    return cast(OperatorLibrary, load_operators(target=target))
 
 
 def _buffers(plan: Plan) -> dict[int, Array]:
@@ -185,7 +185,9 @@ def _constants(parameters: Mapping[str, Array]) -> dict[str, Array]:
     return {name: np.array(array, np.int32, order="C") for name, array in parameters.items()}
 
 
-def _on_device(plan: Plan, arrays: Mapping[int, Array], operators: Operators) -> Mapping[int, Any]:
+def _on_device(
+    plan: Plan, arrays: Mapping[int, Array], operators: OperatorLibrary
+) -> Mapping[int, Any]:
     """The arrays where the operators take them: these, or others in the memory of a device."""
     device = getattr(operators, "device", None)
     if device is None:

@@ -12,7 +12,7 @@ Given = TypeVar("Given")
 Shape = tuple[int, ...]
 
 
-class Inferred(Protocol):
+class InferredStep(Protocol):
     """The shapes and precisions of an operator's outputs."""
 
     @property
@@ -43,7 +43,7 @@ class LibraryOperator(Protocol):
         shapes: Sequence[Shape | list[Shape] | None],
         precisions: Sequence[int | list[int] | None],
         **attributes: Value,
-    ) -> Inferred: ...
+    ) -> InferredStep: ...
 
     def bind(
         self,
@@ -55,7 +55,7 @@ class LibraryOperator(Protocol):
     ) -> BoundOperator: ...
 
 
-class Operators(Protocol):
+class OperatorLibrary(Protocol):
     """A library; its member `cvm` has the operators of that opset as members."""
 
     @property

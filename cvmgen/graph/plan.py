@@ -13,7 +13,7 @@ from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.limits import INPUT, Array, largest_magnitude
 from cvmgen.graph.memory import Layout, Lifetime, plan_memory
 from cvmgen.graph.names import AttributeFault, check_shapes, our_operator
-from cvmgen.graph.operators import Inferred, LibraryOperator, Operators, sorted_inputs
+from cvmgen.graph.operators import InferredStep, LibraryOperator, OperatorLibrary, sorted_inputs
 from cvmgen.graph.symbol import (
     NodeOutput,
     OutputReference,
@@ -63,7 +63,7 @@ class Plan:
     layout: Layout
 
 
-def make_plan(symbol: Symbol, operators: Operators) -> Plan:
+def make_plan(symbol: Symbol, operators: OperatorLibrary) -> Plan:
     """Plan `symbol` with `operators`; ModelError names the node that does not fit.
 
     Every stated shape and precision must be the inferred one, in nodes that no head needs too.
@@ -101,7 +101,7 @@ def check_parameters(symbol: Symbol, parameters: Mapping[str, Array]) -> dict[st
     }
 
 
-def library_operator(operators: Operators, name: str) -> LibraryOperator:
+def library_operator(operators: OperatorLibrary, name: str) -> LibraryOperator:
     """The operator `name` of the CVM opset; ModelError when the library has none."""
     try:
         return cast(LibraryOperator, getattr(operators.cvm, name))
@@ -154,7 +154,7 @@ def _parameter(symbol: Symbol, node: SymbolNode, parameters: Mapping[str, Array]
 
 
 def _step(
-    symbol: Symbol, node: SymbolNode, operators: Operators, inputs: Sequence[PlannedTensor]
+    symbol: Symbol, node: SymbolNode, operators: OperatorLibrary, inputs: Sequence[PlannedTensor]
 ) -> tuple[tuple[str, dict[str, Value]], list[PlannedTensor]]:
     """Our operator with its attributes, and its outputs, for a node with `inputs`."""
     where = f"node {node.name}"
@@ -179,7 +179,7 @@ def _step(
 
 def _infer(
     operator: LibraryOperator, inputs: Sequence[PlannedTensor], attributes: dict[str, Value]
-) -> Inferred:
+) -> InferredStep:
     return operator.infer(
         shapes=sorted_inputs(operator, [tensor.shape for tensor in inputs]),
         precisions=sorted_inputs(operator, [tensor.precision for tensor in inputs]),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cvmgen.inside.assumptions import in_range
 from cvmgen.inside.binding import with_free_values
 from cvmgen.inside.knowledge import Knowledge
-from cvmgen.inside.prover import Prover
+from cvmgen.inside.prover import PlaceProver
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.logic import conjuncts
@@ -35,7 +35,7 @@ class Alternative:
         return replace(self, index=(*self.index[:-1], i.ZERO))
 
 
-class CallProver(Prover):
+class CallProver(PlaceProver):
     """A prover that knows one operator: its operands, and its selected lists as they are made."""
 
     def __init__(self, program: i.Program) -> None:

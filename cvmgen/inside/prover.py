@@ -40,7 +40,7 @@ DEPTH = 2  # of goals that come up while facts are gathered
 PLAIN = -1  # for splits: only what facts at hand say
 
 
-class Prover(Quotients):
+class PlaceProver(Quotients):
     """Decides conditions; False means "not known"."""
 
     def __init__(self, operator: Operator) -> None:

@@ -34,7 +34,7 @@ OWN = ("grid", "block", "team")  # threads that divide a loop: each makes iterat
 def thread_fault(body: i.Block) -> str:
     """What in a kernel threads may not do; empty where there is nothing."""
     try:
-        Threads().block(body, BLOCK)
+        UniformityWalk().block(body, BLOCK)
     except ThreadFaultError as fault:
         return str(fault)
     return ""
@@ -48,7 +48,7 @@ def divergence(what: str) -> NoReturn:
     raise ThreadFaultError(what)
 
 
-class Threads:
+class UniformityWalk:
     """Walks a kernel in order, each loop twice: what an iteration leaves is there for the next."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ START = i.Const(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class OpenWalk:
     """A loop over a box that is open: the pack it binds, whole or at `slots`."""
 
     name: str  # of the loop
@@ -40,7 +40,7 @@ class AffineLists:
         self.taken |= input_names(program)
         self.lists: dict[i.Expr, str] = {}
         self.origins: dict[str, tuple[i.Expr, int | None]] = {}
-        self.walks: list[Walked] = []
+        self.walks: list[OpenWalk] = []
         self.case: int | None = None
         self.indices: set[str] = set()
         self.locals: set[str] = set()  # what the nest at hand gives a value, or binds
@@ -86,7 +86,7 @@ class AffineLists:
 
     # -------------------------------------------------------- walks
 
-    def whole_walk(self, value: i.Expr) -> Walked | None:
+    def whole_walk(self, value: i.Expr) -> OpenWalk | None:
         """The open loop whose whole multi-index `value` is."""
         for walked in self.walks:
             match value:
@@ -108,7 +108,7 @@ class AffineLists:
         match value, self.whole_walk(value):
             case i.Call(function="unflatten", arguments=(_, box)), _:
                 return box
-            case _, Walked(extents=i.Var(name=name) as extents):
+            case _, OpenWalk(extents=i.Var(name=name) as extents):
                 return next((box for box, known in self.lists.items() if known == name), extents)
             case _:
                 return value

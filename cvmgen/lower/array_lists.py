@@ -83,7 +83,7 @@ def with_greedy_tests(selection: Selection) -> Selection | None:
     return replace(selection, conditions=tuple(plain))
 
 
-class Lists:
+class ListMemory:
     """Makes the nests that fill the memory of a list; `let` makes locals."""
 
     def __init__(

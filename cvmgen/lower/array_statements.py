@@ -10,7 +10,7 @@ from cvmgen.ir.loops import bound_name, over_of, range_ends
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import walk
 from cvmgen.lower.array_chains import Chain
-from cvmgen.lower.array_lists import Lists, Selection, selection_of
+from cvmgen.lower.array_lists import ListMemory, Selection, selection_of
 from cvmgen.lower.array_reductions import Reductions
 from cvmgen.lower.array_scope import (
     ARRAY,
@@ -145,7 +145,7 @@ class Statements:
         self.check_box([selection.loop])
         with scope.bound({selection.loop.index: INDEX}):
             self.declare([selection.loop])
-            Lists(scope, self.values, self.let).select(selection)
+            ListMemory(scope, self.values, self.let).select(selection)
             scope.free, scope.box = [], []
 
     def alone(self, loop: AnyLoop) -> bool:

@@ -74,7 +74,7 @@ def lets_in_memory(operator: f.Operator, never: frozenset[str] = frozenset()) ->
 
 def tallies(operator: f.Operator, never: frozenset[str] = frozenset()) -> dict[str, Tally]:
     """What is found of each `let` that could be memory."""
-    reader = Reader(operator, never)
+    reader = EvaluationCounter(operator, never)
     found = {name: reader.decided(name) for name in reversed(reader.lets)}
     return dict(reversed(found.items()))
 
@@ -191,7 +191,7 @@ class LetReads:
     cases: set[int | None] = field(default_factory=set)
 
 
-class Reader:
+class EvaluationCounter:
     """Counts evaluations: of what the equations read, then of what each `let` does."""
 
     def __init__(self, operator: f.Operator, never: frozenset[str]) -> None:

@@ -18,7 +18,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import outputs, shape_name, with_host_part
 from cvmgen.ir.rewrite import with_blocks
 from cvmgen.ir.visit import rebuild
-from cvmgen.lower.affine import AffineLists, Walked, names_given_values
+from cvmgen.lower.affine import AffineLists, OpenWalk, names_given_values
 
 Node = TypeVar("Node", bound=i.Expr | i.Stmt)
 
@@ -75,7 +75,7 @@ class Offsets(AffineLists):
             while any(walked.name == name for walked in self.walks):
                 name += "_"
             extents = self.named(statement.extents, f"{name}_extents")
-        self.walks.append(Walked(name, pack, extents, places))
+        self.walks.append(OpenWalk(name, pack, extents, places))
         self.indices |= {name, pack}
         body = self.block(statement.body)
         self.walks.pop()

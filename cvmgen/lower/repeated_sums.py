@@ -14,7 +14,7 @@ from cvmgen.lower.let_memory import (
     LOAD,
     STORE,
     Count,
-    Reader,
+    EvaluationCounter,
     count_text,
     product_of_counts,
     typical,
@@ -26,7 +26,7 @@ from cvmgen.spec import nodes as n
 
 def repeated_sums(operator: f.Operator) -> Iterator[SpecWarning]:
     """The reductions of equations that a `let` would compute less often, where that costs less."""
-    reader = Reader(operator, frozenset())
+    reader = EvaluationCounter(operator, frozenset())
     for item in f.all_items(operator.items):
         if isinstance(item, f.Equation) and not any(
             isinstance(each, n.PackRange) for each in item.domain.items
@@ -34,7 +34,7 @@ def repeated_sums(operator: f.Operator) -> Iterator[SpecWarning]:
             yield from of_equation(item, reader)
 
 
-def of_equation(equation: f.Equation, reader: Reader) -> Iterator[SpecWarning]:
+def of_equation(equation: f.Equation, reader: EvaluationCounter) -> Iterator[SpecWarning]:
     reader.definitions = {**reader.definitions, **{each.name: each for each in equation.where}}
     trips: dict[str, Count] = {}
     at: dict[str, Count] = {}

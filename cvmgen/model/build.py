@@ -11,7 +11,7 @@ from cvmgen.errors import Faults, ModelError
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import Array
 from cvmgen.graph.network import operators_for, read_model
-from cvmgen.graph.operators import Operators
+from cvmgen.graph.operators import OperatorLibrary
 from cvmgen.graph.plan import Plan, check_parameters, make_plan
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.emit import Files
@@ -31,7 +31,7 @@ def make_files(
     symbol: FilePath | Symbol,
     params: FilePath | Mapping[str, Array],
     name: str,
-    operators: Operators | None = None,
+    operators: OperatorLibrary | None = None,
     schedules: Schedules | None = None,
 ) -> Files:
     """A model as files that are not printed yet; ModelError names the file, the place and the rule.
@@ -49,7 +49,7 @@ def make_files(
 def planned(
     symbol: FilePath | Symbol,
     params: FilePath | Mapping[str, Array],
-    operators: Operators | None = None,
+    operators: OperatorLibrary | None = None,
 ) -> tuple[Plan, Model]:
     """A model that was found right, and its kernels as no stage has changed them."""
     graph, parameters = read_model(symbol, params)

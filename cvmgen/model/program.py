@@ -12,7 +12,7 @@ from cvmgen import driver
 from cvmgen.dtypes import MAX_PRECISION
 from cvmgen.errors import InternalError
 from cvmgen.graph.limits import INPUT, Array, largest_magnitude
-from cvmgen.graph.operators import Operators, sorted_inputs
+from cvmgen.graph.operators import OperatorLibrary, sorted_inputs
 from cvmgen.graph.plan import Plan, PlanStep, library_operator
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in
@@ -41,7 +41,7 @@ class KernelBuilder:
         self,
         plan: Plan,
         parameters: Mapping[str, Array],
-        operators: Operators,
+        operators: OperatorLibrary,
         formulas: Mapping[str, Operator],
     ) -> None:
         self.plan = plan

@@ -30,7 +30,7 @@ from cvmgen.spec.attribute_words import word_rule
 from cvmgen.spec.terms import TermFinder
 
 
-class Arguments:
+class BoundArguments:
     """Binds what is given to the names of the formula; OperatorError for what it does not admit."""
 
     compiles: type[ExpressionCompiler] = ExpressionCompiler  # another one for other numbers

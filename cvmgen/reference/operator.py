@@ -19,7 +19,7 @@ from cvmgen.dtypes import (
 )
 from cvmgen.functions import unflatten
 from cvmgen.reals import to_float32
-from cvmgen.reference.arguments import Arguments
+from cvmgen.reference.arguments import BoundArguments
 from cvmgen.reference.binders import BinderWalk, Closure
 from cvmgen.reference.failures import (
     Budget,
@@ -48,7 +48,7 @@ class ReferenceResult:
     env: Env
 
 
-class Reference(Arguments):
+class Reference(BoundArguments):
     """An operator as the formula defines it.
 
     `evaluate` computes, `infer` stops before the elements. Both raise OperatorError for a

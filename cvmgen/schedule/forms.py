@@ -19,8 +19,8 @@ from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec.schedules import (
     Action,
     Clause,
-    Name,
-    Number,
+    OperandName,
+    OperandNumber,
     PatternOperand,
     Setting,
     Test,
@@ -220,7 +220,7 @@ def settings(action: Action, written: tuple[PatternOperand, ...]) -> Settings:
     """The numbers of a mapping, each of which it has and all of which are there."""
     name = action.clauses[0].operands[0]
     known: Mapping[str, SettingForm] = {}
-    if isinstance(name, Name):
+    if isinstance(name, OperandName):
         known = MAPPINGS[name.text].settings
     found: dict[str, int] = {}
     for each in written:
@@ -239,11 +239,11 @@ def settings(action: Action, written: tuple[PatternOperand, ...]) -> Settings:
 
 def operand_word(pattern: PatternOperand) -> str:
     match pattern:
-        case Name(text=text):
+        case OperandName(text=text):
             return text
         case Test():
             return "MEASURE"
-        case Number() | Setting():
+        case OperandNumber() | Setting():
             raise InternalError("a form has no numbers")
 
 
@@ -252,26 +252,26 @@ def given_operand(
 ) -> GivenOperand:
     """What was given for an operand of the form."""
     match wanted, found:
-        case (("LOOP" | "LOCAL"), Name()):
+        case (("LOOP" | "LOCAL"), OperandName()):
             return (role(found, known),)
-        case "MAPPING", Name(text=text):
+        case "MAPPING", OperandName(text=text):
             one_of(text, MAPPINGS, "mapping", found.span)
             return (text,)
-        case "NEW", Name(text=text):
+        case "NEW", OperandName(text=text):
             if text in known.roles:
                 raise SpecError(
                     found.span, f"there is a role '{text}' already", "choose another name"
                 )
             known.roles.add(text)
             return (text,)
-        case "INTRINSIC", Name(text=text):
+        case "INTRINSIC", OperandName(text=text):
             one_of(text, known.intrinsics, "intrinsic", found.span)
             return known.intrinsics[text]
-        case "NUMBER", Number(value=value):
+        case "NUMBER", OperandNumber(value=value):
             if value < 1:
                 raise SpecError(found.span, f"a number of iterations is at least 1, not {value}")
             return checked_range(value, found.span)
-        case "MEASURE", Test(measure=measure, relation=">=", bound=Number(value=value)):
+        case "MEASURE", Test(measure=measure, relation=">=", bound=OperandNumber(value=value)):
             one_of(measure.text, known.measures, "measure", measure.span)
             return (measure.text, checked_range(value, found.span))
         case _:
@@ -285,7 +285,7 @@ def checked_range(value: int, span: Span) -> int:
 
 
 def role(found: PatternOperand, known: Known) -> str:
-    if not isinstance(found, Name):
+    if not isinstance(found, OperandName):
         roles = ", ".join(sorted(known.roles))
         raise SpecError(found.span, "a loop is named here", f"there are: {roles}")
     if found.text not in known.roles:

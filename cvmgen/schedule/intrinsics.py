@@ -14,7 +14,14 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Equation, Input, Operator, Output
-from cvmgen.spec.schedules import Action, Clause, IntrinsicBlock, Name, Number, PatternOperand
+from cvmgen.spec.schedules import (
+    Action,
+    Clause,
+    IntrinsicBlock,
+    OperandName,
+    OperandNumber,
+    PatternOperand,
+)
 
 LINES = {
     "stage": "stage OPERAND by NUMBER",
@@ -187,9 +194,10 @@ def line_numbers(block: IntrinsicBlock, word: str, wanted: Mapping[str, int]) ->
     found: dict[str, int] = {}
     for line in block.lines:
         match line.clauses:
-            case (Clause("", (Name(text=name),)), Clause("by", (Number(value=value),))) if (
-                line.name == word
-            ):
+            case (
+                Clause("", (OperandName(text=name),)),
+                Clause("by", (OperandNumber(value=value),)),
+            ) if line.name == word:
                 found[name] = value
             case _ if line.name == word:
                 raise SpecError(line.span, f"this is not how '{word}' is written", LINES[word])
@@ -226,16 +234,16 @@ def feature_variants(block: IntrinsicBlock, code: Code) -> Mapping[str, tuple[st
 
 def variant(line: Action) -> tuple[str, tuple[str, ...]]:
     match line.clauses:
-        case (Clause("", (Name(text=name),)),):
+        case (Clause("", (OperandName(text=name),)),):
             return name, ()
-        case (Clause("", (Name(text=name),)), Clause("with", features)):
+        case (Clause("", (OperandName(text=name),)), Clause("with", features)):
             return name, tuple(map(feature, features))
         case _:
             raise SpecError(line.span, "this is not how 'variant' is written", LINES["variant"])
 
 
 def feature(operand: PatternOperand) -> str:
-    if isinstance(operand, Name) and operand.text in FEATURES:
+    if isinstance(operand, OperandName) and operand.text in FEATURES:
         return operand.text
     hint = did_you_mean(operand.span.text, FEATURES) or f"there are: {', '.join(FEATURES)}"
     raise SpecError(operand.span, "this is no feature of a processor", hint)

@@ -24,7 +24,7 @@ from cvmgen.source import SpecError, SpecErrors
 from cvmgen.spec.schedules import (
     Action,
     IntrinsicBlock,
-    Name,
+    OperandName,
     Schedule,
     ScheduleDefinition,
     read_files,
@@ -280,7 +280,7 @@ def made_later(schedule: Schedule) -> Mapping[str, int]:
     for action in schedule.actions:
         for clause in action.clauses:
             for each in clause.operands if clause.preposition == "into" else ():
-                if isinstance(each, Name):
+                if isinstance(each, OperandName):
                     found.setdefault(each.text, each.span.line)
     return found
 

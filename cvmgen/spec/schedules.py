@@ -38,13 +38,13 @@ def _span() -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class OperandName:
     text: str
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class OperandNumber:
     value: int
     span: Span = _span()
 
@@ -53,9 +53,9 @@ class Number:
 class Test:
     """`measure >= number`."""
 
-    measure: Name
+    measure: OperandName
     relation: str
-    bound: Name | Number
+    bound: OperandName | OperandNumber
     span: Span = _span()
 
 
@@ -63,12 +63,12 @@ class Test:
 class Setting:
     """`name number`."""
 
-    name: Name
+    name: OperandName
     value: int
     span: Span = _span()
 
 
-PatternOperand = Name | Number | Setting | Test
+PatternOperand = OperandName | OperandNumber | Setting | Test
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Action:
 class Schedule:
     """What a target does with the nests of a class, action by action."""
 
-    shape: Name
-    target: Name
+    shape: OperandName
+    target: OperandName
     doc: str
     actions: tuple[Action, ...]
     span: Span = _span()
@@ -102,8 +102,8 @@ class Schedule:
 class IntrinsicBlock:
     """What a target calls: its meaning, lines of a formula, and lines that look like actions."""
 
-    name: Name
-    target: Name
+    name: OperandName
+    target: OperandName
     doc: Span | None
     formula: tuple[Span, ...]
     lines: tuple[Action, ...]
@@ -234,11 +234,11 @@ class ScheduleBuilder(Transformer[Token, Any]):
     def operands(self, *operands: PatternOperand) -> tuple[PatternOperand, ...]:
         return operands
 
-    def name(self, token: Token) -> Name:
-        return Name(str(token), self.span(token))
+    def name(self, token: Token) -> OperandName:
+        return OperandName(str(token), self.span(token))
 
-    def number(self, token: Token) -> Number:
-        return Number(int(token), self.span(token))
+    def number(self, token: Token) -> OperandNumber:
+        return OperandNumber(int(token), self.span(token))
 
     def setting(self, name: Token, value: Token) -> Setting:
         return Setting(self.name(name), int(value), self.span(name).to(self.span(value)))

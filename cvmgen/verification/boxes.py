@@ -31,16 +31,16 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from cvmgen.verification import terms as t
-from cvmgen.verification.calls import Call
+from cvmgen.verification.calls import HostReader
 from cvmgen.verification.lists import List, Piece, Steps
 from cvmgen.verification.terms import Formula, Term
-from cvmgen.verification.walks import Walked
+from cvmgen.verification.walks import WalkClaims
 
 Claim = tuple[tuple[Formula, ...], Formula]  # what is known, and what follows
 
 
 @dataclass(frozen=True, eq=False)
-class Digits:
+class OffsetDigits:
     """Digits of an offset, one for each position: of a step along a box, of a base, or of both."""
 
     step: Steps | None
@@ -69,7 +69,7 @@ class Digit:
 class Boxes:
     """The boxes that one access walks through a tensor, and what the host owes of them."""
 
-    def __init__(self, call: Call, tensor: str, walked: Walked) -> None:
+    def __init__(self, call: HostReader, tensor: str, walked: WalkClaims) -> None:
         self.call, self.walked = call, walked
         self.lists, self.symbols = call.reader.lists, call.reader.symbols
         self.shape = call.boxes.get(tensor)
@@ -109,12 +109,12 @@ class Boxes:
 
     # ------------------------------------------------------------ digits
 
-    def all_digits(self) -> tuple[Digits, ...] | None:
+    def all_digits(self) -> tuple[OffsetDigits, ...] | None:
         """The digits of all boxes and of the base, if it is known what these are sums of."""
         if self.shape is None or self.shape.least != 1:
             return None
         bases = self.of_base()
-        found: list[Digits] = []
+        found: list[OffsetDigits] = []
         for walk in self.walked.walks.values():
             steps = walk.steps.before or walk.steps
             several = (self.plain(steps.strides_of),) if steps.strides_of else steps.steps
@@ -125,8 +125,10 @@ class Boxes:
                 bases = [other for other in bases if other.place != each.place]
                 if len(mine) > 1:
                     return None
-                found.append(Digits(each, mine[0] if mine else None, walk.box.before or walk.box))
-        return (*found, *(Digits(None, each, None) for each in bases or ()))
+                found.append(
+                    OffsetDigits(each, mine[0] if mine else None, walk.box.before or walk.box)
+                )
+        return (*found, *(OffsetDigits(None, each, None) for each in bases or ()))
 
     def of_base(self) -> list[Steps] | None:
         base = self.walked.base
@@ -150,7 +152,7 @@ class Boxes:
         """Any position: claims that speak of different ones have different numbers there."""
         return self.symbols.once(("position", number), lambda: self.symbols.fresh("d"))
 
-    def digit(self, digits: Digits, copy: int = 0) -> Digit:
+    def digit(self, digits: OffsetDigits, copy: int = 0) -> Digit:
         """That of any position; of two of them, each has a copy of its own."""
         source = digits.step or digits.base
         assert source is not None
@@ -167,7 +169,7 @@ class Boxes:
         own = (part for each in several for part in each.path)
         return (*self.path, *self.call.dimensions.facts(places), *own)
 
-    def of_each(self, several: tuple[Digits, ...]) -> Iterator[Claim]:
+    def of_each(self, several: tuple[OffsetDigits, ...]) -> Iterator[Claim]:
         for digits in several:
             digit = self.digit(digits)
             assert self.shape is not None
@@ -190,7 +192,7 @@ class Boxes:
     def parts_inside(self, whole: List, at: Term) -> tuple[Formula, ...]:
         return t.conjuncts(self.lists.inside(whole, at))
 
-    def of_pairs(self, several: tuple[Digits, ...]) -> Iterator[Claim]:
+    def of_pairs(self, several: tuple[OffsetDigits, ...]) -> Iterator[Claim]:
         """No two positions make a digit for the same dimension."""
         for one, other in combinations_with_replacement(several, 2):
             first, second = self.digit(one), self.digit(other, 1)
@@ -205,7 +207,7 @@ class Boxes:
 
     # ------------------------------------------------------------ what follows
 
-    def learn(self, shows: Callable[[Iterable[Claim]], bool], rows: Iterable[Walked]) -> None:
+    def learn(self, shows: Callable[[Iterable[Claim]], bool], rows: Iterable[WalkClaims]) -> None:
         """What kernels may use of boxes that lie in their tensor, in whichever rows of them."""
         if self.in_order() or self.digits is None:
             return
@@ -223,12 +225,12 @@ class Boxes:
             whole = t.product(sizes)
             self.symbols.know(whole, t.at_most(whole, self.size))
 
-    def upward(self, several: tuple[Digits, ...]) -> Iterator[Claim]:
+    def upward(self, several: tuple[OffsetDigits, ...]) -> Iterator[Claim]:
         """No step and no base is negative."""
         for digit in map(self.digit, several):
             yield from ((self.known(digit), t.at_most(0, each.times)) for each in digit.pieces)
 
-    def know_ends(self, walked: Walked) -> None:
+    def know_ends(self, walked: WalkClaims) -> None:
         """If no step is negative, the last place of a row has its largest offset; it is below the
         size of the tensor, along one dimension, along one box and along all of them."""
         whole, rows = walked.base, list[Formula]()

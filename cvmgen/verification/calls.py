@@ -17,8 +17,8 @@ from cvmgen.rules import MOST_NAMED
 from cvmgen.spec.formula import Input
 from cvmgen.verification import terms as t
 from cvmgen.verification.dimensions import Dimensions
-from cvmgen.verification.lists import Known, List, Of
-from cvmgen.verification.reading import Reader, Scope
+from cvmgen.verification.lists import KnownList, List, Of
+from cvmgen.verification.reading import FormulaReader, PlaceScope
 from cvmgen.verification.terms import Formula, Term
 
 IN_LOOPS = "the host makes it in a loop"
@@ -27,12 +27,12 @@ Shape = tuple[Term, ...]
 
 
 @dataclass
-class Call:
+class HostReader:
     """Reads the host part of a program for one nest; `shapes` are those of tensors, a pack's
     dimensions as one."""
 
-    reader: Reader
-    scope: Scope = field(default_factory=Scope)
+    reader: FormulaReader
+    scope: PlaceScope = field(default_factory=PlaceScope)
     shapes: dict[str, Shape] = field(default_factory=dict)
     sizes: list[Formula] = field(default_factory=list)  # no tensor has more than so many elements
     boxes: dict[str, List] = field(default_factory=dict)  # shapes of tensors that are one list
@@ -42,7 +42,7 @@ class Call:
         self.dimensions = Dimensions(self.reader)
 
     @classmethod
-    def of(cls, program: i.Program, nest: i.Nest, reader: Reader) -> Call:
+    def of(cls, program: i.Program, nest: i.Nest, reader: FormulaReader) -> HostReader:
         call = cls(reader)
         call.block(program.prepare, nest.case)
         if nest.each is not None:
@@ -126,7 +126,7 @@ class Call:
         before = self.scope
         ends = []
         for case, body in ((test, then), (t.negation(test), otherwise)):
-            self.scope = Scope(dict(before.names), before.path)
+            self.scope = PlaceScope(dict(before.names), before.path)
             self.know(case)
             self.block(body, None)
             ends.append(self.scope.names)
@@ -234,11 +234,13 @@ class Call:
             else:
                 self.integer(name, ATTRIBUTE_LOW, ATTRIBUTE_HIGH)
         if whole:
-            entries = replace(self.list(own, None), known=Known(holds=self.limits_of(statement)))
+            entries = replace(
+                self.list(own, None), known=KnownList(holds=self.limits_of(statement))
+            )
             self.scope.names[own] = entries
         if attribute.words or attribute.kind == "bool":
             return
-        there: Formula = t.Truth(f"present({own})") if attribute.optional else t.TRUE
+        there: Formula = t.TruthSymbol(f"present({own})") if attribute.optional else t.TRUE
         for name in attribute.components or (() if whole else (own,)):
             self.limits(statement, name, there)
 

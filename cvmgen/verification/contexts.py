@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.elimination import Elimination, quotient, shown
-from cvmgen.verification.ranges import Ranges
+from cvmgen.verification.ranges import ProductRanges
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Holds, Monomial, Term, names_of
 
@@ -35,12 +35,12 @@ class Contexts:
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
         self.order = {name: at for at, name in enumerate(symbols.axioms)}
-        self.found: dict[Path, tuple[Ranges, frozenset[str]]] = {
-            (): (Ranges(self.order), frozenset())
+        self.found: dict[Path, tuple[ProductRanges, frozenset[str]]] = {
+            (): (ProductRanges(self.order), frozenset())
         }
 
         self.asked: dict[tuple[Path, Formula], bool] = {}
-        self.others: dict[tuple[Path, frozenset[str]], Ranges] = {}
+        self.others: dict[tuple[Path, frozenset[str]], ProductRanges] = {}
 
     def shown(self, path: Path, claim: Formula) -> bool:
         """Whether a claim is shown by elimination at a place."""
@@ -49,7 +49,7 @@ class Contexts:
             self.asked[key] = shown(self.of(path, claim), self.order, claim, 0)
         return self.asked[key]
 
-    def at(self, path: Path) -> tuple[Ranges, frozenset[str]]:
+    def at(self, path: Path) -> tuple[ProductRanges, frozenset[str]]:
         """What is known where these facts hold, and of which symbols."""
         known = next(n for n in range(len(path), -1, -1) if path[:n] in self.found)
         if known < len(path):
@@ -57,7 +57,7 @@ class Contexts:
             self.found[path] = self.more(ranges, names, path[known:], ())
         return self.found[path]
 
-    def of(self, path: Path, claim: Formula) -> Ranges:
+    def of(self, path: Path, claim: Formula) -> ProductRanges:
         """The same, with what is known of the symbols of a claim."""
         ranges, names = self.at(path)
         if names_of(claim) <= names:
@@ -68,8 +68,8 @@ class Contexts:
         return self.others[key]
 
     def more(
-        self, ranges: Ranges, names: frozenset[str], facts: Path, others: Iterable[str]
-    ) -> tuple[Ranges, frozenset[str]]:
+        self, ranges: ProductRanges, names: frozenset[str], facts: Path, others: Iterable[str]
+    ) -> tuple[ProductRanges, frozenset[str]]:
         axioms = self.symbols.axioms
         left = frozenset(others).union(*map(names_of, facts)) - names
         new = list(facts)
@@ -88,7 +88,7 @@ class Contexts:
                 break
         return made, names
 
-    def quotients(self, ranges: Ranges, names: Iterable[str]) -> Iterator[Formula]:
+    def quotients(self, ranges: ProductRanges, names: Iterable[str]) -> Iterator[Formula]:
         """What follows for a factor: q*b <= a and a < c*b give b*(c - q) >= 1, and q < c."""
         for name in names:
             for fact in ranges.of(name):
@@ -103,7 +103,7 @@ class Contexts:
                             if number < 0 and whole is not None and whole[0] == 1:
                                 yield t.at_most(1, whole[1])
 
-    def decided(self, before: Ranges, ranges: Ranges) -> Ranges:
+    def decided(self, before: ProductRanges, ranges: ProductRanges) -> ProductRanges:
         """With the new cases as far as they are left: one that cannot be is dropped."""
         old = set(before.cases)
         for case in ranges.cases:
@@ -113,16 +113,16 @@ class Contexts:
                     ranges = ranges.extended((t.some(*left),))
         return ranges
 
-    def excluded(self, ranges: Ranges, case: Formula) -> bool:
+    def excluded(self, ranges: ProductRanges, case: Formula) -> bool:
         return any(
             isinstance(each, Holds) and self.shows(ranges, t.term(-1) - each.term)
             for each in t.conjuncts(case)
         )
 
-    def shows(self, ranges: Ranges, claim: Term) -> bool:
+    def shows(self, ranges: ProductRanges, claim: Term) -> bool:
         return Elimination(ranges, self.order, deep=False).shows(claim)
 
-    def bounded(self, before: Ranges, ranges: Ranges) -> Ranges:
+    def bounded(self, before: ProductRanges, ranges: ProductRanges) -> ProductRanges:
         """With the signs of symbols that are one of several values."""
         facts = list[Formula]()
         for name in ranges.values.keys() - before.values.keys() - ranges.defined.keys():

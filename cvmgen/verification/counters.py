@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, carried, has, names_in, nodes_in
 from cvmgen.verification import terms as t
-from cvmgen.verification.reading import Reader, Scope
+from cvmgen.verification.reading import FormulaReader, PlaceScope
 from cvmgen.verification.terms import Formula, Term
 
 INTEGERS = ("i32", "i64", "i128")
@@ -36,14 +36,16 @@ class Counter:
 class Counters:
     """The locals that a loop carries from one iteration to the next, before it begins."""
 
-    def __init__(self, reader: Reader, tests: Set[str], loop: i.Loop, scope: Scope) -> None:
+    def __init__(
+        self, reader: FormulaReader, tests: Set[str], loop: i.Loop, scope: PlaceScope
+    ) -> None:
         self.reader, self.tests, self.loop, self.scope = reader, tests, loop, scope
         self.changed = assigned(loop.body)
         self.flags = self.zero_or_one(set(carried(loop.body)))
         found = ((name, self.counter(name)) for name in carried(loop.body))
         self.counters: Mapping[str, Counter] = {name: e for name, e in found if e is not None}
 
-    def know_inside(self, scope: Scope, low: Term) -> None:
+    def know_inside(self, scope: PlaceScope, low: Term) -> None:
         """What holds of the locals of a scope in which an iteration begins."""
         index = scope.names[self.loop.index]
         for name, each in self.counters.items():
@@ -52,7 +54,7 @@ class Counters:
                 self.reader.symbols.know(now, *self.between(each, now, index - low))
         self.know_flags(scope)
 
-    def know_behind(self, scope: Scope, count: Term | None) -> None:
+    def know_behind(self, scope: PlaceScope, count: Term | None) -> None:
         """What holds behind the loop, which has so many iterations at most; if it is not known how
         many, that nothing was taken away."""
         for name, each in self.counters.items():
@@ -73,7 +75,7 @@ class Counters:
             yield t.implies(each.fair, t.at_most(each.first, now))
             yield t.implies(each.fair, t.at_most(now, most))
 
-    def know_flags(self, scope: Scope) -> None:
+    def know_flags(self, scope: PlaceScope) -> None:
         for name in sorted(self.flags):
             if isinstance(now := scope.names[name], Term):
                 self.reader.symbols.know(now, t.at_most(0, now), t.at_most(now, 1))

@@ -15,27 +15,27 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.verification import terms as t
 from cvmgen.verification.contexts import Contexts
-from cvmgen.verification.lists import Known, List, Piece, Steps
-from cvmgen.verification.reading import Reader, Scope
+from cvmgen.verification.lists import KnownList, List, Piece, Steps
+from cvmgen.verification.reading import FormulaReader, PlaceScope
 from cvmgen.verification.terms import Formula, Term
 
-Test = Callable[[Scope], Formula]
+Test = Callable[[PlaceScope], Formula]
 
 
 @dataclass(frozen=True)
 class Run:
     """A loop: its positions are `low` <= position < `high`, or those of the entries of a list."""
 
-    reader: Reader
-    scope: Scope
+    reader: FormulaReader
+    scope: PlaceScope
     index: str
     low: Term
     high: Term
     entries: List | None
 
     @classmethod
-    def of(cls, reader: Reader, loop: i.Loop, scope: Scope) -> Run:
-        kept = Scope(dict(scope.names), ())
+    def of(cls, reader: FormulaReader, loop: i.Loop, scope: PlaceScope) -> Run:
+        kept = PlaceScope(dict(scope.names), ())
         if loop.low is None:
             entries = reader.sequence(loop.high, kept)
             return cls(reader, kept, loop.index, t.ZERO, reader.lists.length(entries), entries)
@@ -45,11 +45,11 @@ class Run:
     def inside(self, at: Term) -> Formula:
         return t.every(t.at_most(self.low, at), t.below(at, self.high))
 
-    def having(self, value: Term) -> Scope:
+    def having(self, value: Term) -> PlaceScope:
         """Names in the iteration in which the index is this value."""
-        return Scope({**self.scope.names, self.index: value}, ())
+        return PlaceScope({**self.scope.names, self.index: value}, ())
 
-    def scope_at(self, at: Term) -> Scope:
+    def scope_at(self, at: Term) -> PlaceScope:
         value = at if self.entries is None else self.reader.lists.entry(self.entries, at)
         return self.having(value)
 
@@ -64,7 +64,7 @@ class Run:
 class Universal:
     """A condition that says that something holds of all values that an index has."""
 
-    truth: t.Truth
+    truth: t.TruthSymbol
     says: Callable[[Term], Formula]
 
 
@@ -72,12 +72,12 @@ class Dimensions:
     """Reads loops of the host; `universals` are the tests found so far, `bases` what scalars are
     sums of, by symbol."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: FormulaReader) -> None:
         self.reader, self.lists, self.symbols = reader, reader.lists, reader.symbols
         self.universals: list[Universal] = []
         self.bases: dict[str, tuple[Steps, ...]] = {}
 
-    def loop(self, loop: i.Loop, scope: Scope) -> dict[str, Term | Formula | List]:
+    def loop(self, loop: i.Loop, scope: PlaceScope) -> dict[str, Term | Formula | List]:
         """What a loop makes of names that stood there before, as far as it is understood."""
         run = Run.of(self.reader, loop, scope)
         match loop.body:
@@ -96,12 +96,12 @@ class Dimensions:
 
     # ------------------------------------------------------------ reading at an index
 
-    def integer(self, value: i.Expr, scope: Scope) -> Term:
+    def integer(self, value: i.Expr, scope: PlaceScope) -> Term:
         """What the host evaluates is not looked at here: it demands nothing."""
         with self.reader.quiet():
             return self.reader.integer(value, scope)
 
-    def test(self, condition: i.Expr | None, scope: Scope) -> Formula:
+    def test(self, condition: i.Expr | None, scope: PlaceScope) -> Formula:
         if condition is None:
             return t.TRUE
         with self.reader.quiet():
@@ -134,7 +134,7 @@ class Dimensions:
         distinct = append.kind == "set" or (
             itself and (run.entries is None or run.entries.known.distinct)
         )
-        known = Known(length, entry if every else None, holds, exact=itself, distinct=distinct)
+        known = KnownList(length, entry if every else None, holds, exact=itself, distinct=distinct)
         made = List(self.symbols.named(append.name), known=known)
         if every and append.kind == "list":
             steps = tuple(self.steps_of(run, append.value))
@@ -168,7 +168,7 @@ class Dimensions:
                 hit, self.integer(put.value, scope), self.lists.entry(before, at)
             )
 
-        known = Known(self.lists.length(before), entry)
+        known = KnownList(self.lists.length(before), entry)
         return {put.name: List(self.symbols.named(put.name), known=known)}
 
     # ------------------------------------------------------------ tests
@@ -245,7 +245,7 @@ class Dimensions:
         for name, steps in found.items():
             match run.scope.names.get(name):
                 case List(steps=before) as whole if before is not None:
-                    known = Known(self.lists.length(whole))
+                    known = KnownList(self.lists.length(whole))
                     several = (*before, *steps)
                     made[name] = List(self.symbols.named(name), known=known, steps=several)
                 case t.Term() as start if start == t.ZERO or self.is_base(start):
@@ -287,11 +287,11 @@ class Dimensions:
         return True
 
     def both_ways(self, around: Test | None, test: i.Expr) -> tuple[Test, Test]:
-        def yes(scope: Scope) -> Formula:
+        def yes(scope: PlaceScope) -> Formula:
             before = t.TRUE if around is None else around(scope)
             return t.every(before, self.test(test, scope))
 
-        def no(scope: Scope) -> Formula:
+        def no(scope: PlaceScope) -> Formula:
             before = t.TRUE if around is None else around(scope)
             return t.every(before, t.negation(self.test(test, scope)))
 

@@ -18,7 +18,7 @@ from itertools import chain
 from math import gcd
 
 from cvmgen.verification import terms as t
-from cvmgen.verification.ranges import Ranges
+from cvmgen.verification.ranges import ProductRanges
 from cvmgen.verification.terms import Formula, Holds, Monomial, Term
 
 MOST_STEPS = 24  # of one claim, with those that show that a factor is not negative
@@ -34,7 +34,9 @@ class Elimination:
     """One search for a proof from facts; `order` are symbols in the order in which they are made:
     what bounds one mostly speaks of those before it."""
 
-    def __init__(self, facts: Ranges, order: Mapping[str, int], *, deep: bool = True) -> None:
+    def __init__(
+        self, facts: ProductRanges, order: Mapping[str, int], *, deep: bool = True
+    ) -> None:
         self.facts, self.order, self.deep = facts, order, deep
 
     def shows(self, goal: Term) -> bool:
@@ -201,7 +203,7 @@ class Tried:
         return True
 
 
-def shown(facts: Ranges, order: Mapping[str, int], claim: Formula, splits: int) -> bool:
+def shown(facts: ProductRanges, order: Mapping[str, int], claim: Formula, splits: int) -> bool:
     """Whether a claim follows from facts; cases are told apart at `splits` places at most."""
     if facts.false or facts.value(claim) is True:
         return True
@@ -226,7 +228,7 @@ def shown(facts: Ranges, order: Mapping[str, int], claim: Formula, splits: int) 
     return all(shown(facts.extended(each), order, claim, splits - 1) for each in ways)
 
 
-def split(facts: Ranges, order: Mapping[str, int], claim: Formula) -> t.Some | None:
+def split(facts: ProductRanges, order: Mapping[str, int], claim: Formula) -> t.Some | None:
     """The cases that speak of the last symbol of a claim."""
     names: frozenset[str] = frozenset()
     for each in t.comparisons(claim):

@@ -19,7 +19,7 @@ def shown(known: list[Formula], claim: Formula) -> bool:
         return True
     match claim:
         case Holds(op=">=", term=wanted):
-            ranges = Ranges(known)
+            ranges = SymbolRanges(known)
             facts = (each.term for each in known if isinstance(each, Holds))
             return any(ranges.not_negative(wanted - each) for each in (ZERO, *facts))
         case _:
@@ -29,7 +29,7 @@ def shown(known: list[Formula], claim: Formula) -> bool:
 ROUNDS = 3  # in which a bound of one symbol becomes that of another
 
 
-class Ranges:
+class SymbolRanges:
     """The least and the greatest value of each symbol, as far as numbers bound it."""
 
     def __init__(self, known: list[Formula]) -> None:

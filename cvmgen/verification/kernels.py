@@ -17,7 +17,7 @@ from cvmgen.typing.agreement import HOST
 from cvmgen.verification import terms as t
 from cvmgen.verification.counters import Counters, is_test
 from cvmgen.verification.lists import List
-from cvmgen.verification.reading import LIMITS, Reader, Scope
+from cvmgen.verification.reading import LIMITS, FormulaReader, PlaceScope
 from cvmgen.verification.terms import Formula, Term
 
 CARRIED = "an iteration leaves it for the next"
@@ -35,7 +35,7 @@ class KernelWalk:
     """Walks blocks in order; `lengths` are those of its own arrays, `stores` what it stores there,
     `unread` the statements that it cannot see through."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: FormulaReader) -> None:
         self.reader = reader
         self.symbols = reader.symbols
         self.lengths: dict[str, Term] = {}
@@ -45,13 +45,13 @@ class KernelWalk:
         self.tests = set[str]()  # locals that are the number of a test
         self.unread: list[tuple[str, Span | None]] = []
 
-    def block(self, body: i.Block, scope: Scope) -> Scope:
+    def block(self, body: i.Block, scope: PlaceScope) -> PlaceScope:
         for each in body:
             self.reader.span = getattr(each, "span", None)
             scope = self.statement(each, scope)
         return scope
 
-    def statement(self, statement: i.Stmt, scope: Scope) -> Scope:
+    def statement(self, statement: i.Stmt, scope: PlaceScope) -> PlaceScope:
         """Gives what is known behind it."""
         reader = self.reader
         match statement:
@@ -110,11 +110,11 @@ class KernelWalk:
                 self.unseen(statement, scope)
         return scope
 
-    def value(self, value: i.Expr, kind: str, scope: Scope) -> Term:
+    def value(self, value: i.Expr, kind: str, scope: PlaceScope) -> Term:
         """The value of a machine type; conditions are read for what they demand."""
         return self.reader.integer(value, scope)
 
-    def bind(self, name: str, kind: str, value: i.Expr, scope: Scope) -> None:
+    def bind(self, name: str, kind: str, value: i.Expr, scope: PlaceScope) -> None:
         reader = self.reader
         if kind == "list":
             scope.names[name] = reader.sequence(value, scope)
@@ -140,7 +140,9 @@ class KernelWalk:
 
     # ------------------------------------------------------------ control
 
-    def branches(self, test: Formula, then: i.Block, otherwise: i.Block, scope: Scope) -> Scope:
+    def branches(
+        self, test: Formula, then: i.Block, otherwise: i.Block, scope: PlaceScope
+    ) -> PlaceScope:
         """Behind a branch a local is what either way made of it; where a way is left for good,
         what the other way tested holds."""
         one, other = scope.inner(test), scope.inner(t.negation(test))
@@ -155,13 +157,15 @@ class KernelWalk:
             behind.names[name] = self.joined(test, one, other, name)
         return behind
 
-    def joined(self, test: Formula, one: Scope, other: Scope, name: str) -> Term | Formula:
+    def joined(
+        self, test: Formula, one: PlaceScope, other: PlaceScope, name: str
+    ) -> Term | Formula:
         left, right = one.names[name], other.names[name]
         if isinstance(left, Term) and isinstance(right, Term):
             return self.symbols.choice(test, left, right)
         return self.symbols.fresh_truth(name, "a condition that branches set")
 
-    def loop(self, loop: i.Loop, scope: Scope) -> Scope:
+    def loop(self, loop: i.Loop, scope: PlaceScope) -> PlaceScope:
         reader = self.reader
         reader.agreement.types[loop.index] = HOST if loop.type == "i64" else loop.type
         changed = sorted(carried(loop.body))
@@ -182,7 +186,7 @@ class KernelWalk:
         counters.know_behind(scope, count)
         return scope
 
-    def iterations(self, loop: i.Loop, low: Term, scope: Scope) -> Term | None:
+    def iterations(self, loop: i.Loop, low: Term, scope: PlaceScope) -> Term | None:
         """How many there are of a loop whose end they do not change."""
         fixed = loop.low is not None and names_in(loop.high).isdisjoint(carried(loop.body))
         if not fixed or loop.step != 1:
@@ -191,7 +195,7 @@ class KernelWalk:
             high = self.reader.integer(loop.high, scope)
         return self.symbols.extreme("max", high - low, t.ZERO)
 
-    def iteration(self, loop: i.Loop, index: Term, low: Term, scope: Scope) -> Scope:
+    def iteration(self, loop: i.Loop, index: Term, low: Term, scope: PlaceScope) -> PlaceScope:
         """What is known where an iteration begins."""
         if loop.low is None:
             scope.names[loop.index] = self.reader.unknown(loop.index, "an entry of a list")
@@ -208,7 +212,7 @@ class KernelWalk:
         count = self.symbols.fresh("step")
         return t.at_most(0, count), t.equal(index, low + count * step)
 
-    def forget(self, names: list[str], scope: Scope) -> None:
+    def forget(self, names: list[str], scope: PlaceScope) -> None:
         """Locals of which only the type is known."""
         for name in names:
             kind = self.reader.agreement.types.get(name, "i64")
@@ -219,13 +223,13 @@ class KernelWalk:
 
     # ------------------------------------------------------------ runs of elements
 
-    def within_count(self, count: Term, scope: Scope) -> tuple[Term, Scope]:
+    def within_count(self, count: Term, scope: PlaceScope) -> tuple[Term, PlaceScope]:
         """The number of any element of a run, and what is known of it."""
         at = self.symbols.fresh("k")
         return at, scope.inner(t.at_most(0, at), t.below(at, count))
 
     def strided(
-        self, place: i.Load, step: Term, at: Term, scope: Scope, *, stored: bool = False
+        self, place: i.Load, step: Term, at: Term, scope: PlaceScope, *, stored: bool = False
     ) -> None:
         offset = self.reader.integer(place.offset, scope) + at * step
         shown = f"{place.tensor} from {text(place.offset)} on"
@@ -236,7 +240,13 @@ class KernelWalk:
             self.stores.setdefault(place.tensor, []).append(Stored(value, scope.path))
 
     def box(
-        self, place: i.Load, steps: i.Expr, extents: i.Expr, scope: Scope, *, stored: bool = False
+        self,
+        place: i.Load,
+        steps: i.Expr,
+        extents: i.Expr,
+        scope: PlaceScope,
+        *,
+        stored: bool = False,
     ) -> None:
         """Every element of a box that is walked by steps from a place on."""
         reader = self.reader
@@ -264,7 +274,7 @@ class KernelWalk:
         parts = [part for each in several for part in each.parts or ()]
         return len(counts) == 1 and -1 not in counts and not any(isinstance(e, List) for e in parts)
 
-    def unseen(self, statement: i.Stmt, scope: Scope) -> None:
+    def unseen(self, statement: i.Stmt, scope: PlaceScope) -> None:
         self.unread.append((type(statement).__name__, getattr(statement, "span", None)))
 
 

@@ -28,12 +28,12 @@ from cvmgen.verification.obligations import PROPERTIES as OF_NESTS
 from cvmgen.verification.obligations import Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.solvers import installed
-from cvmgen.verification.threads import Result as OfThreads
+from cvmgen.verification.threads import ThreadFindings as OfThreads
 from cvmgen.verification.threads import races
 from cvmgen.verification.threads_pairs import DEAD
 from cvmgen.verification.values import program
-from cvmgen.verification.values.validate import Result as OfValues
 from cvmgen.verification.values.validate import Text, validate_edges
+from cvmgen.verification.values.validate import ValidatedCalls as OfValues
 from cvmgen.verification.verify import obligations
 
 VALUES = "values"

@@ -20,7 +20,7 @@ Of = Callable[[Term], Formula]
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownList:
     """What is known of a list at every index, asked for where it is needed: its `entry` there, and
     what `holds` of a value that is one of its entries; if that is `exact`, such a value is one."""
 
@@ -31,7 +31,7 @@ class Known:
     distinct: bool = False  # no two entries are equal
 
 
-NOTHING = Known()
+NOTHING = KnownList()
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class List:
     least: int | None = None
     strides_of: List | None = None
     given: bool = False
-    known: Known = field(default=NOTHING, compare=False)
+    known: KnownList = field(default=NOTHING, compare=False)
     steps: tuple[Steps, ...] | None = field(default=None, compare=False)
     before: List | None = field(default=None, compare=False)
     halves: tuple[List, List] | None = field(default=None, compare=False)  # of a box, by factors
@@ -84,7 +84,7 @@ class Walk:
     steps: List
 
 
-class Lists:
+class ListTerms:
     """What is known of lists, as terms."""
 
     def __init__(self, symbols: Symbols) -> None:
@@ -93,7 +93,7 @@ class Lists:
         self.bases: set[str] = set()  # values of the host that walks may begin at
         self.splits: dict[tuple[Term, Term], tuple[tuple[Term, ...], Formula]] = {}
         self.asked: dict[str, dict[Term, Term]] = {}  # entries, by list and index
-        self.sought: dict[str, list[tuple[Term, t.Truth]]] = {}  # values, by list
+        self.sought: dict[str, list[tuple[Term, t.TruthSymbol]]] = {}  # values, by list
 
     def unknown(self, name: str, least: int | None = None) -> List:
         return List(self.symbols.named(name), None, least)
@@ -112,7 +112,7 @@ class Lists:
     def plain_part(self, whole: List, low: Term | None, high: Term | None) -> List:
         ends = ("" if each is None else term_text(each) for each in (low, high))
         name = f"{whole.name}[{':'.join(ends)}]"
-        known = Known(entry=lambda at: self.entry(whole, at + (low or 0)))
+        known = KnownList(entry=lambda at: self.entry(whole, at + (low or 0)))
         found = List(name, None, whole.least, given=whole.given, known=known)
         if (low is None) != (high is None):
             end = low if high is None else high
@@ -194,7 +194,7 @@ class Lists:
                 if whole.known.exact:
                     self.symbols.know(itself, t.implies(says, made))
         (name,) = self.symbols.made[key].names
-        return t.Truth(name)
+        return t.TruthSymbol(name)
 
     # ------------------------------------------------------------ lists made of others
 
@@ -204,7 +204,7 @@ class Lists:
         def holds(value: Term) -> Formula:
             return t.every(self.member(whole, value), t.negation(self.member(less, value)))
 
-        known = Known(None, None, holds, exact=True, distinct=whole.known.distinct)
+        known = KnownList(None, None, holds, exact=True, distinct=whole.known.distinct)
         return List(self.symbols.named("difference"), known=known)
 
     def choice(self, test: Formula, one: List, other: List) -> List:
@@ -221,12 +221,12 @@ class Lists:
 
         length = self.symbols.choice(test, self.length(one), self.length(other))
         both = one.known.distinct and other.known.distinct
-        known = Known(length, entry, holds, exact=True, distinct=both)
+        known = KnownList(length, entry, holds, exact=True, distinct=both)
         return List(self.symbols.named("chosen"), known=known)
 
     def repeated(self, value: int, count: Term) -> List:
         """The same entry so many times; steps that are 0 are sums of nothing."""
-        known = Known(self.symbols.extreme("max", count, t.ZERO), lambda _: t.term(value))
+        known = KnownList(self.symbols.extreme("max", count, t.ZERO), lambda _: t.term(value))
         steps = () if value == 0 else None
         return List(self.symbols.named("repeated"), least=value, known=known, steps=steps)
 
@@ -240,7 +240,7 @@ class Lists:
             factor = self.entry(factors, half)
             return factor if odd else self.symbols.truncdiv(self.entry(box, half), factor)
 
-        known = Known(self.length(box) * 2, entry)
+        known = KnownList(self.length(box) * 2, entry)
         return List(self.symbols.named("split"), known=known, halves=(box, factors))
 
     def shape(self, name: str, found: List, least: int) -> List:

@@ -34,7 +34,7 @@ def monomials(formula: Formula) -> Iterator[Monomial]:
                 yield from monomials(each)
         case t.Negation(operand=inner):
             yield from monomials(inner)
-        case t.Truth():
+        case t.TruthSymbol():
             pass
 
 
@@ -69,7 +69,7 @@ def flat(formula: Formula) -> Formula:
             return t.Some(tuple(map(flat, parts)))
         case t.Negation(operand=inner):
             return t.Negation(flat(inner))
-        case t.Truth():
+        case t.TruthSymbol():
             return formula
 
 

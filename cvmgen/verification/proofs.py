@@ -9,7 +9,7 @@ from cvmgen.errors import InternalError
 from cvmgen.verification import terms as t
 from cvmgen.verification.contexts import Contexts
 from cvmgen.verification.intervals import plain
-from cvmgen.verification.slices import Slice, slices
+from cvmgen.verification.slices import FactSlice, slices
 from cvmgen.verification.solvers import Answer, Question, ask, installed, question
 from cvmgen.verification.symbols import LISTED, Symbols
 from cvmgen.verification.terms import Formula, names_of
@@ -80,7 +80,7 @@ class Prover:
         return self.proofs[key]
 
     def proof(
-        self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula, tried: list[Slice]
+        self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula, tried: list[FactSlice]
     ) -> Proof:
         """From the facts of a place: few of them first, then more. Products are for elimination,
         and solvers are asked for what it does not show."""
@@ -144,7 +144,7 @@ class Prover:
                 return True
         return False
 
-    def by_solvers(self, symbols: Symbols, chosen: Slice, claim: Formula) -> Proof:
+    def by_solvers(self, symbols: Symbols, chosen: FactSlice, claim: Formula) -> Proof:
         """The first solver is asked, and the others to confirm a proof, with the facts that it
         used; a model of the first one refutes the claim where all is known that there is."""
         against = t.negation(claim)

@@ -16,7 +16,7 @@ from cvmgen.verification.terms import Formula, Holds, Monomial, Term
 ROUNDS = 6  # in which what is learned of one symbol tells of others
 
 
-class Ranges:
+class ProductRanges:
     """`low` and `high` bound symbols, `products` products from above; `values` are terms of which a
     symbol is one; `cases` are open; `false` if the facts cannot all hold."""
 
@@ -36,9 +36,9 @@ class Ranges:
         self.changed = False
         self.touched: set[str] = set()  # of which a bound is new
 
-    def extended(self, facts: Iterable[Formula]) -> Ranges:
+    def extended(self, facts: Iterable[Formula]) -> ProductRanges:
         """The same with more facts."""
-        made = Ranges(self.order)
+        made = ProductRanges(self.order)
         made.low, made.high = dict(self.low), dict(self.high)
         made.least_of, made.defined = dict(self.least_of), dict(self.defined)
         made.by_name = {name: dict(each) for name, each in self.by_name.items()}
@@ -338,7 +338,7 @@ class Ranges:
                     return False
                 same = self.not_negative(operand) and self.not_negative(t.ZERO - operand)
                 return True if same else None
-            case t.Truth():
+            case t.TruthSymbol():
                 found = formula in self.known
                 return True if found else False if t.Negation(formula) in self.known else None
             case t.Negation(operand=inner):

@@ -19,7 +19,7 @@ from cvmgen.ranges import Range
 from cvmgen.source import Span
 from cvmgen.typing.agreement import NUMBER, REALS, Agreement
 from cvmgen.verification import terms as t
-from cvmgen.verification.lists import List, Lists
+from cvmgen.verification.lists import List, ListTerms
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term
 
@@ -42,16 +42,16 @@ Path = tuple[Formula, ...]
 
 
 @dataclass
-class Scope:
+class PlaceScope:
     """What names stand for at a place, and what was tested on the way there."""
 
     names: dict[str, Term | Formula | List] = field(default_factory=dict)
     path: Path = ()
 
-    def inner(self, *tests: Formula) -> Scope:
+    def inner(self, *tests: Formula) -> PlaceScope:
         """A place inside, where these tests hold as well."""
         parts = (part for each in tests for part in t.conjuncts(each))
-        return Scope(dict(self.names), tuple(dict.fromkeys((*self.path, *parts))))
+        return PlaceScope(dict(self.names), tuple(dict.fromkeys((*self.path, *parts))))
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class Demand:
     limits: tuple[int, int] | None = None  # of the type that a width is about
 
 
-class Reader:
+class FormulaReader:
     """Reads expressions; `demands` are those met so far, at the statement of `span`."""
 
     def __init__(self, symbols: Symbols, elements: Mapping[str, str]) -> None:
         self.symbols = symbols
-        self.lists = Lists(symbols)
+        self.lists = ListTerms(symbols)
         self.elements = dict(elements)
         self.agreement = Agreement(elements, {})
         self.demands: list[Demand] = []
@@ -93,17 +93,19 @@ class Reader:
         yield
         del self.demands[before:]
 
-    def demand(self, kind: str, scope: Scope, shown: i.Expr, operand: Term, claim: Formula) -> None:
+    def demand(
+        self, kind: str, scope: PlaceScope, shown: i.Expr, operand: Term, claim: Formula
+    ) -> None:
         self.demands.append(Demand(kind, scope.path, text(shown), self.span, operand, claim=claim))
 
-    def access(self, load: i.Load, scope: Scope, *, stored: bool = False) -> Term:
+    def access(self, load: i.Load, scope: PlaceScope, *, stored: bool = False) -> Term:
         """An element is touched; gives its offset."""
         offset = self.integer(load.offset, scope)
         self.touch(load.tensor, offset, scope, text(load), stored=stored)
         return offset
 
     def touch(
-        self, tensor: str, offset: Term, scope: Scope, shown: str, *, stored: bool = False
+        self, tensor: str, offset: Term, scope: PlaceScope, shown: str, *, stored: bool = False
     ) -> None:
         demand = Demand("access", scope.path, shown, self.span, offset, tensor, stored)
         self.demands.append(demand)
@@ -113,7 +115,7 @@ class Reader:
     def kind(self, expr: i.Expr) -> str:
         return self.agreement.type_of(expr)
 
-    def integer(self, expr: i.Expr, scope: Scope) -> Term:
+    def integer(self, expr: i.Expr, scope: PlaceScope) -> Term:
         """The value of an expression; a condition is 0 or 1."""
         match expr:
             case i.Const(value=value):
@@ -152,7 +154,7 @@ class Reader:
                 self.below(expr, scope)
                 return self.unknown("value", f"{type(expr).__name__} is not looked at")
 
-    def named(self, name: str, scope: Scope) -> Term:
+    def named(self, name: str, scope: PlaceScope) -> Term:
         found = scope.names.get(name)
         if isinstance(found, Term):
             return found
@@ -171,7 +173,7 @@ class Reader:
         low, high = LIMITS.get(kind, (None, None))
         return self.symbols.within(name, low, high, why)
 
-    def operation(self, expr: i.Binary, scope: Scope) -> Term:
+    def operation(self, expr: i.Binary, scope: PlaceScope) -> Term:
         left, right = self.integer(expr.left, scope), self.integer(expr.right, scope)
         kind = self.kind(expr)
         if kind in REALS:
@@ -211,7 +213,7 @@ class Reader:
             case _:
                 return None
 
-    def fits(self, kind: str, expr: i.Expr, found: Term, scope: Scope) -> None:
+    def fits(self, kind: str, expr: i.Expr, found: Term, scope: PlaceScope) -> None:
         """The machine type of an operation holds its result."""
         if kind == NUMBER or (found.value is not None and abs(found.value) < 1 << 31):
             return
@@ -220,12 +222,12 @@ class Reader:
         made = Demand("width", scope.path, text(expr), self.span, found, claim=claim)
         self.demands.append(replace(made, limits=(low, high)))
 
-    def conversion(self, expr: i.Expr, kind: str, found: Term, scope: Scope) -> Term:
+    def conversion(self, expr: i.Expr, kind: str, found: Term, scope: PlaceScope) -> Term:
         if kind not in LIMITS:
             return self.unknown("real", REAL)
         return self.symbols.converted(found, *LIMITS[kind])
 
-    def element(self, load: i.Load, scope: Scope) -> Term:
+    def element(self, load: i.Load, scope: PlaceScope) -> Term:
         offset = self.access(load, scope)
         tensor, kind = load.tensor, self.elements.get(load.tensor, "i64")
 
@@ -240,7 +242,7 @@ class Reader:
             return self.symbols.once(("element", tensor, offset), made)
         return made()
 
-    def call(self, call: i.Call, scope: Scope) -> Term:
+    def call(self, call: i.Call, scope: PlaceScope) -> Term:
         name, arguments = call.function, call.arguments
         if name in ("len", "size", "rows", "last"):
             return self.lists.measure(name, self.sequence(arguments[0], scope))
@@ -257,7 +259,9 @@ class Reader:
             return found
         return self.unknown(name, f"{name} is not looked at", self.kind(call))
 
-    def function(self, name: str, call: i.Call, given: Sequence[Term], scope: Scope) -> Term | None:
+    def function(
+        self, name: str, call: i.Call, given: Sequence[Term], scope: PlaceScope
+    ) -> Term | None:
         match name:
             case "max" | "min":
                 return self.symbols.extreme(name, *given)
@@ -279,7 +283,7 @@ class Reader:
             case _:
                 return None
 
-    def sequence(self, expr: i.Expr, scope: Scope) -> List:
+    def sequence(self, expr: i.Expr, scope: PlaceScope) -> List:
         match expr:
             case i.Var(name=name):
                 found = scope.names.get(name)
@@ -316,7 +320,7 @@ class Reader:
                 self.below(expr, scope)
                 return self.lists.unknown(text(expr))
 
-    def below(self, expr: object, scope: Scope) -> None:
+    def below(self, expr: object, scope: PlaceScope) -> None:
         """What stands somewhere below what is not looked at must be all right as well."""
         for each in walk(expr):
             if isinstance(each, i.Load):
@@ -324,7 +328,7 @@ class Reader:
 
     # ------------------------------------------------------------ conditions
 
-    def condition(self, expr: i.Expr, scope: Scope) -> Formula:
+    def condition(self, expr: i.Expr, scope: PlaceScope) -> Formula:
         match expr:
             case i.Const(value=value):
                 return t.TRUE if value else t.FALSE
@@ -343,7 +347,7 @@ class Reader:
             case i.Compare(op=op, left=left, right=right):
                 return self.comparison(op, left, right, scope)
             case i.Given(name=name):
-                return t.Truth(f"present({name})")
+                return t.TruthSymbol(f"present({name})")
             case i.Contains(element=element, collection=collection):
                 sought = self.integer(element, scope)
                 return self.lists.member(self.sequence(collection, scope), sought)
@@ -355,7 +359,7 @@ class Reader:
             case _:
                 return t.negation(t.equal(self.integer(expr, scope), 0))
 
-    def in_turn(self, op: str, operands: tuple[i.Expr, ...], scope: Scope) -> Formula:
+    def in_turn(self, op: str, operands: tuple[i.Expr, ...], scope: PlaceScope) -> Formula:
         """Operands from the left: each is evaluated only where those before do not decide."""
         found: list[Formula] = []
         for each in operands:
@@ -363,7 +367,7 @@ class Reader:
             found.append(self.condition(each, scope.inner(*so_far)))
         return t.every(*found) if op == "and" else t.some(*found)
 
-    def comparison(self, op: str, left: i.Expr, right: i.Expr, scope: Scope) -> Formula:
+    def comparison(self, op: str, left: i.Expr, right: i.Expr, scope: PlaceScope) -> Formula:
         one, other = self.kind(left), self.kind(right)
         if "bool" in (one, other):
             first, second = (self.condition(each, scope) for each in (left, right))

@@ -17,14 +17,14 @@ MOST_STEPS = 12  # of facts next to facts
 
 
 @dataclass(frozen=True)
-class Slice:
+class FactSlice:
     """Facts that are used; `whole` if there are no others that could matter."""
 
     facts: tuple[Formula, ...]
     whole: bool
 
 
-def slices(symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Iterator[Slice]:
+def slices(symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Iterator[FactSlice]:
     """Facts in growing numbers: those of symbols of the claim, then of symbols of these, and at
     last those whose symbols are made of any of them."""
     growing = Growing(symbols, path, set(names_of(claim)))
@@ -32,12 +32,12 @@ def slices(symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Itera
         if not growing.grow():
             break
         if step in STEPS:
-            yield Slice(growing.facts, whole=False)
+            yield FactSlice(growing.facts, whole=False)
     else:
-        yield Slice(growing.facts, whole=False)
+        yield FactSlice(growing.facts, whole=False)
     while growing.grow(deep=True):
         pass
-    yield Slice(growing.facts, whole=True)
+    yield FactSlice(growing.facts, whole=True)
 
 
 class Growing:

@@ -27,7 +27,7 @@ from cvmgen.verification.floors import of_all, stored_otherwise
 from cvmgen.verification.kernels import KernelWalk, Stored
 from cvmgen.verification.obligations import BOUNDS, DIVISORS, PROPERTIES, WIDTHS, Obligation
 from cvmgen.verification.proofs import Prover
-from cvmgen.verification.reading import ELEMENT, LIMITS, Demand, Reader, Scope
+from cvmgen.verification.reading import ELEMENT, LIMITS, Demand, FormulaReader, PlaceScope
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term, conjuncts
 from cvmgen.verification.totals import range_of, totals
@@ -76,11 +76,11 @@ class StepProofs:
         subject, storage = self.step.made, self.made.placed.storage
         self.body: i.Block = (*self.step.front, *subject.body)
         self.symbols = Symbols()
-        reader = Reader(self.symbols, subject.elements)
+        reader = FormulaReader(self.symbols, subject.elements)
         kept = kept_ranges(self.step, self.made.placed, self.body)
         reader.known = {**totals(self.body, subject.elements, kept), **kept}
         self.walk = StepWalk(reader, kept)
-        self.walk.block(self.body, Scope())
+        self.walk.block(self.body, PlaceScope())
         know_contents(self.symbols, reader.loads, self.walk.stores, self.walk.older)
         self.sizes = {name: t.term(storage.placements[name].size) for name in self.step.tensors}
         self.demands = tuple(reader.demands)
@@ -147,13 +147,13 @@ def live(steps: tuple[KernelStep, ...], at: int) -> set[str]:
 class StepWalk(KernelWalk):
     """The walk of a step: what is stored is asked to be in the range that is `kept`."""
 
-    def __init__(self, reader: Reader, kept: Mapping[str, Range]) -> None:
+    def __init__(self, reader: FormulaReader, kept: Mapping[str, Range]) -> None:
         super().__init__(reader)
         self.kept = kept
         self.anywhere = dict(reader.known)
         self.known = reader.known = dict(reader.known)  # at the place at hand
 
-    def statement(self, statement: i.Stmt, scope: Scope) -> Scope:
+    def statement(self, statement: i.Stmt, scope: PlaceScope) -> PlaceScope:
         """What is known of arrays is less where something else is stored, before an iteration too;
         what is found out on the way is not known behind, for it may not have been gone."""
         self.forget_floors(stored_otherwise(statement))
@@ -178,7 +178,7 @@ class StepWalk(KernelWalk):
             above = Range(low, now.high) if found.word == "max" else Range(now.low, high)
             self.known[found.array] = above
 
-    def looked_at(self, statement: i.Stmt, scope: Scope) -> Scope:
+    def looked_at(self, statement: i.Stmt, scope: PlaceScope) -> PlaceScope:
         match statement:
             case i.Store(target=i.Load(tensor=tensor), value=value) if tensor in self.kept:
                 self.keeps(tensor, value, scope)
@@ -196,7 +196,7 @@ class StepWalk(KernelWalk):
                 pass
         return super().statement(statement, scope)
 
-    def keeps(self, tensor: str, value: i.Expr, scope: Scope) -> None:
+    def keeps(self, tensor: str, value: i.Expr, scope: PlaceScope) -> None:
         """A conversion keeps what lies in the range, which its type holds."""
         inner = value.operand if isinstance(value, i.Convert) else value
         with self.reader.quiet():
@@ -212,16 +212,16 @@ class StepWalk(KernelWalk):
         found = self.kept.get(tensor, Range(*LIMITS[kind]))
         return found.low, found.high
 
-    def moves(self, source: str, target: str, scope: Scope) -> None:
+    def moves(self, source: str, target: str, scope: PlaceScope) -> None:
         if target in self.kept:
             ends = [self.inside(t.term(each), target) for each in self.limits(source)]
             self.demand("element", f"{target} from {source}", scope, t.every(*ends))
 
-    def demand(self, kind: str, shown: str, scope: Scope, claim: Formula) -> None:
+    def demand(self, kind: str, shown: str, scope: PlaceScope, claim: Formula) -> None:
         span = self.reader.span
         self.reader.demands.append(Demand(kind, scope.path, shown, span, t.ZERO, claim=claim))
 
-    def iteration(self, loop: i.Loop, index: Term, low: Term, scope: Scope) -> Scope:
+    def iteration(self, loop: i.Loop, index: Term, low: Term, scope: PlaceScope) -> PlaceScope:
         """An entry of a list in memory is one of the elements that were stored there."""
         match loop.high:
             case i.Entries(first=i.Load(tensor=tensor) as first, length=length):
@@ -235,7 +235,7 @@ class StepWalk(KernelWalk):
 
     # ------------------------------------------------------------ tiles, sorting
 
-    def tile(self, tile: i.Tile, scope: Scope) -> None:
+    def tile(self, tile: i.Tile, scope: PlaceScope) -> None:
         """A block of totals, as cvmgen_tile.h says what it reads and writes."""
         reader = self.reader
         rows, panels = (reader.integer(each, scope) for each in (tile.row_count, tile.panel_count))
@@ -260,7 +260,7 @@ class StepWalk(KernelWalk):
         fits = [t.every(t.at_most(low, each), t.at_most(each, high)) for each in ends]
         self.demand("width", f"totals of {tile.panels.tensor}", scope, t.every(*fits))
 
-    def sort(self, sort: i.Sort, scope: Scope) -> None:
+    def sort(self, sort: i.Sort, scope: PlaceScope) -> None:
         """Entries with their keys, and memory for twice as many."""
         count = self.reader.integer(sort.entries.length, scope)
         wanted = ((sort.entries.first, 1), (sort.keys, sort.width), (sort.spare, 2))
@@ -269,7 +269,7 @@ class StepWalk(KernelWalk):
             self.part(place, at, inner, stored=place is not sort.keys)
 
     def part(
-        self, place: i.Access | i.Load, at: Term, scope: Scope, *, stored: bool = False
+        self, place: i.Access | i.Load, at: Term, scope: PlaceScope, *, stored: bool = False
     ) -> None:
         """An element so far behind a place."""
         assert isinstance(place, i.Load)

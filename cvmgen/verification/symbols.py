@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from cvmgen.verification.terms import (
     Formula,
     Term,
-    Truth,
+    TruthSymbol,
     at_most,
     below,
     equal,
@@ -61,12 +61,12 @@ class Symbols:
             self.vague[made] = vague
         return symbol(made)
 
-    def fresh_truth(self, name: str, vague: str = "") -> Truth:
+    def fresh_truth(self, name: str, vague: str = "") -> TruthSymbol:
         made = self.named(name)
         self.axioms[made] = ()
         if vague:
             self.vague[made] = vague
-        return Truth(made)
+        return TruthSymbol(made)
 
     def know(self, operand: Term, *facts: Formula) -> None:
         """Facts of the symbols of a term."""

@@ -93,7 +93,7 @@ class Holds:
 
 
 @dataclass(frozen=True)
-class Truth:
+class TruthSymbol:
     """A condition that is a symbol."""
 
     name: str
@@ -118,7 +118,7 @@ class Negation:
     operand: Formula
 
 
-Formula = Holds | Truth | Every | Some | Negation
+Formula = Holds | TruthSymbol | Every | Some | Negation
 TRUE, FALSE = Every(()), Some(())
 
 
@@ -171,7 +171,7 @@ def negation(formula: Formula) -> Formula:
             return some(*map(negation, parts))
         case Some(parts=parts):
             return every(*map(negation, parts))
-        case Holds() | Truth():
+        case Holds() | TruthSymbol():
             return Negation(formula)
         case _:
             assert_never(formula)
@@ -190,7 +190,7 @@ def names_of(formula: Formula) -> frozenset[str]:
     match formula:
         case Holds(term=operand):
             return operand.names
-        case Truth(name=name):
+        case TruthSymbol(name=name):
             return frozenset((name,))
         case Every(parts=parts) | Some(parts=parts):
             return frozenset().union(*map(names_of, parts))
@@ -206,7 +206,7 @@ def holds(formula: Formula, values: Mapping[str, int]) -> bool:
         case Holds(op=op, term=operand):
             found = evaluated(operand, values)
             return found >= 0 if op == ">=" else found == 0
-        case Truth(name=name):
+        case TruthSymbol(name=name):
             return values[name] != 0
         case Every(parts=parts):
             return all(holds(each, values) for each in parts)
@@ -232,14 +232,14 @@ def comparisons(formula: Formula) -> Iterator[Holds]:
                 yield from comparisons(each)
         case Negation(operand=operand):
             yield from comparisons(operand)
-        case Truth():
+        case TruthSymbol():
             pass
 
 
 def truths_of(formula: Formula) -> Iterator[str]:
     """Those of its symbols that are conditions."""
     match formula:
-        case Truth(name=name):
+        case TruthSymbol(name=name):
             yield name
         case Every(parts=parts) | Some(parts=parts):
             for each in parts:
@@ -257,8 +257,8 @@ def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
     match formula:
         case Holds(op=op, term=operand):
             return Holds(op, renamed_term(operand, names))
-        case Truth(name=name):
-            return Truth(names.get(name, name))
+        case TruthSymbol(name=name):
+            return TruthSymbol(names.get(name, name))
         case Every(parts=parts):
             return Every(tuple(renamed(each, names) for each in parts))
         case Some(parts=parts):
@@ -288,7 +288,7 @@ def text(formula: Formula, least: int = 0) -> str:
     match formula:
         case Holds(op=op, term=operand):
             return comparison(op, operand)
-        case Truth(name=name):
+        case TruthSymbol(name=name):
             return name
         case Every(parts=()):
             return "true"
@@ -340,7 +340,7 @@ def smt(formula: Formula, spell: Spell) -> str:
     match formula:
         case Holds(op=op, term=operand):
             return f"({'=' if op == '==' else op} {smt_term(operand, spell)} 0)"
-        case Truth(name=name):
+        case TruthSymbol(name=name):
             return spell(name)
         case Every(parts=parts):
             return smt_all("and", "true", parts, spell)

@@ -18,19 +18,19 @@ from cvmgen.ir.uses import stored_tensors
 from cvmgen.ir.visit import walk as nodes
 from cvmgen.schedule.gpu.mapped import DeviceFunction
 from cvmgen.schedule.kernels import Kernel
-from cvmgen.verification.calls import Call
+from cvmgen.verification.calls import HostReader
 from cvmgen.verification.proofs import Prover
-from cvmgen.verification.reading import Reader
-from cvmgen.verification.threads_epochs import Access, Epochs, Meeting, Pair, all_of
+from cvmgen.verification.reading import FormulaReader
+from cvmgen.verification.threads_epochs import Epochs, Meeting, Pair, ThreadAccess, all_of
 from cvmgen.verification.threads_helpers import WHOLE, launched
-from cvmgen.verification.threads_pairs import DEAD, UNKNOWN, Threads, Verdict
+from cvmgen.verification.threads_pairs import DEAD, UNKNOWN, ThreadPairs, Verdict
 from cvmgen.verification.threads_reading import ThreadReader
 from cvmgen.verification.threads_symbols import THREAD, PlacedSymbols
 from cvmgen.verification.threads_walk import ThreadWalk, UnseenError
 
 
 @dataclass(frozen=True)
-class Result:
+class ThreadFindings:
     """What is known of threads at a place of a kernel's function: that they do not `race` for an
     element, or that they come to a `barrier` together; and who has `reached` it."""
 
@@ -66,7 +66,7 @@ class Result:
         return "the solvers give up"
 
 
-def races(program: i.Program, kernel: Kernel, prover: Prover) -> Iterator[Result]:
+def races(program: i.Program, kernel: Kernel, prover: Prover) -> Iterator[ThreadFindings]:
     """All results for the functions of a kernel."""
     assert kernel.mapped is not None, "it is mapped to threads"
     for each in kernel.mapped.functions:
@@ -75,14 +75,14 @@ def races(program: i.Program, kernel: Kernel, prover: Prover) -> Iterator[Result
 
 def races_of(
     program: i.Program, kernel: Kernel, function: DeviceFunction, prover: Prover
-) -> Iterator[Result]:
+) -> Iterator[ThreadFindings]:
     """The results for a function; what stays open is asked again with indices as symbols, which
     keep the ranges that sums of them lose."""
     name = kernel.name + function.name
     try:
         plain = Asking(walked(program, kernel, function), prover)
     except UnseenError as unseen:
-        yield Result(name, "race", f"a {unseen}", Verdict("open", frozenset()), UNKNOWN)
+        yield ThreadFindings(name, "race", f"a {unseen}", Verdict("open", frozenset()), UNKNOWN)
         return
     by_digits: Asking | None = None
     for number, each in enumerate(plain.questions):
@@ -95,11 +95,11 @@ def races_of(
             verdict = each.ask()
             plain.threads.thorough = False
         meanings = plain.threads.symbols.meanings
-        yield Result(name, each.kind, each.shown, verdict, each.reached(), meanings)
+        yield ThreadFindings(name, each.kind, each.shown, verdict, each.reached(), meanings)
 
 
 @dataclass(frozen=True)
-class Question:
+class ThreadQuestion:
     """A question of threads at a place, and whether any come there."""
 
     kind: str
@@ -114,12 +114,12 @@ class Asking:
     def __init__(self, walk: ThreadWalk, prover: Prover) -> None:
         epochs = Epochs()
         epochs.of(walk.whole)
-        self.threads = threads = Threads(walk, epochs.waiting, prover)
-        self.questions: list[Question] = []
+        self.threads = threads = ThreadPairs(walk, epochs.waiting, prover)
+        self.questions: list[ThreadQuestion] = []
         for each in all_of(walk.whole):
             if isinstance(each, Meeting):
                 ways = partial(threads.together, each), partial(threads.came, each)
-                self.questions.append(Question("barrier", each.what, *ways))
+                self.questions.append(ThreadQuestion("barrier", each.what, *ways))
         for pair in unique(epochs.pairs):
             if pair.one.written or pair.other.written:
                 self.add(pair, same_block=True)
@@ -129,7 +129,7 @@ class Asking:
     def add(self, pair: Pair, *, same_block: bool) -> None:
         ask = partial(self.threads.meet, pair, same_block=same_block)
         reached = partial(self.threads.reached, pair, same_block=same_block)
-        self.questions.append(Question("race", shown(pair), ask, reached))
+        self.questions.append(ThreadQuestion("race", shown(pair), ask, reached))
 
 
 def walked(
@@ -140,7 +140,7 @@ def walked(
     symbols = PlacedSymbols()
     given = (*function.leading, *function.parameters)
     elements = {each.name: each.type for each in given if each.elements}
-    call = Call.of(program, kernel.nest, Reader(symbols, kernel.subject.elements))
+    call = HostReader.of(program, kernel.nest, FormulaReader(symbols, kernel.subject.elements))
     reader = ThreadReader(symbols, {**kernel.subject.elements, **elements})
     reader.digits = digits
     found = ThreadWalk(reader, arrays_written(function.body), WHOLE)
@@ -156,7 +156,7 @@ def unique(pairs: list[Pair]) -> Iterable[Pair]:
 
 def between_blocks(walk: ThreadWalk) -> Iterator[Pair]:
     """Accesses of memory that all blocks have."""
-    found = [e for e in all_of(walk.whole) if isinstance(e, Access) and not e.shared]
+    found = [e for e in all_of(walk.whole) if isinstance(e, ThreadAccess) and not e.shared]
     for at, one in enumerate(found):
         for two in found[at:]:
             if one.array == two.array and (one.written or two.written):

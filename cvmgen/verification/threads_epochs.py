@@ -15,7 +15,7 @@ from cvmgen.verification.threads_symbols import Home
 
 
 @dataclass(frozen=True, eq=False)
-class Access:
+class ThreadAccess:
     """A thread reads or writes an element. `split` says of what its offset is put together:
     row * extent + index, and the row and the index again in the same way; `walked`, by a walk."""
 
@@ -26,11 +26,11 @@ class Access:
     path: tuple[Formula, ...]
     home: Home
     shown: str
-    splits: tuple[Split, ...] = ()
+    splits: tuple[OffsetPart, ...] = ()
 
 
 @dataclass(frozen=True)
-class Split:
+class OffsetPart:
     """A part of an offset is row * extent + index; both say so if 0 <= index < extent. Of a walk
     over a box, `walk` is what it goes by."""
 
@@ -41,13 +41,13 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedValue:
     """A value with the rows and indices that it is put together of; a sum by its summands, a
     product by its two factors."""
 
     term: Term
-    splits: tuple[Split, ...] = ()
-    summands: tuple[Described, ...] = ()
+    splits: tuple[OffsetPart, ...] = ()
+    summands: tuple[DescribedValue, ...] = ()
     factors: tuple[Term, Term] | None = None
 
 
@@ -93,25 +93,25 @@ class Repeated:
     body: Sequence
 
 
-Part = Access | Meeting | Either | Repeated
+Part = ThreadAccess | Meeting | Either | Repeated
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
     """Two accesses of one epoch; `around`: the second one in a later iteration of that loop."""
 
-    one: Access
-    other: Access
+    one: ThreadAccess
+    other: ThreadAccess
     around: int | None = None
 
 
 @dataclass
-class Open:
+class OpenAccesses:
     """Accesses that a way without barriers leads to from the beginning of a part, and from which
     one leads to its end; whether one leads through."""
 
-    first: list[Access]
-    last: list[Access]
+    first: list[ThreadAccess]
+    last: list[ThreadAccess]
     through: bool
 
 
@@ -122,13 +122,13 @@ class Epochs:
         self.pairs: list[Pair] = []
         self.waiting: set[int] = set()
 
-    def of(self, part: Part | Sequence) -> Open:
+    def of(self, part: Part | Sequence) -> OpenAccesses:
         match part:
-            case Access():
+            case ThreadAccess():
                 self.pairs.append(Pair(part, part))
-                return Open([part], [part], True)
+                return OpenAccesses([part], [part], True)
             case Meeting(waits=wait):
-                return Open([], [], not wait)
+                return OpenAccesses([], [], not wait)
             case Sequence(parts=parts):
                 return self.in_turn(parts)
             case Either(then=then, otherwise=otherwise):
@@ -136,7 +136,7 @@ class Epochs:
                 self.meet(one.first, other.first)
                 self.meet(one.last, other.last)
                 through = one.through or other.through
-                return Open(one.first + other.first, one.last + other.last, through)
+                return OpenAccesses(one.first + other.first, one.last + other.last, through)
             case Repeated(number=number, body=body):
                 inner = self.of(body)
                 around = None
@@ -144,10 +144,10 @@ class Epochs:
                     self.waiting.add(number)
                     around = number
                 self.meet(inner.last, inner.first, around)
-                return Open(inner.first, inner.last, True)
+                return OpenAccesses(inner.first, inner.last, True)
 
-    def in_turn(self, parts: list[Part]) -> Open:
-        whole = Open([], [], True)
+    def in_turn(self, parts: list[Part]) -> OpenAccesses:
+        whole = OpenAccesses([], [], True)
         for each in parts:
             found = self.of(each)
             self.meet(whole.last, found.first)
@@ -157,7 +157,9 @@ class Epochs:
             whole.through &= found.through
         return whole
 
-    def meet(self, ones: list[Access], others: list[Access], around: int | None = None) -> None:
+    def meet(
+        self, ones: list[ThreadAccess], others: list[ThreadAccess], around: int | None = None
+    ) -> None:
         for one in ones:
             for other in others:
                 if one.array == other.array and (one.written or other.written):
@@ -174,11 +176,11 @@ def has_barrier(part: Part | Sequence) -> bool:
             return has_barrier(then) or has_barrier(otherwise)
         case Repeated(body=body):
             return has_barrier(body)
-        case Access():
+        case ThreadAccess():
             return False
 
 
-def all_of(part: Part | Sequence) -> Iterator[Access | Meeting]:
+def all_of(part: Part | Sequence) -> Iterator[ThreadAccess | Meeting]:
     match part:
         case Sequence(parts=parts):
             for each in parts:
@@ -188,5 +190,5 @@ def all_of(part: Part | Sequence) -> Iterator[Access | Meeting]:
             yield from all_of(otherwise)
         case Repeated(body=body):
             yield from all_of(body)
-        case Access() | Meeting():
+        case ThreadAccess() | Meeting():
             yield part

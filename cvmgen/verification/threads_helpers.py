@@ -12,27 +12,27 @@ from collections.abc import Callable, Mapping
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.gpu.mapped import Mapped
 from cvmgen.verification import terms as t
-from cvmgen.verification.reading import Scope
+from cvmgen.verification.reading import PlaceScope
 from cvmgen.verification.terms import Term
-from cvmgen.verification.threads_epochs import Divided, Either, Sequence, Split
+from cvmgen.verification.threads_epochs import Divided, Either, OffsetPart, Sequence
 from cvmgen.verification.threads_symbols import THREAD
 from cvmgen.verification.threads_tiles import contract, contraction, tile, tiles
 from cvmgen.verification.threads_walk import WARP, Helpers, Structure, ThreadWalk
 
 
-def arguments(walk: ThreadWalk, call: i.Call, scope: Scope) -> list[Term]:
+def arguments(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> list[Term]:
     return [walk.reader.integer(each, scope) for each in call.arguments]
 
 
 # ---------------------------------------------------------------- numbers
 
 
-def vectors(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def vectors(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     elements, lanes = arguments(walk, call, scope)
     return walk.symbols.extreme("max", t.ZERO, walk.symbols.ceildiv(elements, lanes))
 
 
-def innermost(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def innermost(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """The index at a place among rows; the place becomes that of the row."""
     place, size = call.arguments
     assert isinstance(place, i.Address) and isinstance(place.place, i.Var)
@@ -44,22 +44,22 @@ def innermost(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
     return walk.reader.digit(found) if walk.reader.digits else found
 
 
-def quotient(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def quotient(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     return walk.symbols.truncdiv(*arguments(walk, call, scope))
 
 
-def block_share(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def block_share(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """How many consecutive candidates a thread tests: as many as a word has bits, at most."""
     (candidates,) = arguments(walk, call, scope)
     each = walk.symbols.ceildiv(candidates, walk.lanes)
     return walk.symbols.extreme("min", each, t.term(WARP))
 
 
-def bits(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def bits(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     return walk.bits_of(*arguments(walk, call, scope))
 
 
-def bit(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def bit(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     word, place = arguments(walk, call, scope)
     found = walk.once("bit", 0, 1, word, place)
     if word in walk.kept:
@@ -68,7 +68,7 @@ def bit(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
     return found
 
 
-def bits_below(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def bits_below(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """Up to as many as there are places below; see `rising` for two places."""
     word, place = arguments(walk, call, scope)
     found = walk.once("below", 0, 64, word, place)
@@ -77,7 +77,7 @@ def bits_below(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
     return found
 
 
-def clipped_side(walk: ThreadWalk, call: i.Call, scope: Scope) -> Structure:
+def clipped_side(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
     """What of a side lies in the input; nothing of it has length, first and start 0."""
     first, length, extent = arguments(walk, call, scope)
     symbols = walk.symbols
@@ -94,7 +94,7 @@ def clipped_side(walk: ThreadWalk, call: i.Call, scope: Scope) -> Structure:
 # ---------------------------------------------------------------- stores of vectors
 
 
-def store_vector(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def store_vector(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """Elements from a place on, so far apart, as many as there are lanes."""
     _, place, step, lanes = call.arguments
     assert isinstance(place, i.Address) and isinstance(place.place, i.Load)
@@ -113,13 +113,13 @@ def store_vector(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
 # ---------------------------------------------------------------- votes of a block
 
 
-def vote(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def vote(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     arguments(walk, call, scope)
     walk.wait(scope, call.function)
     return walk.of_block(call.function, 0, 1)
 
 
-def block_rank(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def block_rank(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """Of the bits that threads have: how many those in front of a thread set, and all. The counts
     of warps lie in shared memory."""
     word = walk.reader.integer(call.arguments[0], scope)
@@ -142,7 +142,7 @@ def block_rank(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
     return rank
 
 
-def block_keep(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def block_keep(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """Which of 64 candidates are kept, of those below the end. Threads write `rows`, each its own,
     and one of them `kept`."""
     column, first, end = call.arguments
@@ -165,7 +165,7 @@ def block_keep(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
     return word
 
 
-def voted(walk: ThreadWalk, scope: Scope) -> None:
+def voted(walk: ThreadWalk, scope: PlaceScope) -> None:
     """`cvmgen_block_or`: each thread's word, then one of each warp, then all read."""
     warp = walk.symbols.floordiv(walk.lane, t.term(WARP))
     walk.event("own of block_or", walk.lane, scope, "own", written=True, shared=True)
@@ -196,12 +196,12 @@ def team_parts(walk: ThreadWalk) -> dict[str, Term]:
     return found
 
 
-def items(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def items(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     of = team_parts(walk)
     return walk.symbols.ceildiv(of["results"], of["side"]) * of["parts"]
 
 
-def team_of(walk: ThreadWalk, call: i.Call, scope: Scope) -> Structure:
+def team_of(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
     """The team of a thread for an item: whole results side by side, in each of the parts."""
     symbols, of = walk.symbols, team_parts(walk)
     item = walk.reader.integer(call.arguments[1], scope)
@@ -238,20 +238,20 @@ def leads(team: Structure) -> t.Formula:
     return t.every(t.equal(team["lane"], 0), t.equal(team["counts"], 1))
 
 
-def stores(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def stores(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     team = of_team(walk, call)
     alone = t.every(leads(team), t.equal(team["parts"], 1))
     return walk.symbols.choice(alone, t.ONE, t.ZERO)
 
 
-def share_of(walk: ThreadWalk, call: i.Call, scope: Scope) -> Structure:
+def share_of(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
     """The share of a thread in a box; nothing that is written depends on it."""
     arguments(walk, i.Call("", call.arguments[1:]), scope)
     names = {"row": 0, "column": 0, "rows": 1, "columns": 1}
     return {name: walk.symbols.within(name, low, None, "") for name, low in names.items()}
 
 
-def combine(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def combine(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """All that a team has; parts of results lie in memory of the launch, that of warps is shared
     by the block. Teams of neighbouring lanes, none in two warps, do not wait for others."""
     team = of_team(walk, call)
@@ -275,9 +275,9 @@ def combine(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
     keeps = scope.inner(leads(team), t.below(1, team["parts"]))
     at = team["result"] * team["parts"] + team["part"]
     number = walk.combined = walk.combined + 1
-    made = Split(team["row"], team["place"], team["side"])
+    made = OffsetPart(team["row"], team["place"], team["side"])
     walk.composed.append((team["whole"], made, keeps.path))
-    splits = (Split(team["result"], team["part"], team["parts"]),)
+    splits = (OffsetPart(team["result"], team["part"], team["parts"]),)
     walk.event(f"parts {number}", at, keeps, "memory of parts", splits, written=True)
     found = symbols.once(
         ("combined", number, team["place"], *map(t.symbol, rounds(walk))),
@@ -294,7 +294,7 @@ def rounds(walk: ThreadWalk) -> list[str]:
 # ---------------------------------------------------------------- sorting
 
 
-def block_sort(walk: ThreadWalk, statement: i.Sort, scope: Scope) -> None:
+def block_sort(walk: ThreadWalk, statement: i.Sort, scope: PlaceScope) -> None:
     """A block merges runs, from one half of the spare memory to the other. A thread has a part of
     its own in each; in the end it makes every so many-th entry."""
     entries, spare = statement.entries, statement.spare
@@ -303,10 +303,10 @@ def block_sort(walk: ThreadWalk, statement: i.Sort, scope: Scope) -> None:
     row = walk.reader.integer(entries.first.offset, scope)
     room = walk.reader.integer(spare.offset, scope)
 
-    def touch(array: str, base: Term, at: tuple[Term, Scope], *, written: bool) -> None:
+    def touch(array: str, base: Term, at: tuple[Term, PlaceScope], *, written: bool) -> None:
         walk.event(array, base + at[0], at[1], f"{array} while sorting", written=written)
 
-    def anywhere() -> tuple[Term, Scope]:
+    def anywhere() -> tuple[Term, PlaceScope]:
         at = walk.symbols.within("at", 0, None, "")
         return at, scope.inner(t.below(at, count))
 
@@ -331,21 +331,21 @@ def block_sort(walk: ThreadWalk, statement: i.Sort, scope: Scope) -> None:
     walk.wait(scope, "a sort")
 
 
-def part_of(walk: ThreadWalk, count: Term, scope: Scope) -> tuple[Term, Scope]:
+def part_of(walk: ThreadWalk, count: Term, scope: PlaceScope) -> tuple[Term, PlaceScope]:
     """An entry of the part of a thread: parts are of one size, one behind the other."""
     size = walk.symbols.ceildiv(count, walk.lanes)
     at, low = walk.symbols.within("at", 0, None, ""), walk.lane * size
     return at, scope.inner(t.at_most(low, at), t.below(at, low + size), t.below(at, count))
 
 
-def strided(walk: ThreadWalk, count: Term, scope: Scope) -> tuple[Term, Scope]:
+def strided(walk: ThreadWalk, count: Term, scope: PlaceScope) -> tuple[Term, PlaceScope]:
     """An entry of those that a thread makes of all."""
     at, number = (walk.symbols.within(name, 0, None, "") for name in ("at", "round"))
     walk.divided.append(Divided(at, t.ZERO, walk.lane, walk.lanes, scope.path))
     return at, scope.inner(t.equal(at, walk.lane + number * walk.lanes), t.below(at, count))
 
 
-def launched(walk: ThreadWalk, mapped: Mapped, scope: Scope) -> None:
+def launched(walk: ThreadWalk, mapped: Mapped, scope: PlaceScope) -> None:
     """What the host ensures of the structures that it gives to kernels."""
     scope = scope.inner()
     for each in mapped.before:
@@ -366,14 +366,14 @@ def launched(walk: ThreadWalk, mapped: Mapped, scope: Scope) -> None:
                 pass
 
 
-def domain(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def domain(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """The size of a domain; 0 where an extent is not positive."""
     extents = arguments(walk, call, scope)
     positive = t.every(*(t.below(0, each) for each in extents))
     return walk.symbols.choice(positive, t.product(extents), t.ZERO)
 
 
-def tiled(walk: ThreadWalk, sides: i.ListOf, scope: Scope) -> None:
+def tiled(walk: ThreadWalk, sides: i.ListOf, scope: PlaceScope) -> None:
     """Tiles along a side are as many as its results need, and no side is empty."""
     windows = [each for each, _ in sides.entries if isinstance(each, i.ListOf)]
     for at, each in enumerate(windows):
@@ -393,7 +393,7 @@ def blocks_of_teams(walk: ThreadWalk) -> None:
         walk.symbols.know(found, t.equal(found, value))
 
 
-HELPERS: Mapping[str, Callable[[ThreadWalk, i.Call, Scope], Term]] = {
+HELPERS: Mapping[str, Callable[[ThreadWalk, i.Call, PlaceScope], Term]] = {
     "thread": lambda walk, call, scope: walk.thread,
     "threads": lambda walk, call, scope: walk.threads,
     "block_number": lambda walk, call, scope: walk.block_number,
@@ -419,7 +419,7 @@ HELPERS: Mapping[str, Callable[[ThreadWalk, i.Call, Scope], Term]] = {
     ".tiles": tiles,
     "contract": contract,
 }
-STRUCTURES: Mapping[str, Callable[[ThreadWalk, i.Call, Scope], Structure]] = {
+STRUCTURES: Mapping[str, Callable[[ThreadWalk, i.Call, PlaceScope], Structure]] = {
     "clipped_side": clipped_side,
     "team_of": team_of,
     "share_of": share_of,

@@ -27,7 +27,7 @@ from cvmgen.verification.slices import slices
 from cvmgen.verification.solvers import Answer, Question, question
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term, names_of
-from cvmgen.verification.threads_epochs import Access, Divided, Meeting, Pair, Split
+from cvmgen.verification.threads_epochs import Divided, Meeting, OffsetPart, Pair, ThreadAccess
 from cvmgen.verification.threads_symbols import BLOCK, GRID, OTHER, Home, Place, other
 from cvmgen.verification.threads_walk import ThreadWalk
 
@@ -60,7 +60,7 @@ class Verdict:
     assumed: frozenset[str] = frozenset()
     facts: tuple[Formula, ...] = field(default=(), kw_only=True)
     model: Mapping[str, int] = field(default_factory=dict)
-    address: tuple[Access, Term] | None = None
+    address: tuple[ThreadAccess, Term] | None = None
 
     def __str__(self) -> str:
         """The two threads of a counterexample, and where they meet."""
@@ -94,13 +94,13 @@ def axioms_of(symbols: Symbols) -> Iterator[Formula]:
     return (axiom for each in symbols.axioms.values() for axiom in each)
 
 
-class Threads:
+class ThreadPairs:
     """Asks of pairs of threads."""
 
     def __init__(self, walk: ThreadWalk, waiting: set[int], prover: Prover) -> None:
         self.thorough = False  # whether it is worth asking of products, and for counterexamples
         self.walk, self.symbols, self.waiting, self.prover = walk, walk.symbols, waiting, prover
-        self.within: dict[tuple[tuple[Formula, ...], Split], bool] = {}
+        self.within: dict[tuple[tuple[Formula, ...], OffsetPart], bool] = {}
         self.shares: dict[int, bool] = {}
 
     # -------------------------------------------------------- what both have
@@ -244,10 +244,10 @@ class Threads:
             return ()
         return (t.below(t.symbol(name), asked.other(t.symbol(name))),)
 
-    def alike(self, left: Split, right: Split, asked: Asked) -> bool:
+    def alike(self, left: OffsetPart, right: OffsetPart, asked: Asked) -> bool:
         return left.walk == right.walk and left.extent == asked.other(right.extent)
 
-    def inside(self, path: tuple[Formula, ...], split: Split) -> bool:
+    def inside(self, path: tuple[Formula, ...], split: OffsetPart) -> bool:
         """Whether an index is below its extent, in every call."""
         key = path, split
         if key not in self.within:
@@ -397,7 +397,7 @@ class Asked:
     """A question of two threads: their symbols, and what holds of them."""
 
     def __init__(
-        self, threads: Threads, paths: tuple[tuple[Formula, ...], ...], home: Home | None
+        self, threads: ThreadPairs, paths: tuple[tuple[Formula, ...], ...], home: Home | None
     ) -> None:
         self.threads, self.symbols, self.paths, self.home = threads, threads.symbols, paths, home
         self.names: frozenset[str] = frozenset()

@@ -12,7 +12,7 @@ from cvmgen.ir.uses import reassigned
 from cvmgen.ir.visit import walk
 from cvmgen.verification import terms as t
 from cvmgen.verification.lists import List
-from cvmgen.verification.reading import Reader, Scope
+from cvmgen.verification.reading import FormulaReader, PlaceScope
 from cvmgen.verification.terms import Term
 from cvmgen.verification.threads_symbols import GRID, PlacedSymbols
 
@@ -25,30 +25,30 @@ class Walk(Protocol):
     @property
     def structures(self) -> Mapping[str, Mapping[str, Term]]: ...
 
-    def element(self, load: i.Load, scope: Scope) -> Term: ...
+    def element(self, load: i.Load, scope: PlaceScope) -> Term: ...
 
-    def helper(self, call: i.Call, scope: Scope) -> Term | None: ...
+    def helper(self, call: i.Call, scope: PlaceScope) -> Term | None: ...
 
 
-class ThreadReader(Reader):
+class ThreadReader(FormulaReader):
     """Reads expressions with what the hardware and helpers give a thread."""
 
     symbols: PlacedSymbols
     walk: Walk
     digits = False  # whether each remainder is a symbol of its own
 
-    def fits(self, kind: str, expr: i.Expr, found: Term, scope: Scope) -> None:
+    def fits(self, kind: str, expr: i.Expr, found: Term, scope: PlaceScope) -> None:
         """Another obligation."""
 
-    def conversion(self, expr: i.Expr, kind: str, found: Term, scope: Scope) -> Term:
+    def conversion(self, expr: i.Expr, kind: str, found: Term, scope: PlaceScope) -> Term:
         return found if kind in INTEGERS else super().conversion(expr, kind, found, scope)
 
-    def named(self, name: str, scope: Scope) -> Term:
+    def named(self, name: str, scope: PlaceScope) -> Term:
         if name not in scope.names:
             return self.symbols.once(("host", name), lambda: self.unknown(name, ""))
         return super().named(name, scope)
 
-    def integer(self, expr: i.Expr, scope: Scope) -> Term:
+    def integer(self, expr: i.Expr, scope: PlaceScope) -> Term:
         match expr:
             case i.Member():
                 return self.member(expr, scope)
@@ -75,12 +75,12 @@ class ThreadReader(Reader):
 
         return self.symbols.once(("digit", value), made)
 
-    def shifted(self, left: i.Expr, right: i.Expr, scope: Scope) -> Term:
+    def shifted(self, left: i.Expr, right: i.Expr, scope: PlaceScope) -> Term:
         self.integer(left, scope)
         self.integer(right, scope)
         return self.unknown("bits", "bits are not looked at")
 
-    def member(self, expr: i.Member, scope: Scope) -> Term:
+    def member(self, expr: i.Member, scope: PlaceScope) -> Term:
         match expr.structure:
             case i.Var(name=name) if name in self.walk.structures:
                 return self.walk.structures[name][expr.name]
@@ -97,10 +97,10 @@ class ThreadReader(Reader):
 
         return self.symbols.once(("host", name), made)
 
-    def element(self, load: i.Load, scope: Scope) -> Term:
+    def element(self, load: i.Load, scope: PlaceScope) -> Term:
         return self.walk.element(load, scope)
 
-    def call(self, call: i.Call, scope: Scope) -> Term:
+    def call(self, call: i.Call, scope: PlaceScope) -> Term:
         found = self.walk.helper(call, scope)
         return super().call(call, scope) if found is None else found
 
@@ -128,7 +128,7 @@ def sets(statement: i.Stmt) -> frozenset[str]:
     return frozenset() if isinstance(statement, (i.Loop, i.If)) else reassigned(statement)
 
 
-def value_names(scope: Scope, name: str) -> frozenset[str]:
+def value_names(scope: PlaceScope, name: str) -> frozenset[str]:
     match scope.names[name]:
         case Term() as found:
             return found.names

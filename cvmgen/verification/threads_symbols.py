@@ -53,7 +53,7 @@ class PlacedSymbols(Symbols):
             self.note(each)
         return made
 
-    def fresh_truth(self, name: str, vague: str = "") -> t.Truth:
+    def fresh_truth(self, name: str, vague: str = "") -> t.TruthSymbol:
         made = super().fresh_truth(name, vague)
         self.note(made.name)
         return made
@@ -85,7 +85,7 @@ class PlacedSymbols(Symbols):
                     found |= {
                         word for word in re.findall(r"[\w'.()]+", each) if word in self.axioms
                     }
-                case t.Holds() | t.Truth() | t.Every() | t.Some() | t.Negation():
+                case t.Holds() | t.TruthSymbol() | t.Every() | t.Some() | t.Negation():
                     found |= names_of(each)
                 case _:
                     pass

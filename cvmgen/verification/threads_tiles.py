@@ -14,9 +14,9 @@ from cvmgen.ir import nodes as i
 from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.schedules import packaged
 from cvmgen.verification import terms as t
-from cvmgen.verification.reading import Scope
+from cvmgen.verification.reading import PlaceScope
 from cvmgen.verification.terms import Formula, Term
-from cvmgen.verification.threads_epochs import Divided, Either, Repeated, Sequence, Split
+from cvmgen.verification.threads_epochs import Divided, Either, OffsetPart, Repeated, Sequence
 from cvmgen.verification.threads_symbols import BLOCK
 from cvmgen.verification.threads_walk import WARP, Structure, ThreadWalk
 
@@ -30,7 +30,7 @@ def sizes() -> tuple[int, int, int]:
     return found["rows"], found["columns"], found["threads"]
 
 
-def contraction(walk: ThreadWalk, value: i.Expr, scope: Scope) -> Structure:
+def contraction(walk: ThreadWalk, value: i.Expr, scope: PlaceScope) -> Structure:
     assert isinstance(value, i.ListOf)
     names = ("batches", "rows", "columns", "depth")
     parts = (walk.reader.integer(each, scope) for each, _ in value.entries)
@@ -48,7 +48,7 @@ def whole_of(walk: ThreadWalk, call: i.Call, at: int) -> Structure:
     return walk.structures[name.name]
 
 
-def tiles(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def tiles(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     return tiles_of(whole_of(walk, call, 0))
 
 
@@ -56,7 +56,7 @@ def tiles_of(whole: Structure) -> Term:
     return whole["batches"] * whole["down"] * whole["across"]
 
 
-def tile(walk: ThreadWalk, call: i.Call, scope: Scope) -> Structure:
+def tile(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
     whole, at = whole_of(walk, call, 0), walk.reader.integer(call.arguments[1], scope)
     symbols = walk.symbols
     rest = symbols.truncdiv(at, whole["down"])
@@ -69,7 +69,7 @@ def tile(walk: ThreadWalk, call: i.Call, scope: Scope) -> Structure:
     return {"batch": batch, "row": down, "column": across}
 
 
-def contract(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
+def contract(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     whole, place = whole_of(walk, call, 1), whole_of(walk, call, 2)
     kinds = tuple(
         walk.factors[each.name] for each in call.arguments[3:5] if isinstance(each, i.Var)
@@ -95,7 +95,7 @@ def contract(walk: ThreadWalk, call: i.Call, scope: Scope) -> Term:
     return t.ZERO
 
 
-def multiply(walk: ThreadWalk, kinds: tuple[str, ...], slices: Term, scope: Scope) -> None:
+def multiply(walk: ThreadWalk, kinds: tuple[str, ...], slices: Term, scope: PlaceScope) -> None:
     """The loop over slices, which all threads make together."""
     walk.loops += 1
     before, outer = walk.here, walk.symbols.home
@@ -120,7 +120,7 @@ def slot(walk: ThreadWalk, number: Term) -> Term:
 
 
 def stage(
-    walk: ThreadWalk, kinds: tuple[str, ...], number: Term, slices: Term, scope: Scope
+    walk: ThreadWalk, kinds: tuple[str, ...], number: Term, slices: Term, scope: PlaceScope
 ) -> None:
     """A thread's chunks of a slice, of the lines of rows and behind them of those of columns."""
     rows, columns, threads = sizes()
@@ -169,7 +169,7 @@ def totals_of_warps(walk: ThreadWalk) -> Total:
     return row, across * (columns // 4) + quad * 2 + pair * 8 + odd, ()
 
 
-def totals_alone(walk: ThreadWalk, scope: Scope) -> Total:
+def totals_alone(walk: ThreadWalk, scope: PlaceScope) -> Total:
     """The totals that a thread makes from the elements as they are."""
     rows, columns, _ = sizes()
     at, number = (walk.symbols.within(name, 0, None, "") for name in ("total", "round"))
@@ -185,14 +185,16 @@ def take(
     whole: Structure,
     place: Structure,
     total: Total,
-    scope: Scope,
+    scope: PlaceScope,
 ) -> None:
     """What becomes of a total, by the functions of its column and of its row."""
     rows, columns, _ = sizes()
     row, column = place["row"] * rows + total[0], place["column"] * columns + total[1]
     scope = scope.inner(*total[2], t.below(row, whole["rows"]), t.below(column, whole["columns"]))
-    walk.composed.append((row, Split(place["row"], total[0], t.term(rows)), scope.path))
-    walk.composed.append((column, Split(place["column"], total[1], t.term(columns)), scope.path))
+    walk.composed.append((row, OffsetPart(place["row"], total[0], t.term(rows)), scope.path))
+    walk.composed.append(
+        (column, OffsetPart(place["column"], total[1], t.term(columns)), scope.path)
+    )
     for value, function in zip((column, row), functions(taking), strict=True):
         first = function.parameters[0]
         walk.reader.agreement.types[first.name] = first.type

@@ -17,17 +17,17 @@ from cvmgen.verification import terms as t
 from cvmgen.verification.bounds import divided
 from cvmgen.verification.kernels import accumulated
 from cvmgen.verification.lists import List
-from cvmgen.verification.reading import Scope
+from cvmgen.verification.reading import PlaceScope
 from cvmgen.verification.terms import Formula, Term
 from cvmgen.verification.threads_epochs import (
-    Access,
-    Described,
+    DescribedValue,
     Divided,
     Either,
     Meeting,
+    OffsetPart,
     Repeated,
     Sequence,
-    Split,
+    ThreadAccess,
 )
 from cvmgen.verification.threads_reading import (
     INTEGERS,
@@ -43,12 +43,12 @@ CARRIED = "an iteration leaves it for the next"
 BROKEN = "a loop may end early"
 WARP = 32
 Structure = dict[str, Term]
-Helper = Callable[["ThreadWalk", i.Call, Scope], Term]
+Helper = Callable[["ThreadWalk", i.Call, PlaceScope], Term]
 Helpers = tuple[
     Mapping[str, Helper],
-    Mapping[str, Callable[["ThreadWalk", i.Call, Scope], Structure]],
-    Callable[["ThreadWalk", i.Expr, Scope], Structure],
-    Callable[["ThreadWalk", i.Sort, Scope], None],
+    Mapping[str, Callable[["ThreadWalk", i.Call, PlaceScope], Structure]],
+    Callable[["ThreadWalk", i.Expr, PlaceScope], Structure],
+    Callable[["ThreadWalk", i.Sort, PlaceScope], None],
 ]  # those that give a value, those that give a structure, sizes of contractions, the sort
 
 
@@ -66,7 +66,7 @@ class ThreadWalk:
         reader.walk = self
         self.structures: dict[str, Structure] = {}
         self.lambdas: dict[str, i.Lambda] = {}
-        self.made: dict[str, Described] = {}  # locals, by how they are put together
+        self.made: dict[str, DescribedValue] = {}  # locals, by how they are put together
         self.private: set[str] = set()  # arrays of a thread
         self.shared: set[str] = set()  # arrays of a block
         self.divided: list[Divided] = []
@@ -75,7 +75,7 @@ class ThreadWalk:
         self.places: list[tuple[Term, Term, Term]] = []  # of bits, those below, whether it is set
         self.indices: dict[int, str] = {}  # the rounds of loops, by their numbers
         self.kept: dict[Term, tuple[Term, Term]] = {}  # words of candidates: the first, the end
-        self.composed: list[tuple[Term, Split, tuple[Formula, ...]]] = []  # values of helpers
+        self.composed: list[tuple[Term, OffsetPart, tuple[Formula, ...]]] = []  # values of helpers
         self.combined = 0
         self.around: list[bool] = []  # the loops around, whether threads wait in them
         self.known: dict[tuple[str, Term], Term] = {}  # what all threads of a block have stored
@@ -115,7 +115,7 @@ class ThreadWalk:
 
     # -------------------------------------------------------- events
 
-    def access(self, array: str, place: i.Expr, scope: Scope, *, written: bool) -> None:
+    def access(self, array: str, place: i.Expr, scope: PlaceScope, *, written: bool) -> None:
         offset = self.reader.integer(place, scope)
         splits = (*self.described(place, scope).splits, *self.walks(place, scope))
         self.event(array, offset, scope, f"{array}[{text(place)}]", splits, written=written)
@@ -124,9 +124,9 @@ class ThreadWalk:
         self,
         array: str,
         offset: Term,
-        scope: Scope,
+        scope: PlaceScope,
         shown: str,
-        splits: tuple[Split, ...] = (),
+        splits: tuple[OffsetPart, ...] = (),
         *,
         written: bool,
         shared: bool = False,
@@ -134,21 +134,21 @@ class ThreadWalk:
         shared = shared or array in self.shared
         if t.FALSE not in scope.path:
             self.here.parts.append(
-                Access(
+                ThreadAccess(
                     *(array, shared, written, offset, scope.path, self.symbols.home, shown), splits
                 )
             )
 
-    def wait(self, scope: Scope, what: str = "a barrier") -> None:
+    def wait(self, scope: PlaceScope, what: str = "a barrier") -> None:
         self.here.parts.append(Meeting(scope.path, self.symbols.home, what))
 
-    def leave(self, scope: Scope, what: str) -> None:
+    def leave(self, scope: PlaceScope, what: str) -> None:
         """A loop in which threads wait is left by all of them or none."""
         loops = self.around if what == "a return" else self.around[-1:]
         if any(loops):
             self.here.parts.append(Meeting(scope.path, self.symbols.home, what, waits=False))
 
-    def described(self, expr: i.Expr, scope: Scope) -> Described:
+    def described(self, expr: i.Expr, scope: PlaceScope) -> DescribedValue:
         """A value, and how it is put together of rows and indices."""
         match expr:
             case i.Var(name=name) if name in self.made:
@@ -159,23 +159,23 @@ class ThreadWalk:
                 row, extent = self.described(left, scope), self.reader.integer(right, scope)
                 term = self.reader.integer(expr, scope)
                 if isinstance(left, i.Binary) and left.op in ("rem", "mod"):
-                    row = Described(self.reader.digit(row.term))
-                return Described(term, row.splits, factors=(row.term, extent))
+                    row = DescribedValue(self.reader.digit(row.term))
+                return DescribedValue(term, row.splits, factors=(row.term, extent))
             case i.Binary(op="+", left=left, right=right):
                 return self.sum_of(self.described(left, scope), self.described(right, scope))
             case _:
-                return Described(self.reader.integer(expr, scope))
+                return DescribedValue(self.reader.integer(expr, scope))
 
-    def sum_of(self, left: Described, right: Described) -> Described:
+    def sum_of(self, left: DescribedValue, right: DescribedValue) -> DescribedValue:
         parts = (*(left.summands or (left,)), *(right.summands or (right,)))
         splits = (*left.splits, *right.splits)
         first, *others = parts
         if first.factors is not None:
             index = sum((each.term for each in others), t.ZERO)
-            splits = (Split(first.factors[0], index, first.factors[1]), *splits)
-        return Described(left.term + right.term, splits, parts)
+            splits = (OffsetPart(first.factors[0], index, first.factors[1]), *splits)
+        return DescribedValue(left.term + right.term, splits, parts)
 
-    def walks(self, place: i.Expr, scope: Scope) -> list[Split]:
+    def walks(self, place: i.Expr, scope: PlaceScope) -> list[OffsetPart]:
         """A row of a walk, and how far along the run behind it."""
         offset = self.reader.integer(place, scope)
         lists = self.reader.lists
@@ -186,12 +186,12 @@ class ThreadWalk:
                 self.symbols.know(each, t.at_most(0, each))
             index, base = divided(offset - t.symbol(name), step)
             if offset.poly.get((name,)) == 1 and self.level(base.names) == GRID:
-                return [Split(walk.row, index, run, f"{walk.box.name} by {walk.steps.name}")]
+                return [OffsetPart(walk.row, index, run, f"{walk.box.name} by {walk.steps.name}")]
         return []
 
     # -------------------------------------------------------- values
 
-    def element(self, load: i.Load, scope: Scope) -> Term:
+    def element(self, load: i.Load, scope: PlaceScope) -> Term:
         """An element that is read: of what the kernel does not write a function of its place."""
         tensor = load.tensor
         offset = self.reader.integer(load.offset, scope)
@@ -207,18 +207,18 @@ class ThreadWalk:
             return self.symbols.once(key, lambda: self.reader.unknown(f"{tensor}[]", "", kind))
         return self.reader.unknown(f"{tensor}[]", "memory changes", kind)
 
-    def helper(self, call: i.Call, scope: Scope) -> Term | None:
+    def helper(self, call: i.Call, scope: PlaceScope) -> Term | None:
         found = self.helpers.get(call.function)
         return None if found is None else found(self, call, scope)
 
     # -------------------------------------------------------- statements
 
-    def block(self, body: i.Block, scope: Scope) -> Scope:
+    def block(self, body: i.Block, scope: PlaceScope) -> PlaceScope:
         for each in body:
             scope = self.statement(each, scope)
         return scope
 
-    def statement(self, statement: i.Stmt, scope: Scope) -> Scope:
+    def statement(self, statement: i.Stmt, scope: PlaceScope) -> PlaceScope:
         """Gives what is known behind it."""
         match statement:
             case i.Let(name=name, type=kind, value=value):
@@ -262,7 +262,7 @@ class ThreadWalk:
                 raise UnseenError(type(statement).__name__.lower())
         return scope
 
-    def look(self, value: object, scope: Scope) -> None:
+    def look(self, value: object, scope: PlaceScope) -> None:
         """What an expression reads of memory that the kernel writes; threads that it waits for."""
         for each in walk(value):
             match each:
@@ -273,7 +273,7 @@ class ThreadWalk:
                 case _:
                     pass
 
-    def bind(self, name: str, kind: str, value: i.Expr, scope: Scope) -> None:
+    def bind(self, name: str, kind: str, value: i.Expr, scope: PlaceScope) -> None:
         reader = self.reader
         if kind == "list":
             scope.names[name] = reader.sequence(value, scope)
@@ -293,7 +293,7 @@ class ThreadWalk:
             self.look(value, scope)
             scope.names[name] = reader.unknown(name, "bits are not looked at")
 
-    def accumulate(self, name: str, op: str, value: i.Expr, scope: Scope) -> None:
+    def accumulate(self, name: str, op: str, value: i.Expr, scope: PlaceScope) -> None:
         kind = self.reader.agreement.types.get(name, "i64")
         self.made.pop(name, None)
         if kind == "bool" or kind not in INTEGERS:
@@ -308,7 +308,7 @@ class ThreadWalk:
             return
         self.bind(name, kind, accumulated(op, name, value), scope)
 
-    def store(self, target: i.Load, value: i.Expr, scope: Scope) -> None:
+    def store(self, target: i.Load, value: i.Expr, scope: PlaceScope) -> None:
         self.look(value, scope)
         tensor = target.tensor
         if tensor in self.private:
@@ -320,7 +320,7 @@ class ThreadWalk:
         if integral and isinstance(value, (i.Var, i.Const)):
             self.remember(tensor, target.offset, self.reader.integer(value, scope), scope)
 
-    def remember(self, tensor: str, place: i.Expr, value: Term, scope: Scope) -> None:
+    def remember(self, tensor: str, place: i.Expr, value: Term, scope: PlaceScope) -> None:
         """What one thread stores at a place that all know is what all read behind a barrier."""
         offset = self.reader.integer(place, scope)
         own = [each for each in scope.path if self.level(t.names_of(each)) > BLOCK]
@@ -337,7 +337,9 @@ class ThreadWalk:
 
     # -------------------------------------------------------- control
 
-    def branches(self, test: Formula, then: i.Block, otherwise: i.Block, scope: Scope) -> Scope:
+    def branches(
+        self, test: Formula, then: i.Block, otherwise: i.Block, scope: PlaceScope
+    ) -> PlaceScope:
         """Behind a branch a local is what either way made of it. Where a way may be left for good,
         those come behind it that did not leave."""
         before, known = self.here, self.known
@@ -360,7 +362,9 @@ class ThreadWalk:
             behind.names[name] = self.joined(test, one, other, name)
         return behind
 
-    def joined(self, test: Formula, one: Scope, other: Scope, name: str) -> Term | Formula:
+    def joined(
+        self, test: Formula, one: PlaceScope, other: PlaceScope, name: str
+    ) -> Term | Formula:
         left, right = one.names[name], other.names[name]
         if isinstance(left, Term) and isinstance(right, Term):
             return self.symbols.choice(test, left, right)
@@ -369,7 +373,7 @@ class ThreadWalk:
         assert not isinstance(left, Term) and not isinstance(right, Term)
         return t.some(t.every(test, left), t.every(t.negation(test), right))
 
-    def loop(self, loop: i.Loop, scope: Scope) -> Scope:
+    def loop(self, loop: i.Loop, scope: PlaceScope) -> PlaceScope:
         """Loops in which threads wait are made by all together, an iteration at a time."""
         self.loops += 1
         number, outer = self.loops, self.symbols.home
@@ -401,7 +405,9 @@ class ThreadWalk:
             self.forget(name, levels[name], scope)
         return scope
 
-    def iteration(self, loop: i.Loop, level: int, levels: Mapping[str, int], scope: Scope) -> Scope:
+    def iteration(
+        self, loop: i.Loop, level: int, levels: Mapping[str, int], scope: PlaceScope
+    ) -> PlaceScope:
         """What is known in any iteration: its index, and how far counters have come."""
         number = self.symbols.at(level, lambda: self.symbols.within("round", 0, None, ""))
         (self.indices[self.symbols.home[-1]],) = number.names
@@ -430,7 +436,7 @@ class ThreadWalk:
                 inner = inner.inner(*self.grown(loop.body, name, start, now, number))
         return inner
 
-    def end_of(self, loop: i.Loop, scope: Scope) -> Term:
+    def end_of(self, loop: i.Loop, scope: PlaceScope) -> Term:
         match loop.high:
             case i.Entries(length=length):
                 return self.reader.integer(length, scope)
@@ -441,7 +447,7 @@ class ThreadWalk:
             case high:
                 return self.reader.lists.length(self.reader.sequence(high, scope))
 
-    def listed(self, loop: i.Loop, at: Term, index: Term, scope: Scope) -> Term:
+    def listed(self, loop: i.Loop, at: Term, index: Term, scope: PlaceScope) -> Term:
         """An entry of a list, which is read where the list is the kernel's own."""
         match loop.high:
             case i.Entries(first=i.Load(tensor=tensor, offset=first)) if tensor in self.own:
@@ -480,7 +486,7 @@ class ThreadWalk:
             return (t.equal(now, start + number * most),)
         return t.at_most(start, now), t.at_most(now, start + number * most)
 
-    def forget(self, name: str, level: int, scope: Scope) -> None:
+    def forget(self, name: str, level: int, scope: PlaceScope) -> None:
         """A local of which only the type is known, and who has it in common."""
         kind = self.reader.agreement.types.get(name, "i64")
         self.made.pop(name, None)
@@ -489,7 +495,6 @@ class ThreadWalk:
             return self.symbols.within(name, None, None, CARRIED)
 
         if kind == "bool":
-            found = self.symbols.at(level, made)
-            scope.names[name] = t.negation(t.equal(found, 0))
+            scope.names[name] = t.negation(t.equal(self.symbols.at(level, made), 0))
         else:
             scope.names[name] = self.symbols.at(level, made)

@@ -12,15 +12,15 @@ from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.bounds import all_ways, claims, row_ways
 from cvmgen.verification.boxes import Boxes, Claim
-from cvmgen.verification.calls import Call, Shape
+from cvmgen.verification.calls import HostReader, Shape
 from cvmgen.verification.contents import know_contents
 from cvmgen.verification.kernels import KernelWalk
 from cvmgen.verification.obligations import BOUNDS, DIVISORS, VACUITY, WALKS, WIDTHS, Obligation
 from cvmgen.verification.proofs import Proof, Prover
-from cvmgen.verification.reading import Demand, Reader
+from cvmgen.verification.reading import Demand, FormulaReader
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import ONE, ZERO, Formula, Term, conjuncts, every, names_of, product
-from cvmgen.verification.walks import Walked, walked
+from cvmgen.verification.walks import WalkClaims, walked
 
 PRODUCTS = "products of extents that the solvers give up on"
 MOST_WAYS = 4
@@ -56,8 +56,8 @@ class KernelProofs:
 
     def __post_init__(self) -> None:
         self.symbols = Symbols()
-        reader = Reader(self.symbols, self.kernel.subject.elements)
-        self.call = Call.of(self.kernels.program, self.kernel.nest, reader)
+        reader = FormulaReader(self.symbols, self.kernel.subject.elements)
+        self.call = HostReader.of(self.kernels.program, self.kernel.nest, reader)
         self.walk = KernelWalk(reader)
         self.memory()
         self.walk.block(self.kernel.subject.body, self.call.scope)
@@ -119,21 +119,21 @@ class KernelProofs:
 
     # ------------------------------------------------------------ boxes of any rank
 
-    def walk_of(self, demand: Demand) -> Walked | None:
+    def walk_of(self, demand: Demand) -> WalkClaims | None:
         if demand.kind != "access" or not self.shape(demand):
             return None
         return walked(demand.operand, demand.tensor, self.lists.walks, demand.path, self.lists)
 
     def walks(self) -> Iterator[Obligation]:
         """What the host owes, first of all: of a box that lies in its tensor more is known."""
-        several: dict[str, list[tuple[Demand, Walked]]] = {}
+        several: dict[str, list[tuple[Demand, WalkClaims]]] = {}
         for demand, walk in self.walked.items():
             several.setdefault(walk.box, []).append((demand, walk))
         for same in several.values():
             yield self.host_walk(same[0][0], [walk for _, walk in same])
         self.prover.known = None  # what is known from now on is more
 
-    def host_walk(self, demand: Demand, rows: list[Walked]) -> Obligation:
+    def host_walk(self, demand: Demand, rows: list[WalkClaims]) -> Obligation:
         boxes = Boxes(self.call, demand.tensor, rows[0])
         demand = replace(demand, shown=rows[0].box)
         claims = boxes.claims()

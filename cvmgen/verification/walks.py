@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cvmgen.verification import terms as t
-from cvmgen.verification.lists import Lists, Walk
+from cvmgen.verification.lists import ListTerms, Walk
 from cvmgen.verification.terms import Formula, Term, term_text
 
 
 @dataclass(frozen=True)
-class Walked:
+class WalkClaims:
     """The claims that the kernel owes, and in words what the host owes."""
 
     claims: tuple[Formula, ...]
@@ -28,8 +28,12 @@ class Walked:
 
 
 def walked(
-    offset: Term, tensor: str, walks: Mapping[str, Walk], path: tuple[Formula, ...], lists: Lists
-) -> Walked | None:
+    offset: Term,
+    tensor: str,
+    walks: Mapping[str, Walk],
+    path: tuple[Formula, ...],
+    lists: ListTerms,
+) -> WalkClaims | None:
     """An offset taken apart by the boxes that it walks; None if it is not made so."""
     found = [(name, walks[name]) for name in sorted(offset.names) if name in walks]
     if not found or any(offset.poly.get((name,)) != 1 for name, _ in found):
@@ -52,7 +56,7 @@ def walked(
     base = rest if not plain else t.ZERO
     boxes = " and ".join(f"{walk.box.name} by {walk.steps.name}" for _, walk in found)
     shown = f"{tensor} from {term_text(base)} on along {boxes}"
-    return Walked(tuple(claims), shown, base, dict(found))
+    return WalkClaims(tuple(claims), shown, base, dict(found))
 
 
 def inside(place: Term, extent: Term) -> tuple[Formula, Formula]:

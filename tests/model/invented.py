@@ -11,7 +11,7 @@ import numpy as np
 
 from cvmgen.graph.limits import Array
 from cvmgen.graph.names import our_operator
-from cvmgen.graph.operators import Operators, sorted_inputs
+from cvmgen.graph.operators import OperatorLibrary, sorted_inputs
 from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.schedules import Schedules, checked_schedules
@@ -24,7 +24,7 @@ Place = tuple[int, int]
 class Sketch:
     """A graph in the making; shapes and precisions are what the operators infer."""
 
-    def __init__(self, operators: Operators, seed: int) -> None:
+    def __init__(self, operators: OperatorLibrary, seed: int) -> None:
         self.operators = operators
         self.random = np.random.default_rng(seed)
         self.nodes: list[SymbolNode] = []

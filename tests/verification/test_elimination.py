@@ -9,7 +9,7 @@ import pytest
 from cvmgen.verification import terms as t
 from cvmgen.verification.contexts import Contexts
 from cvmgen.verification.elimination import quotient, shown
-from cvmgen.verification.ranges import Ranges
+from cvmgen.verification.ranges import ProductRanges
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term, symbol
 from tests.verification.test_symbols import holds
@@ -50,7 +50,7 @@ def test_what_is_shown_holds(seed: int) -> None:
     random = Random(seed)
     box = [t.every(t.at_most(-3, each), t.at_most(each, 3)) for each in (W, X, Y, Z)]
     facts = [*box, *(fact(random) for _ in range(random.randint(1, 4)))]
-    found = Ranges(ORDER).extended(facts)
+    found = ProductRanges(ORDER).extended(facts)
     values = models(facts)
     assert not (found.false and values)
     for _ in range(12):
@@ -67,7 +67,7 @@ def test_much_is_shown() -> None:
     for seed in range(20):
         random = Random(seed)
         box = [t.every(t.at_most(0, each), t.at_most(each, 3)) for each in (W, X, Y, Z)]
-        found = Ranges(ORDER).extended((*box, fact(random)))
+        found = ProductRanges(ORDER).extended((*box, fact(random)))
         shown_at_all += sum(shown(found, ORDER, fact(random), 1) for _ in range(10))
     assert shown_at_all > 20
 

@@ -9,7 +9,7 @@ import pytest
 from cvmgen.ir import nodes as i
 from cvmgen.ranges import Range
 from cvmgen.source import Source, Span
-from cvmgen.verification.reading import Reader, Scope
+from cvmgen.verification.reading import FormulaReader, PlaceScope
 from cvmgen.verification.steps import StepWalk
 from cvmgen.verification.symbols import Symbols
 
@@ -52,10 +52,10 @@ def cases() -> Iterator[tuple[str, i.Block, bool]]:
 
 @pytest.mark.parametrize(("why", "body", "known"), list(cases()))
 def test_floors(why: str, body: i.Block, *, known: bool) -> None:
-    reader = Reader(Symbols(), {"X": "i8"})
+    reader = FormulaReader(Symbols(), {"X": "i8"})
     reader.known = {"X": Range(-5, 9), "T": Range(LEAST, 9)}
     walk = StepWalk(reader, {})
-    walk.block((i.Array("T", "i32", 8, SPAN), *body), Scope())
+    walk.block((i.Array("T", "i32", 8, SPAN), *body), PlaceScope())
     assert (walk.known["T"].low == -5) == known, why
 
 
@@ -69,9 +69,9 @@ def test_before_what_begins_again_in_the_loop() -> None:
                 seen.append(self.known["T"].low)
             super().know_floor(each)
 
-    reader = Reader(Symbols(), {"X": "i8"})
+    reader = FormulaReader(Symbols(), {"X": "i8"})
     reader.known = {"X": Range(-5, 9), "T": Range(LEAST, 9)}
     read = loop("read", 8, i.Let("v", "i32", i.Load("T", None, i.Var("read")), SPAN))
     body = (i.Array("T", "i32", 8, SPAN), WHOLE, DONE, read, loop("m", 5, read, WHOLE))
-    Walk(reader, {}).block(body, Scope())
+    Walk(reader, {}).block(body, PlaceScope())
     assert seen == [-5, LEAST]

@@ -14,7 +14,7 @@ from cvmgen.ir.threads import LANE, LANES, THREAD, own
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.verification.proofs import Prover
-from cvmgen.verification.threads import Result, races_of
+from cvmgen.verification.threads import ThreadFindings, races_of
 from cvmgen.verification.threads_pairs import DEAD, TWO
 from tests.specs import operator
 
@@ -60,7 +60,7 @@ def kernels(formula: str) -> Kernels:
 
 def results(
     formula: str, number: int = 0, change: Callable[[i.Block], i.Block] = tuple
-) -> list[Result]:
+) -> list[ThreadFindings]:
     """Of one function of the first kernel, with something changed."""
     made = kernels(formula)
     kernel = made.kernels[0]

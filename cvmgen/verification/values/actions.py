@@ -15,8 +15,8 @@ from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.values.calls import Call
-from cvmgen.verification.values.validate import Result, Text, validate
+from cvmgen.verification.values.calls import ChosenCall
+from cvmgen.verification.values.validate import Text, ValidatedCalls, validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def emitted(kernels: Kernels, schedules: Schedules) -> str:
 
 
 def validated(
-    operator: Operator, schedules: Schedules, folder: Path, calls: Iterable[Call]
-) -> Iterator[tuple[Step, Result]]:
+    operator: Operator, schedules: Schedules, folder: Path, calls: Iterable[ChosenCall]
+) -> Iterator[tuple[Step, ValidatedCalls]]:
     """Each step beside the formula, for all values; `folder` has the generated files."""
     calls = tuple(calls)
     file = operator_file(operator, "c").removeprefix("c/")

@@ -56,7 +56,7 @@ class Prepared:
 class _Writer:
     """The Python text of a function, with what it speaks of."""
 
-    def __init__(self, machine: Machine, number: int, function: llvm.Function) -> None:
+    def __init__(self, machine: Machine, number: int, function: llvm.LlvmFunction) -> None:
         self.machine, self.number, self.function = machine, number, function
         self.labels = {block.label: at for at, block in enumerate(function.blocks)}
         self.names: dict[str, int] = {}
@@ -114,7 +114,7 @@ class _Writer:
 
     # ------------------------------------------------------------ blocks
 
-    def block(self, at: int, block: llvm.Block) -> None:
+    def block(self, at: int, block: llvm.BasicBlock) -> None:
         body: list[str] = []
         for each in block.instructions:
             if each.opcode != "phi":
@@ -259,7 +259,7 @@ class _Writer:
         return call, [llvm.Pointer(), *each.types]
 
 
-def prepare(machine: Machine, number: int, function: llvm.Function) -> Prepared:
+def prepare(machine: Machine, number: int, function: llvm.LlvmFunction) -> Prepared:
     """The function, ready to be run by the machine."""
     writer = _Writer(machine, number, function)
     for at, block in enumerate(function.blocks):
@@ -285,7 +285,7 @@ def prepare(machine: Machine, number: int, function: llvm.Function) -> Prepared:
     )
 
 
-def _meetings(function: llvm.Function, labels: dict[str, int]) -> list[int]:
+def _meetings(function: llvm.LlvmFunction, labels: dict[str, int]) -> list[int]:
     """Of each block its immediate postdominator: the first block that every way reaches."""
     count = len(function.blocks)
     after = [{labels[each] for each in llvm.targets(block)} or {END} for block in function.blocks]

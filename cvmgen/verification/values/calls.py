@@ -29,7 +29,7 @@ class Refused(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ChosenCall:
     """Inputs by name, whose values do not matter, and attributes that are given."""
 
     inputs: Mapping[str, Operand]
@@ -75,13 +75,13 @@ class MachineBackend(CBackend):
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedCall:
     shapes: Sequence[Any]
     precisions: Sequence[Any]
     attributes: Mapping[str, Any]
 
 
-def with_numbers(call: Call, numbers: Mapping[tuple[str, int], Any]) -> Call:
+def with_numbers(call: ChosenCall, numbers: Mapping[tuple[str, int], Any]) -> ChosenCall:
     """The call with these elements, and 0 where there is none."""
 
     def element(name: str, at: int, tensor: Tensor) -> Any:
@@ -110,7 +110,7 @@ def symbol(name: str, at: int, tensor: Tensor) -> Any:
     return t.element(name, at, low, high)
 
 
-def with_terms(call: Call, element: Element = symbol) -> Call:
+def with_terms(call: ChosenCall, element: Element = symbol) -> ChosenCall:
     """The call with an element of its own at each place of an input."""
     inputs: dict[str, Operand] = {}
     for name, value in call.inputs.items():
@@ -120,7 +120,7 @@ def with_terms(call: Call, element: Element = symbol) -> Call:
             ]
         else:
             inputs[name] = _filled(name, value, element) if value is not None else None
-    return Call(inputs, call.attributes)
+    return ChosenCall(inputs, call.attributes)
 
 
 class Caller:
@@ -132,7 +132,7 @@ class Caller:
         self.machine, self.info, self.suffix = machine, info, suffix
         self.backend = MachineBackend(manifest)
 
-    def run(self, call: Call, outputs: Mapping[str, Tensor]) -> dict[str, list[Any]]:
+    def run(self, call: ChosenCall, outputs: Mapping[str, Tensor]) -> dict[str, list[Any]]:
         """The values of outputs of the given shapes and types."""
         info = self.info
         arrays = [each_of(call.inputs.get(item.name), self.placed) for item in info.inputs]
@@ -228,7 +228,7 @@ class Caller:
 
     def values(self, array: Placed, tensor: Tensor) -> list[Any]:
         dtype, size = DTYPES[tensor.dtype], _width(tensor)
-        kind: llvm.Type = llvm.Real(8 * size) if dtype.kind == "real" else llvm.Int(8 * size)
+        kind: llvm.Type = llvm.RealType(8 * size) if dtype.kind == "real" else llvm.Int(8 * size)
         found = [self.machine.get(kind, array.place + at * size) for at in range(tensor.size)]
         return (
             found if dtype.kind == "real" else [modular.signed(value, 8 * size) for value in found]
@@ -240,9 +240,9 @@ def _width(tensor: Tensor) -> int:
     return dtype.bits // 8 if dtype.kind != "bool" else 1
 
 
-def described(info: OperatorInfo, call: Call) -> Described:
+def described(info: OperatorInfo, call: ChosenCall) -> DescribedCall:
     given = [call.inputs.get(item.name) for item in info.inputs]
-    return Described(
+    return DescribedCall(
         [each_of(operand, lambda tensor: tensor.shape) for operand in given],
         [each_of(operand, lambda tensor: tensor.precision or None) for operand in given],
         {a.name: _completed(a, call.attributes.get(a.name)) for a in info.attributes},
@@ -263,7 +263,7 @@ def _completed(attribute: Any, value: Any) -> Any:
     return tuple(found) if isinstance(found, list) else found
 
 
-def tensors_of(call: Call) -> Iterator[tuple[str, Tensor]]:
+def tensors_of(call: ChosenCall) -> Iterator[tuple[str, Tensor]]:
     """The inputs that are given, by their names in terms."""
     for name, value in call.inputs.items():
         if isinstance(value, list):
@@ -272,7 +272,7 @@ def tensors_of(call: Call) -> Iterator[tuple[str, Tensor]]:
             yield name, value
 
 
-def with_types(case: Call, dtype: str) -> Call:
+def with_types(case: ChosenCall, dtype: str) -> ChosenCall:
     """The call with inputs of type `cvm` stored so, where their precision fits."""
 
     def stored(tensor: Tensor) -> Tensor:
@@ -286,10 +286,10 @@ def with_types(case: Call, dtype: str) -> Call:
         else value and stored(value)
         for name, value in case.inputs.items()
     }
-    return Call(inputs, case.attributes)
+    return ChosenCall(inputs, case.attributes)
 
 
-def for_device(info: OperatorInfo, case: Call) -> Call:
+def for_device(info: OperatorInfo, case: ChosenCall) -> ChosenCall:
     """The call with inputs of the types that kernels of a device read: int8 where all of type `cvm`
     are, but for those that are int32 always."""
     items = {item.name: item for item in info.inputs if info.has_precision(item.name)}
@@ -308,4 +308,6 @@ def for_device(info: OperatorInfo, case: Call) -> Call:
             return [replace(each, dtype=dtype) for each in operand]
         return replace(operand, dtype=dtype)
 
-    return Call({name: stored(name, each) for name, each in case.inputs.items()}, case.attributes)
+    return ChosenCall(
+        {name: stored(name, each) for name, each in case.inputs.items()}, case.attributes
+    )

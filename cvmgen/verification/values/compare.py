@@ -14,8 +14,8 @@ from typing import Any
 from cvmgen.verification.values import choices, modular, operations
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import REALS, Open, same
-from cvmgen.verification.values.facts import Contradiction, Facts
+from cvmgen.verification.values.evaluate import REALS, OpenEquality, same
+from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.solver import possible
 
 MOST_CASES = 3000
@@ -24,8 +24,8 @@ MOST_CASES = 3000
 class Comparison:
     """Compares the elements of one call."""
 
-    def __init__(self, facts: Facts | None = None) -> None:
-        self.facts = Facts() if facts is None else facts
+    def __init__(self, facts: PathFacts | None = None) -> None:
+        self.facts = PathFacts() if facts is None else facts
         self.cases = 0
 
     def equal(self, one: Any, other: Any, bits: int) -> bool:
@@ -45,7 +45,7 @@ class Comparison:
     def _by_cases(self, one: Any, other: Any) -> bool:
         self.cases += 1
         if self.cases > MOST_CASES:
-            raise Open(f"more than {MOST_CASES} cases")
+            raise OpenEquality(f"more than {MOST_CASES} cases")
         one, other = Rebuilt(self.facts).value(one), Rebuilt(self.facts).value(other)
         if same(one, other) or self._no_numbers(one, other):
             return True
@@ -77,7 +77,7 @@ class Comparison:
         assumed = [*self.facts.conditions(), *more]
         if not possible(assumed) or self._contradictory(assumed):
             return True
-        raise Open(f"{one!r} against {other!r}", assumed)
+        raise OpenEquality(f"{one!r} against {other!r}", assumed)
 
     def _contradictory(self, assumed: list[t.Condition]) -> bool:
         """Whether one of them is not so where real numbers are what the others say."""
@@ -97,7 +97,7 @@ def _fits(value: t.Integer, bits: int) -> bool:
 class Rebuilt:
     """Terms as they are where some conditions are known."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: PathFacts) -> None:
         self.facts = facts
         self.atoms: dict[int, t.Integer] = {}
         self.reals: dict[int, Any] = {}

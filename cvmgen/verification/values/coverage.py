@@ -44,7 +44,7 @@ def not_run(machine: Machine, name: str, ran: set[Feature]) -> tuple[int, dict[s
     return total, missing
 
 
-def _from(machine: Machine, name: str, called: set[str]) -> Iterator[llvm.Function]:
+def _from(machine: Machine, name: str, called: set[str]) -> Iterator[llvm.LlvmFunction]:
     """The functions of the first module that this one speaks of, and those that were called."""
     own = machine.modules[0].functions
     left, seen = [name, *sorted(called)], set[str]()
@@ -61,13 +61,13 @@ def _from(machine: Machine, name: str, called: set[str]) -> Iterator[llvm.Functi
         left += [each for each in _named(home) if each in own]
 
 
-def _named(function: llvm.Function) -> Iterator[str]:
+def _named(function: llvm.LlvmFunction) -> Iterator[str]:
     for block in function.blocks:
         for each in block.instructions:
             yield from (value.name for value in each.operands if isinstance(value, llvm.Global))
 
 
-def _refusing(function: llvm.Function) -> set[int]:
+def _refusing(function: llvm.LlvmFunction) -> set[int]:
     """Blocks that refuse the call, that only lead there, or that only what refuses leads to."""
     labels = {block.label: at for at, block in enumerate(function.blocks)}
     after = [[labels[each] for each in llvm.targets(block)] for block in function.blocks]

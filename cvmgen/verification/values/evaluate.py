@@ -19,7 +19,7 @@ Place = tuple[str, int]  # the name of an input, and where in it an element stan
 Assignment = dict[Place, Any]
 
 
-class Open(Exception):
+class OpenEquality(Exception):
     """Two terms whose equality is not known; the text is what is left of them in a case, which is
     what is `assumed`."""
 
@@ -114,7 +114,7 @@ class Evaluation:
                 return reals.to_int(self.value(value))
             case _:
                 pass
-        raise Open(f"no number for {key[0]}")
+        raise OpenEquality(f"no number for {key[0]}")
 
     def core(self, core: tuple[Any, ...]) -> bool:
         match core:
@@ -138,7 +138,7 @@ class Evaluation:
                 return math.copysign(1.0, self.value(one)) < 0
             case _:
                 pass
-        raise Open(f"no truth for {core[0]}")
+        raise OpenEquality(f"no truth for {core[0]}")
 
     def real(self, key: tuple[Any, ...]) -> float:
         name, *operands = key
@@ -152,7 +152,7 @@ class Evaluation:
             return real_of(self.value(operands[1]), operands[0])
         if name in REALS:
             return float(REALS[name](*map(self.value, operands)))
-        raise Open(f"no number for {name}")
+        raise OpenEquality(f"no number for {name}")
 
 
 def integer_of(value: float, size: int) -> int:

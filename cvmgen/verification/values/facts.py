@@ -14,7 +14,7 @@ class Contradiction(Exception):
     """What is assumed cannot be."""
 
 
-class Facts:
+class PathFacts:
     """Conditions that hold, the later ones on top."""
 
     def __init__(self) -> None:

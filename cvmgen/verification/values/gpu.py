@@ -99,7 +99,7 @@ class _Waiting:
     lane: int
 
 
-class Threads:
+class BlockThreads:
     """The threads of the block that runs. A fiber runs those that have not begun one after the
     other; when each has ended or waits, barriers open to which all have come."""
 

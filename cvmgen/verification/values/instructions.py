@@ -20,7 +20,7 @@ def scalar(about: llvm.Type) -> llvm.Type:
 
 
 def bits_of(about: llvm.Type) -> int:
-    return about.bits if isinstance(about, (llvm.Int, llvm.Real)) else 64
+    return about.bits if isinstance(about, (llvm.Int, llvm.RealType)) else 64
 
 
 def by_entries(function: Callable[..., Any], about: llvm.Type) -> Callable[..., Any]:
@@ -107,7 +107,7 @@ def place(base: llvm.Type, kinds: list[llvm.Type]) -> Callable[..., Any]:
                 total = t.add(total, llvm.offsets_of(about)[at])
                 about = about.fields[at]
             else:
-                assert isinstance(about, (llvm.Array, llvm.Vector))
+                assert isinstance(about, (llvm.ArrayType, llvm.Vector))
                 about = about.element
                 total = t.add(total, t.multiply(index(at, bits), llvm.size_of(about)))
         return total
@@ -132,13 +132,13 @@ def select(machine: Machine, about: llvm.Type, test: llvm.Type) -> Callable[...,
 
 def bitcast(source: llvm.Type, target: llvm.Type) -> Callable[[Any], Any]:
     match source, target:
-        case llvm.Real(bits=bits), llvm.Int():
+        case llvm.RealType(bits=bits), llvm.Int():
             return lambda value: a.integer_bits_of_real(value, bits)
-        case llvm.Int(bits=bits), llvm.Real():
+        case llvm.Int(bits=bits), llvm.RealType():
             return lambda value: a.real_of_integer_bits(value, bits)
         case (
-            (llvm.Vector() | llvm.Int() | llvm.Real()),
-            (llvm.Vector() | llvm.Int() | llvm.Real()),
+            (llvm.Vector() | llvm.Int() | llvm.RealType()),
+            (llvm.Vector() | llvm.Int() | llvm.RealType()),
         ):
             return reshaped(source, target)
         case _:

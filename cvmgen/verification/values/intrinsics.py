@@ -86,7 +86,7 @@ def intrinsic(
 def a_bits(about: llvm.Type) -> int:
     if isinstance(about, llvm.Vector):
         about = about.element
-    return about.bits if isinstance(about, (llvm.Int, llvm.Real)) else 64
+    return about.bits if isinstance(about, (llvm.Int, llvm.RealType)) else 64
 
 
 def _known(size: Any) -> int:

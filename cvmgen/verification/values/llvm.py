@@ -14,7 +14,7 @@ class Int:
 
 
 @dataclass(frozen=True, slots=True)
-class Real:
+class RealType:
     bits: int
 
 
@@ -29,7 +29,7 @@ class Void:
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class ArrayType:
     count: int
     element: Type
 
@@ -46,7 +46,7 @@ class Struct:
     packed: bool
 
 
-Type = Int | Real | Pointer | Void | Array | Vector | Struct
+Type = Int | RealType | Pointer | Void | ArrayType | Vector | Struct
 
 # ---------------------------------------------------------------- values
 
@@ -95,19 +95,19 @@ class Instruction:
 
 
 @dataclass(slots=True)
-class Block:
+class BasicBlock:
     label: str
     instructions: list[Instruction] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Function:
+class LlvmFunction:
     name: str
     result: Type
     parameters: list[tuple[Type, str]]
     by_value: list[Type | None]
     variadic: bool
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[BasicBlock] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -119,12 +119,12 @@ class Variable:
 
 @dataclass(slots=True)
 class Module:
-    functions: dict[str, Function] = field(default_factory=dict)
+    functions: dict[str, LlvmFunction] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
 
 
-def targets(block: Block) -> list[str]:
+def targets(block: BasicBlock) -> list[str]:
     """The labels of the blocks that may come next."""
     last = block.instructions[-1]
     match last.opcode:
@@ -142,11 +142,11 @@ def size_of(about: Type) -> int:
         case Int(bits=bits):
             whole = (bits + 7) // 8
             return whole if whole in (1, 2, 4, 8, 16) else 1 << (whole - 1).bit_length()
-        case Real(bits=bits):
+        case RealType(bits=bits):
             return bits // 8
         case Pointer():
             return 8
-        case Array(count=count, element=element):
+        case ArrayType(count=count, element=element):
             return count * size_of(element)
         case Vector(count=count, element=Int(bits=1)):
             return (count + 7) // 8
@@ -160,7 +160,7 @@ def size_of(about: Type) -> int:
 
 def alignment_of(about: Type) -> int:
     match about:
-        case Array(element=element):
+        case ArrayType(element=element):
             return alignment_of(element)
         case Struct(packed=True):
             return 1
@@ -184,11 +184,11 @@ def offsets_of(about: Struct) -> list[int]:
 
 def zero_of(about: Type) -> Any:
     match about:
-        case Array(count=count, element=element) | Vector(count=count, element=element):
+        case ArrayType(count=count, element=element) | Vector(count=count, element=element):
             return (zero_of(element),) * count
         case Struct(fields=fields):
             return tuple(map(zero_of, fields))
-        case Real():
+        case RealType():
             return 0.0
         case _:
             return 0

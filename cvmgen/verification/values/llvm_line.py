@@ -6,14 +6,14 @@ import re
 import struct
 
 from cvmgen.verification.values.llvm import (
-    Array,
+    ArrayType,
     Constant,
     Expression,
     Global,
     Int,
     Local,
     Pointer,
-    Real,
+    RealType,
     Struct,
     Type,
     Value,
@@ -105,7 +105,7 @@ class UnreadText(Exception):
     """Text of a module that is not understood here."""
 
 
-class Line:
+class LineTokens:
     """The tokens of a line, one after the other."""
 
     def __init__(self, text: str, named: dict[str, Type]) -> None:
@@ -165,11 +165,11 @@ class Line:
                 return Void()
             case "half" | "float" | "double" | "x86_fp80" | "fp128":
                 bits = {"half": 16, "float": 32, "double": 64}.get(token, 128)
-                return Real(bits)
+                return RealType(bits)
             case "[":
                 count, _, element = int(self.next()), self.next(), self.type()
                 self.need("]")
-                return Array(count, element)
+                return ArrayType(count, element)
             case "<" if self.peek() == "{":
                 self.next()
                 return self.struct(packed=True)
@@ -230,7 +230,7 @@ class Line:
             return Constant(tuple(_signed_bytes(token[2:-1])))
         if token in CASTS or token in ("getelementptr", *BINARY):
             return self.expression(token, about)
-        if isinstance(about, Real):
+        if isinstance(about, RealType):
             return Constant(_real(token, about.bits))
         try:
             return Constant(_signed(int(token), about))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from cvmgen.verification.values.llvm import (
-    Block,
+    BasicBlock,
     Constant,
-    Function,
     Global,
     Instruction,
+    LlvmFunction,
     Module,
     Pointer,
     Type,
@@ -17,7 +17,14 @@ from cvmgen.verification.values.llvm import (
     Variable,
     Void,
 )
-from cvmgen.verification.values.llvm_line import BINARY, CASTS, FLAGS, Line, UnreadText, unquoted
+from cvmgen.verification.values.llvm_line import (
+    BINARY,
+    CASTS,
+    FLAGS,
+    LineTokens,
+    UnreadText,
+    unquoted,
+)
 
 LABEL = re.compile(r'^("[^"]*"|[-\w.$]+):')
 
@@ -33,10 +40,10 @@ def read_module(text: str) -> Module:
         if line.startswith("define"):
             at = _function(lines, at, named, module)
         elif line.startswith("declare"):
-            head = _head(Line(line, named))
+            head = _head(LineTokens(line, named))
             module.functions.setdefault(head.name, head)
         elif line.startswith("@"):
-            _variable(Line(line, named), module)
+            _variable(LineTokens(line, named), module)
         at += 1
     return module
 
@@ -53,7 +60,7 @@ def _named_types(lines: list[str]) -> dict[str, Type]:
         before = len(left)
         for name in list(left):
             try:
-                named[name] = Line(left[name], named).type()
+                named[name] = LineTokens(left[name], named).type()
             except UnreadText:
                 continue
             del left[name]
@@ -62,7 +69,7 @@ def _named_types(lines: list[str]) -> dict[str, Type]:
     return named
 
 
-def _variable(line: Line, module: Module) -> None:
+def _variable(line: LineTokens, module: Module) -> None:
     name = unquoted(line.next())
     line.need("=")
     while not line.is_type() and line.peek() not in ("global", "constant", "alias"):
@@ -81,7 +88,7 @@ def _variable(line: Line, module: Module) -> None:
     module.variables[name] = Variable(name, about, None if absent else line.value(about))
 
 
-def _head(line: Line) -> Function:
+def _head(line: LineTokens) -> LlvmFunction:
     """The head of a function, up to its attributes."""
     line.next()
     while not line.is_type():
@@ -105,13 +112,13 @@ def _head(line: Line) -> Function:
         given = unquoted(line.next()) if line.peek().startswith("%") else str(len(parameters))
         parameters.append((about, given))
         line.take(",")
-    return Function(name, result, parameters, by_value, variadic)
+    return LlvmFunction(name, result, parameters, by_value, variadic)
 
 
 def _function(lines: list[str], at: int, named: dict[str, Type], module: Module) -> int:
-    function = _head(Line(lines[at], named))
+    function = _head(LineTokens(lines[at], named))
     module.functions[function.name] = function
-    block = Block(str(len(function.parameters)))
+    block = BasicBlock(str(len(function.parameters)))
     function.blocks.append(block)
     at += 1
     while lines[at] != "}":
@@ -120,7 +127,7 @@ def _function(lines: list[str], at: int, named: dict[str, Type], module: Module)
         if label:
             name = label[1].strip('"')
             if block.instructions:
-                block = Block(name)
+                block = BasicBlock(name)
                 function.blocks.append(block)
             else:
                 block.label = name
@@ -128,14 +135,14 @@ def _function(lines: list[str], at: int, named: dict[str, Type], module: Module)
             while not lines[at].lstrip().startswith("]"):
                 at += 1
                 line += " " + lines[at]
-            block.instructions.append(_instruction(Line(line, named), at))
+            block.instructions.append(_instruction(LineTokens(line, named), at))
         elif line.strip() and not line.lstrip().startswith((";", "#dbg")):
-            block.instructions.append(_instruction(Line(line, named), at))
+            block.instructions.append(_instruction(LineTokens(line, named), at))
         at += 1
     return at
 
 
-def _instruction(line: Line, number: int) -> Instruction:
+def _instruction(line: LineTokens, number: int) -> Instruction:
     result = None
     if line.peek(1) == "=":
         result = unquoted(line.next())
@@ -153,7 +160,7 @@ def _instruction(line: Line, number: int) -> Instruction:
     return made
 
 
-def _of_opcode(opcode: str, line: Line) -> Instruction:
+def _of_opcode(opcode: str, line: LineTokens) -> Instruction:
     if opcode in BINARY:
         about = line.type()
         left = line.value(about)
@@ -257,7 +264,7 @@ def _of_opcode(opcode: str, line: Line) -> Instruction:
     raise UnreadText(f"instruction '{opcode}' in: {line.text.strip()}")
 
 
-def _places(line: Line) -> list[int]:
+def _places(line: LineTokens) -> list[int]:
     places = []
     while line.take(","):
         if line.peek().startswith("!"):
@@ -266,7 +273,7 @@ def _places(line: Line) -> list[int]:
     return places
 
 
-def _branch(line: Line) -> Instruction:
+def _branch(line: LineTokens) -> Instruction:
     if line.take("label"):
         return Instruction("br", None, Void(), [], [unquoted(line.next())])
     _, condition = line.typed()
@@ -278,7 +285,7 @@ def _branch(line: Line) -> Instruction:
     return Instruction("br", None, Void(), [condition], labels)
 
 
-def _switch(line: Line) -> Instruction:
+def _switch(line: LineTokens) -> Instruction:
     about, value = line.typed()
     line.need(",")
     line.need("label")
@@ -294,7 +301,7 @@ def _switch(line: Line) -> Instruction:
     return Instruction("switch", None, about, [value], (default, cases))
 
 
-def _phi(line: Line) -> Instruction:
+def _phi(line: LineTokens) -> Instruction:
     about = line.type()
     values, labels = [], []
     while line.take("["):
@@ -306,7 +313,7 @@ def _phi(line: Line) -> Instruction:
     return Instruction("phi", None, about, values, labels)
 
 
-def _assembly(line: Line) -> Value:
+def _assembly(line: LineTokens) -> Value:
     """Inline assembly as a function whose name is its text."""
     while not line.peek().startswith('"'):
         line.next()
@@ -314,7 +321,7 @@ def _assembly(line: Line) -> Value:
     return Global("asm " + text.strip('"'))
 
 
-def _call(line: Line) -> Instruction:
+def _call(line: LineTokens) -> Instruction:
     while not line.is_type():
         line.next()
         if line.peek() == "(":

@@ -14,7 +14,7 @@ from typing import Any
 from cvmgen.verification.values import choices, llvm, modular
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.blocks import END, Fork, Prepared, prepare
-from cvmgen.verification.values.facts import Contradiction, Facts
+from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.memory import SHIFT, Fault, Memory, Unmodelled, merged
 
 MOST_STEPS = 2_000_000
@@ -26,11 +26,11 @@ class Machine:
 
     def __init__(self, modules: list[llvm.Module], library: dict[str, Routine]) -> None:
         self.memory = Memory()
-        self.facts = Facts()
+        self.facts = PathFacts()
         self.library = library
         self.modules = modules
         self.places: dict[tuple[int, str], int] = {}  # addresses of variables and functions
-        self.routines: dict[int, tuple[int, llvm.Function] | str] = {}
+        self.routines: dict[int, tuple[int, llvm.LlvmFunction] | str] = {}
         self.prepared: dict[int, Prepared] = {}  # by functions as objects
         self.steps = MOST_STEPS
         self.merges = True
@@ -58,7 +58,7 @@ class Machine:
 
     def begin(
         self,
-        facts: Facts,
+        facts: PathFacts,
         split: Callable[[t.Condition], bool] | None,
         steps: int = MOST_STEPS,
     ) -> None:
@@ -176,10 +176,11 @@ class Machine:
                 return self.memory.integer(address, llvm.size_of(about))
             case llvm.Pointer():
                 return self.memory.integer(address, 8)
-            case llvm.Real(bits=bits):
+            case llvm.RealType(bits=bits):
                 return self.memory.real(address, bits // 8)
             case (
-                llvm.Array(count=count, element=element) | llvm.Vector(count=count, element=element)
+                llvm.ArrayType(count=count, element=element)
+                | llvm.Vector(count=count, element=element)
             ):
                 size = llvm.size_of(element)
                 return tuple(self.get(element, address + i * size) for i in range(count))
@@ -206,9 +207,9 @@ class Machine:
                 self.memory.put_integer(address, llvm.size_of(about), value)
             case llvm.Pointer():
                 self.memory.put_integer(address, 8, value)
-            case llvm.Real(bits=bits):
+            case llvm.RealType(bits=bits):
                 self.memory.put_real(address, bits // 8, value)
-            case llvm.Array(element=element) | llvm.Vector(element=element):
+            case llvm.ArrayType(element=element) | llvm.Vector(element=element):
                 size = llvm.size_of(element)
                 for i, entry in enumerate(value):
                     self.put(element, address + i * size, entry)
@@ -324,7 +325,9 @@ def _kinds(about: llvm.Type) -> tuple[llvm.Type, ...]:
     match about:
         case llvm.Struct(fields=fields):
             return fields
-        case llvm.Array(count=count, element=element) | llvm.Vector(count=count, element=element):
+        case (
+            llvm.ArrayType(count=count, element=element) | llvm.Vector(count=count, element=element)
+        ):
             return (element,) * count
         case _:
             pass
@@ -362,7 +365,7 @@ def _offset(base: llvm.Type, indices: list[int]) -> int:
             total += llvm.offsets_of(about)[index]
             about = about.fields[index]
         else:
-            assert isinstance(about, (llvm.Array, llvm.Vector))
+            assert isinstance(about, (llvm.ArrayType, llvm.Vector))
             about = about.element
             total += index * llvm.size_of(about)
     return total

@@ -37,7 +37,7 @@ class Cell:
         self.value, self.at, self.size = value, at, size
 
 
-class Block:
+class MemoryBlock:
     __slots__ = ("cells", "data", "name", "size")
 
     def __init__(self, size: int, name: str) -> None:
@@ -49,9 +49,9 @@ class Memory:
     """Blocks by number, and a journal of what is overwritten while one is kept."""
 
     def __init__(self) -> None:
-        self.blocks: dict[int, Block] = {}
+        self.blocks: dict[int, MemoryBlock] = {}
         self.count = 0
-        self.journals: list[list[tuple[Block, int, bytes, list[Cell | None]]]] = []
+        self.journals: list[list[tuple[MemoryBlock, int, bytes, list[Cell | None]]]] = []
 
     def new(self, size: int, name: str, *, known: bool = True) -> int:
         """The address of a new block: of zeros if it is `known` what it holds, else of a number
@@ -59,7 +59,7 @@ class Memory:
         if not 0 <= size <= PLACE:
             raise Fault(f"memory of {size} bytes is asked for")
         self.count += 1
-        self.blocks[self.count] = made = Block(size, name)
+        self.blocks[self.count] = made = MemoryBlock(size, name)
         if not known:
             made.data[:] = b"\xa5" * size
         return self.count << SHIFT
@@ -70,7 +70,7 @@ class Memory:
         if address & PLACE or self.blocks.pop(address >> SHIFT, None) is None:
             raise Fault("memory is given back that is not there")
 
-    def find(self, address: int, size: int) -> tuple[Block, int]:
+    def find(self, address: int, size: int) -> tuple[MemoryBlock, int]:
         block, at = self.blocks.get(address >> SHIFT), address & PLACE
         if block is None:
             raise Fault(f"an access of {size} bytes where no memory is")
@@ -169,11 +169,11 @@ class Memory:
 
     # ------------------------------------------------------------ two ways
 
-    def note(self, block: Block, at: int, size: int) -> None:
+    def note(self, block: MemoryBlock, at: int, size: int) -> None:
         cells = [block.cells.get(each) for each in range(at, at + size)] if block.cells else []
         self.journals[-1].append((block, at, bytes(block.data[at : at + size]), cells))
 
-    def back(self, journal: list[tuple[Block, int, bytes, list[Cell | None]]]) -> None:
+    def back(self, journal: list[tuple[MemoryBlock, int, bytes, list[Cell | None]]]) -> None:
         """Undo what a journal tells of."""
         for block, at, data, cells in reversed(journal):
             _clear(block, at, len(data))
@@ -182,7 +182,7 @@ class Memory:
                 if cell is not None:
                     block.cells[at + i] = cell
 
-    def states(self, block: Block, at: int, size: int) -> tuple[int, Any]:
+    def states(self, block: MemoryBlock, at: int, size: int) -> tuple[int, Any]:
         """What the bytes from here on are as one value."""
         cell = block.cells.get(at)
         if cell is not None and cell.at == at and cell.size == size and _whole(block, cell):
@@ -191,7 +191,7 @@ class Memory:
             return size, _joined(block, at, size)
         return size, int.from_bytes(block.data[at : at + size], "little", signed=True)
 
-    def put_state(self, block: Block, at: int, state: tuple[int, Any]) -> None:
+    def put_state(self, block: MemoryBlock, at: int, state: tuple[int, Any]) -> None:
         size, value = state
         if self.journals:
             self.note(block, at, size)
@@ -242,7 +242,7 @@ def merged(memory: Memory, test: t.Condition, run: Callable[[bool], Any]) -> tup
     return one, other
 
 
-def _raw_put(block: Block, at: int, state: tuple[int, Any]) -> None:
+def _raw_put(block: MemoryBlock, at: int, state: tuple[int, Any]) -> None:
     size, value = state
     if isinstance(value, int):
         _clear(block, at, size)
@@ -259,7 +259,7 @@ def _alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _places(journal: list[tuple[Block, int, bytes, list[Cell | None]]]) -> list[Any]:
+def _places(journal: list[tuple[MemoryBlock, int, bytes, list[Cell | None]]]) -> list[Any]:
     """What a journal tells of, as pieces that hold one value each."""
     found = []
     for block, at, data, _ in journal:
@@ -271,7 +271,7 @@ def _places(journal: list[tuple[Block, int, bytes, list[Cell | None]]]) -> list[
 
 def _merge_places(one: list[Any], other: list[Any]) -> list[Any]:
     """Places that do not overlap, with the ends of all of both."""
-    blocks: dict[int, tuple[Block, set[int], set[int]]] = {}
+    blocks: dict[int, tuple[MemoryBlock, set[int], set[int]]] = {}
     for block, at, size in [*one, *other]:
         _, ends, covered = blocks.setdefault(id(block), (block, set(), set()))
         ends.update((at, at + size))
@@ -307,7 +307,7 @@ def of_bits(value: Any, size: int) -> Any:
     return value
 
 
-def _whole(block: Block, cell: Cell) -> bool:
+def _whole(block: MemoryBlock, cell: Cell) -> bool:
     """Whether nothing of a cell was overwritten."""
     last = cell.at + cell.size - 1
     cells = block.cells
@@ -316,7 +316,7 @@ def _whole(block: Block, cell: Cell) -> bool:
     return all(cells.get(each) is cell for each in range(cell.at + 1, last))
 
 
-def _byte(block: Block, at: int) -> t.Integer:
+def _byte(block: MemoryBlock, at: int) -> t.Integer:
     """The byte at a place; of a value of several bytes it stands for itself."""
     cell = block.cells.get(at)
     if cell is None:
@@ -327,7 +327,7 @@ def _byte(block: Block, at: int) -> t.Integer:
     return pieces.byte_of(value, cell.size, at - cell.at)
 
 
-def _joined(block: Block, at: int, size: int) -> Any:
+def _joined(block: MemoryBlock, at: int, size: int) -> Any:
     """Bytes as a value: that of which they are the bytes, if they are."""
     if size == 1:
         return _byte(block, at)
@@ -336,7 +336,7 @@ def _joined(block: Block, at: int, size: int) -> Any:
     return t.of_key(values[0][1]) if len(values) == 1 else pieces.joined(found)
 
 
-def _torn(cells: list[Cell | None], at: int, size: int, block: Block) -> list[int]:
+def _torn(cells: list[Cell | None], at: int, size: int, block: MemoryBlock) -> list[int]:
     """The bytes of cells that lie only partly in a piece."""
     return [
         i
@@ -346,7 +346,7 @@ def _torn(cells: list[Cell | None], at: int, size: int, block: Block) -> list[in
     ]
 
 
-def _clear(block: Block, at: int, size: int) -> None:
+def _clear(block: MemoryBlock, at: int, size: int) -> None:
     """Take out the cells of some bytes; what is left of one is bytes of their own."""
     cells = block.cells
     for each in range(at, at + size):
@@ -358,7 +358,7 @@ def _clear(block: Block, at: int, size: int) -> None:
         cells.pop(each, None)
 
 
-def _split(block: Block, cell: Cell) -> None:
+def _split(block: MemoryBlock, cell: Cell) -> None:
     """Make a cell into its bytes."""
     if cell.size > 1:
         own = [k for k in range(cell.at, cell.at + cell.size) if block.cells.get(k) is cell]
@@ -366,7 +366,7 @@ def _split(block: Block, cell: Cell) -> None:
             block.cells[k] = Cell(value, k, 1)
 
 
-def _set_cell(block: Block, value: Any, at: int, size: int) -> None:
+def _set_cell(block: MemoryBlock, value: Any, at: int, size: int) -> None:
     parts = pieces.parts_of(value)
     if parts is not None:
         return _set_parts(block, parts, at)
@@ -377,7 +377,7 @@ def _set_cell(block: Block, value: Any, at: int, size: int) -> None:
         block.cells[each] = cell
 
 
-def _set_parts(block: Block, parts: tuple[Any, ...], at: int) -> None:
+def _set_parts(block: MemoryBlock, parts: tuple[Any, ...], at: int) -> None:
     """Several values as they lay behind each other before they were read as one."""
     for size, key in pieces.wholes(parts):
         value = t.of_key(key)

@@ -14,14 +14,14 @@ from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.build.library import compile_shared
 from cvmgen.errors import BuildError
 from cvmgen.reference.tensor import Tensor
-from cvmgen.verification.values.calls import Call, described, each_of
+from cvmgen.verification.values.calls import ChosenCall, described, each_of
 
 
 def run(
     sources: Mapping[str, str],
     manifest: Manifest,
     info: OperatorInfo,
-    call: Call,
+    call: ChosenCall,
     outputs: Mapping[str, Tensor],
 ) -> dict[str, list[Any]] | None:
     """The elements of the outputs; None without a compiler, or where the call is refused. What is
@@ -47,7 +47,7 @@ def array_of(tensor: Tensor) -> Any:
     return np.array(tensor.values, np.dtype(tensor.dtype)).reshape(tensor.shape)
 
 
-def text_of(info: OperatorInfo, call: Call, outputs: Mapping[str, Tensor]) -> str:
+def text_of(info: OperatorInfo, call: ChosenCall, outputs: Mapping[str, Tensor]) -> str:
     """The call in Python, as `cvmgen.load` brings operators."""
     values = [each_of(call.inputs.get(item.name), _written) for item in info.inputs]
     parts = [f"[{', '.join(each)}]" if isinstance(each, list) else str(each) for each in values]

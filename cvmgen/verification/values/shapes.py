@@ -12,7 +12,7 @@ from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import FormulaError, WorkLimit
 from cvmgen.reference.sampling import Sampler
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.values.calls import Call, tensors_of, with_types
+from cvmgen.verification.values.calls import ChosenCall, tensors_of, with_types
 
 MOST_ELEMENTS = 2000  # of the inputs and the outputs of a call together
 STEPS = 50_000  # of the evaluator for one call
@@ -42,9 +42,9 @@ class EdgeSampler(Sampler):
         return super().extent()
 
 
-def edge_calls(operator: Operator, text: str, most: int) -> list[Call]:
+def edge_calls(operator: Operator, text: str, most: int) -> list[ChosenCall]:
     """Calls with inputs of int8 and of int32 by turns; `text` is the kernel's."""
-    found: dict[str, Call] = {}
+    found: dict[str, ChosenCall] = {}
     sampler = EdgeSampler(operator, edges_of(text))
     for drawn in range(4 * most):
         sampler.often = drawn / (4 * most)
@@ -64,11 +64,11 @@ def _accepted(sampler: Sampler) -> Any | None:
     return None if found is None else found[1]
 
 
-def _small(result: Any) -> Iterator[Call]:
+def _small(result: Any) -> Iterator[ChosenCall]:
     """The call of a result, if there is one and it is not too large to look at."""
     if result is None:
         return
-    call = Call(dict(result.env["$inputs"]), dict(result.env["$attributes"]))
+    call = ChosenCall(dict(result.env["$inputs"]), dict(result.env["$attributes"]))
     read = sum(tensor.size for _, tensor in tensors_of(call))
     written = sum(prod(tensor.shape) for tensor in result.outputs.values())
     if read + written <= MOST_ELEMENTS:

@@ -20,8 +20,8 @@ from cvmgen.verification.values import calls, choices, coverage, gpu, native, pr
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.compare import Comparison
 from cvmgen.verification.values.coverage import Feature, covering, not_run
-from cvmgen.verification.values.evaluate import Assignment, Evaluation, Open, same, witness
-from cvmgen.verification.values.facts import Contradiction, Facts
+from cvmgen.verification.values.evaluate import Assignment, Evaluation, OpenEquality, same, witness
+from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.formula import TermReference
 from cvmgen.verification.values.library import LIBRARY
 from cvmgen.verification.values.llvm import Module
@@ -49,10 +49,10 @@ PROCESSORS = {
 }
 """One block goes through all that several share, and needs its memory again."""
 _SUFFIXES = {"c": (".c", ".h"), "cuda": (".cu", ".h")}  # the first is that of operators
-Case = tuple[calls.Call, frozenset[str]]  # and the features of the processor
-Shown = calls.Call | None  # with numbers
+Case = tuple[calls.ChosenCall, frozenset[str]]  # and the features of the processor
+Shown = calls.ChosenCall | None  # with numbers
 Decider = Callable[[t.Condition], bool] | None
-UNKNOWN = (Open, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
+UNKNOWN = (OpenEquality, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
 
 # What cuts work into threads is run as its description says; what knows processors is told.
 _MODELLED = ("cvmgen_threads.c", "cvmgen_x86.c")
@@ -74,7 +74,7 @@ class Difference:
 
 
 @dataclass(slots=True)
-class Result:
+class ValidatedCalls:
     """What came of the calls of an operator."""
 
     operator: str
@@ -121,13 +121,13 @@ class Text:
 
     def machine(self, info: OperatorInfo) -> Machine:
         """What runs the text of an operator."""
-        library = gpu.Threads().routines() if self.target == "cuda" else LIBRARY
+        library = gpu.BlockThreads().routines() if self.target == "cuda" else LIBRARY
         return Machine(self.modules(info), library)
 
     def caller(self, machine: Machine, info: OperatorInfo) -> calls.Caller:
         return calls.Caller(machine, self.manifest, info, "_cuda" if self.target == "cuda" else "")
 
-    def suited(self, info: OperatorInfo, case: calls.Call) -> calls.Call:
+    def suited(self, info: OperatorInfo, case: calls.ChosenCall) -> calls.ChosenCall:
         """The call with inputs of types that kernels take."""
         return calls.for_device(info, case) if self.target == "cuda" else case
 
@@ -165,14 +165,14 @@ class Text:
 def validate(
     operator: Operator,
     text: Text,
-    cases: Iterable[calls.Call],
+    cases: Iterable[calls.ChosenCall],
     features: frozenset[str] = PLAIN,
-) -> Result:
+) -> ValidatedCalls:
     """Check each call for all values of its inputs, on a processor with these features."""
     return _Checking(operator, text).all((case, features) for case in cases)
 
 
-def validate_edges(operator: Operator, text: Text, most: int) -> Result:
+def validate_edges(operator: Operator, text: Text, most: int) -> ValidatedCalls:
     """Check at most so many calls: those that come to as many blocks of the text as can be, on
     processors that differ where the text asks for it."""
     checking = _Checking(operator, text)
@@ -194,11 +194,11 @@ class _Checking:
         self.info = text.infos[operator.full_name]
         self.machine = text.machine(self.info)
         self.caller = text.caller(self.machine, self.info)
-        self.result = Result(operator.full_name)
+        self.result = ValidatedCalls(operator.full_name)
         self.ran = set[Feature]()
         self.by_ways = False  # elements decide what is done: each way by itself
 
-    def all(self, cases: Iterable[Case]) -> Result:
+    def all(self, cases: Iterable[Case]) -> ValidatedCalls:
         began, result = time.perf_counter(), self.result
         for given, features in cases:
             case = self.text.suited(self.info, given)
@@ -225,7 +225,7 @@ class _Checking:
         case, self.machine.features = self.text.suited(self.info, given[0]), given[1]
         random, draw = Random(1), _drawing(case)
         call = calls.with_terms(case, lambda name, at, _: draw((name, at), random))
-        self.machine.begin(Facts(), None, TRIED_STEPS)
+        self.machine.begin(PathFacts(), None, TRIED_STEPS)
         self.machine.asked = False
         try:
             outputs = self.outputs(case)[-1]
@@ -234,22 +234,22 @@ class _Checking:
             return set(), TRIED_STEPS
         return coverage.features(self.machine), TRIED_STEPS - self.machine.steps
 
-    def trials(self, drawn: Iterable[calls.Call]) -> Iterator[tuple[Case, set[Feature], int]]:
+    def trials(self, drawn: Iterable[calls.ChosenCall]) -> Iterator[tuple[Case, set[Feature], int]]:
         """What runs in each call, on several processors where the text asks for them."""
         for case in drawn:
             yield (case, PLAIN), *self.tried((case, PLAIN))
             for each in PROCESSORS[self.text.target] if self.machine.asked else ():
                 yield (case, each), *self.tried((case, each))
 
-    def check(self, case: calls.Call) -> None:
+    def check(self, case: calls.ChosenCall) -> None:
         """All at once where that can be; else way by way."""
         t.forget_all()
         if not self.by_ways:
             try:
-                return self.way(case, Facts(), None)
+                return self.way(case, PathFacts(), None)
             except (Fault, Undecided, Unmodelled, choices.TooMany):
                 self.by_ways = True
-        unseen: Open | None = None
+        unseen: OpenEquality | None = None
         for way in ways():
             try:
                 self.way(case, way.facts, way.decide)
@@ -262,14 +262,14 @@ class _Checking:
                     raise
                 try:
                     self.fault(case, str(error), way.facts.conditions())
-                except Open as found:  # on another way it may be seen
+                except OpenEquality as found:  # on another way it may be seen
                     unseen = found
             if self.result.refuted:
                 return
         if unseen is not None:
             raise unseen
 
-    def way(self, case: calls.Call, facts: Facts, decide: Decider) -> None:
+    def way(self, case: calls.ChosenCall, facts: PathFacts, decide: Decider) -> None:
         """One run of the formula, and of the text for each choice of result types."""
         call = calls.with_terms(case)
         try:
@@ -297,7 +297,9 @@ class _Checking:
             )
             self.result.calls[f"{case.text()} -> {shown}{on}"] = None
 
-    def refused(self, case: calls.Call, call: calls.Call, facts: Facts, decide: Decider) -> None:
+    def refused(
+        self, case: calls.ChosenCall, call: calls.ChosenCall, facts: PathFacts, decide: Decider
+    ) -> None:
         """A call that the formula refuses."""
         for outputs in self.outputs(case):
             self.machine.begin(facts, decide)
@@ -313,7 +315,7 @@ class _Checking:
 
     def fault(
         self,
-        case: calls.Call,
+        case: calls.ChosenCall,
         why: str,
         assumed: Sequence[t.Condition],
         outputs: Mapping[str, Tensor] | None = None,
@@ -321,7 +323,7 @@ class _Checking:
         """The text is not defined where this is assumed: with inputs for which that is seen."""
         shown = witness(0, 1, _drawing(case), assumed, example(assumed))
         if shown is None:
-            raise Open(f"{why}, for no inputs that were found")
+            raise OpenEquality(f"{why}, for no inputs that were found")
         for each in [outputs] if outputs else self.outputs(case):
             try:
                 self.replayed(case, each, shown)
@@ -329,9 +331,9 @@ class _Checking:
                 self.result.faults.append(f"{case.text()}: {error}{given(shown)}")
                 self.result.shown_by = calls.with_numbers(case, shown)
                 return
-        raise Open(f"{why}, which is not seen{given(shown)}")
+        raise OpenEquality(f"{why}, which is not seen{given(shown)}")
 
-    def outputs(self, case: calls.Call) -> list[dict[str, Tensor]]:
+    def outputs(self, case: calls.ChosenCall) -> list[dict[str, Tensor]]:
         """The outputs of a call without their elements, for each choice of types."""
         result = Reference(self.operator).infer(case.inputs, case.attributes)
         inferred = {}
@@ -344,15 +346,15 @@ class _Checking:
         ]
 
     def replayed(
-        self, case: calls.Call, outputs: Mapping[str, Tensor], shown: Assignment
+        self, case: calls.ChosenCall, outputs: Mapping[str, Tensor], shown: Assignment
     ) -> dict[str, list[Any]]:
         """What the text gives for these inputs."""
-        self.machine.begin(Facts(), None)
+        self.machine.begin(PathFacts(), None)
         call = calls.with_numbers(case, shown)
         return self.caller.run(call, outputs)
 
     def differs(
-        self, case: calls.Call, outputs: Mapping[str, Tensor], found: Difference
+        self, case: calls.ChosenCall, outputs: Mapping[str, Tensor], found: Difference
     ) -> Difference:
         """The difference with what text, formula and compiled text give for these inputs."""
         assert found.shown_by is not None
@@ -362,7 +364,7 @@ class _Checking:
         number = self.replayed(case, outputs, found.shown_by)[found.output][found.position]
         number = Evaluation(found.shown_by).value(number)
         if same(number, wanted):
-            raise Open(
+            raise OpenEquality(
                 f"{found.found} against {found.wanted}, which are equal{given(found.shown_by)}"
             )
         sources = self.text.linked(self.info)
@@ -378,11 +380,11 @@ class _Checking:
 
     def compare(
         self,
-        case: calls.Call,
+        case: calls.ChosenCall,
         outputs: Mapping[str, Tensor],
         wanted: Mapping[str, Tensor],
         found: Mapping[str, list[Any]],
-        facts: Facts,
+        facts: PathFacts,
     ) -> None:
         for name, tensor in outputs.items():
             pairs = zip(found[name], wanted[name].values, strict=True)
@@ -396,7 +398,7 @@ class _Checking:
                     return
 
     def element(
-        self, case: calls.Call, one: Any, other: Any, dtype: str, facts: Facts
+        self, case: calls.ChosenCall, one: Any, other: Any, dtype: str, facts: PathFacts
     ) -> Assignment | None:
         """Inputs for which an element is not what the formula says; None if it always is."""
         row = DTYPES[dtype]
@@ -407,7 +409,7 @@ class _Checking:
         self.result.elements += 1
         try:
             comparison.equal(one, other, bits)
-        except Open as error:
+        except OpenEquality as error:
             assumed = error.assumed or facts.conditions()
             shown = witness(one, other, _drawing(case), assumed, example(assumed))
             if shown is None:
@@ -424,7 +426,7 @@ def given(shown: Assignment) -> str:
 
 
 def result_types(
-    operator: Operator, info: OperatorInfo, case: calls.Call, wanted: Mapping[str, Tensor]
+    operator: Operator, info: OperatorInfo, case: calls.ChosenCall, wanted: Mapping[str, Tensor]
 ) -> list[dict[str, str]]:
     """The element types that results may have: without a word about it, and the other one if every
     value fits it."""
@@ -445,7 +447,7 @@ def result_types(
     return [usual] if usual == other else [usual, other]
 
 
-def _drawing(case: calls.Call) -> Callable[[tuple[str, int], Random], Any]:
+def _drawing(case: calls.ChosenCall) -> Callable[[tuple[str, int], Random], Any]:
     """Elements of the inputs: edges and small numbers more often than others."""
     tensors = dict(calls.tensors_of(case))
 

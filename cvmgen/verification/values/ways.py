@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import Open
-from cvmgen.verification.values.facts import Facts
+from cvmgen.verification.values.evaluate import OpenEquality
+from cvmgen.verification.values.facts import PathFacts
 from cvmgen.verification.values.solver import possible
 
 MOST_WAYS = 200
@@ -17,7 +17,7 @@ class Way:
     """Decisions: first those of a script, then each condition holds unless it cannot."""
 
     def __init__(self, script: list[Choice]) -> None:
-        self.facts = Facts()
+        self.facts = PathFacts()
         self.script, self.taken = script, list[Choice]()
 
     def decide(self, test: t.Condition) -> bool:
@@ -52,4 +52,4 @@ def ways() -> Iterator[Way]:
         if not taken:
             return
         script = [*taken[:-1], (False, False)]
-    raise Open(f"more than {MOST_WAYS} ways")
+    raise OpenEquality(f"more than {MOST_WAYS} ways")

@@ -17,9 +17,9 @@ from cvmgen.verification.obligations import Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.threads import races_of
 from cvmgen.verification.values import program
-from cvmgen.verification.values.calls import Call
+from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.shapes import edge_calls
-from cvmgen.verification.values.validate import Result, Text, validate, validate_edges
+from cvmgen.verification.values.validate import Text, ValidatedCalls, validate, validate_edges
 from cvmgen.verification.verify import KernelProofs
 from tests.verification.mutants.made import Mutant
 from tests.verification.mutants.operators import (
@@ -45,7 +45,7 @@ class Said:
 
     status: str
     why: str = ""
-    call: Call | None = None
+    call: ChosenCall | None = None
     model: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -87,7 +87,7 @@ def sizes(mutant: Mutant) -> Said:
 
 
 @cache
-def calls_of(name: str) -> tuple[Call, ...]:
+def calls_of(name: str) -> tuple[ChosenCall, ...]:
     """Calls with elements of each type, of 12 bits and of few; the small ones first."""
     if ships(name):
         return tuple(edge_calls(operator(name), text_of(name, "c"), DRAWN))
@@ -98,7 +98,7 @@ def calls_of(name: str) -> tuple[Call, ...]:
         for dtype, precision in (("int32", 12), ("int8", 2)):
             pairs = zip(operator(name).inputs, shapes, strict=True)
             inputs = {item.name: tensor(item, shape, dtype, precision) for item, shape in pairs}
-            found.append(Call(inputs, attributes))
+            found.append(ChosenCall(inputs, attributes))
     return tuple({each.text(): each for each in found}.values())
 
 
@@ -133,13 +133,13 @@ def values(mutant: Mutant, work: Path) -> Said:
     return Said("open", open_[0][:200]) if open_ else Said("proved")
 
 
-def results(name: str, text: Text) -> Iterator[Result]:
+def results(name: str, text: Text) -> Iterator[ValidatedCalls]:
     if ships(name):
         yield validate_edges(operator(name), text, EDGES[text.target])
     yield from (validate(operator(name), text, [call]) for call in calls_of(name))
 
 
-def reason(result: Result) -> str:
+def reason(result: ValidatedCalls) -> str:
     if (found := result.difference) is None:
         return result.faults[0]
     number, wanted = found.numbers or ("", "")

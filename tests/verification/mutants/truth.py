@@ -127,12 +127,12 @@ def array(operand: Any) -> Any:
     return np.array(operand.values, operand.dtype).reshape(operand.shape)
 
 
-def of_numbers(name: str, call: calls.Call) -> Calls:
+def of_numbers(name: str, call: calls.ChosenCall) -> Calls:
     """A call of numbers that an engine gave."""
     return expected(name, [array(each) for each in call.inputs.values()], call.attributes)
 
 
-def drawn(call: calls.Call, seed: int) -> calls.Call:
+def drawn(call: calls.ChosenCall, seed: int) -> calls.ChosenCall:
     """The call with elements drawn from all that they may be."""
     random = Random(f"{call.text()} {seed}")
 

@@ -11,8 +11,8 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.verification.values import gpu, program
-from cvmgen.verification.values.calls import Call
-from cvmgen.verification.values.validate import PLAIN, Result, Text, validate
+from cvmgen.verification.values.calls import ChosenCall
+from cvmgen.verification.values.validate import PLAIN, Text, ValidatedCalls, validate
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,7 +41,7 @@ def _tensor(shape, precision=8, dtype="int8"):
     return Tensor(shape, [], precision, dtype)
 
 
-def _check(name: str, call: Call, text: Text | None = None, features=PLAIN) -> Result:
+def _check(name: str, call: ChosenCall, text: Text | None = None, features=PLAIN) -> ValidatedCalls:
     return validate(_operators()[name], text or _text(), [call], features)
 
 
@@ -51,15 +51,21 @@ def _dense(m, n, k, dtype="int8"):
         "W": _tensor((n, k), 8, dtype),
         "B": _tensor((n,), 20, "int32"),
     }
-    return Call(inputs)
+    return ChosenCall(inputs)
 
 
-_ROWS = Call({"X": _tensor((3, 7))}, {"axes": (1,)})
-_LONG = Call({"X": _tensor((1, 70))}, {"axes": (1,)})
-_QUOTIENTS = Call({"A": _tensor((2, 3)), "B": _tensor((3,))})
+_ROWS = ChosenCall({"X": _tensor((3, 7))}, {"axes": (1,)})
+_ODD = ChosenCall({"X": _tensor((37,))})
+_LONG = ChosenCall({"X": _tensor((1, 70))}, {"axes": (1,)})
+_QUOTIENTS = ChosenCall({"A": _tensor((2, 3)), "B": _tensor((3,))})
 TILES, CORES = frozenset(["tiles"]), frozenset(["tiles", "tensor cores"])
 EQUAL = [
-    ("cvm.abs", Call({"X": _tensor((37,), 20, "int32")}), PLAIN, "vectors, and a part of one"),
+    (
+        "cvm.abs",
+        ChosenCall({"X": _tensor((37,), 20, "int32")}),
+        PLAIN,
+        "vectors, and a part of one",
+    ),
     ("cvm.dense", _dense(3, 2, 5), PLAIN, "a thread for each element"),
     ("cvm.dense", _dense(2, 3, 4, "int32"), PLAIN, "products of 32 bits"),
     ("cvm.broadcast_div", _QUOTIENTS, PLAIN, "threads that divide where it is allowed"),
@@ -84,7 +90,7 @@ PLANTED = [
     (_SMALL, "cvm.dense", "cvm/dense.cu", "W[j * K + k]", "W[j * K + K - 1 - k]", "backwards"),
     (_SMALL, "cvm.dense", "cvm/dense.cu", "at < elements", "at < elements - 1", "one is lost"),
     (_SMALL, "cvm.dense", "cvm/dense.cu", "X[i * K + k]", "X[i * K + k + 1]", "beside the input"),
-    (Call({"X": _tensor((37,))}), "cvm.abs", "cvm/abs.cu", "at * 16", "at * 8", "lanes overlap"),
+    (_ODD, "cvm.abs", "cvm/abs.cu", "at * 16", "at * 8", "lanes overlap"),
     (_LONG, "cvm.sum", "cvmgen_reduce.h", "__syncthreads();\n    const uint32_t count",
      "const uint32_t count", "no barrier before others' totals are read"),
     (_LONG, "cvm.sum", "cvmgen_reduce.h", "    __syncthreads();\n    const uint32_t count",

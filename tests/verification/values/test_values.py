@@ -10,9 +10,9 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.verification.values import program
-from cvmgen.verification.values.calls import Call
+from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.evaluate import UNSET
-from cvmgen.verification.values.validate import Result, Text, validate, validate_edges
+from cvmgen.verification.values.validate import Text, ValidatedCalls, validate, validate_edges
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,19 +41,21 @@ def _tensor(shape, precision=8, dtype="int8"):
     return Tensor(shape, [], precision, dtype)
 
 
-def _check(name: str, calls: list[Call], replaced=None, features=frozenset()) -> Result:
+def _check(
+    name: str, calls: list[ChosenCall], replaced=None, features=frozenset()
+) -> ValidatedCalls:
     text = Text(ROOT / "generated", replaced)
     return validate(_operators()[name], text, calls, features)
 
 
 def _dense(m, n, k, dtype="int8"):
     inputs = {"X": _tensor((m, k), 8, dtype), "W": _tensor((n, k)), "B": _tensor((n,), 20, "int32")}
-    return Call(inputs)
+    return ChosenCall(inputs)
 
 
 def _images(dtype="int8"):
     inputs = {"X": _tensor((1, 3, 7, 8), 8, dtype), "W": _tensor((4, 3, 3, 3)), "B": None}
-    return Call(inputs, {"stride": (2, 1), "padding": (1, 1), "dilation": (1, 1)})
+    return ChosenCall(inputs, {"stride": (2, 1), "padding": (1, 1), "dilation": (1, 1)})
 
 
 VNNI = frozenset(["avx512f", "avx512bw", "avx512vl", "avx512vnni"])
@@ -138,7 +140,7 @@ def test_a_planted_fault_is_found_with_numbers(call, file, before, after, why):
 
 
 def _divided(shape):
-    return Call({"A": _tensor(shape), "B": _tensor(shape)})
+    return ChosenCall({"A": _tensor(shape), "B": _tensor(shape)})
 
 
 # A call, a file, a text everywhere in it, what stands there instead, and what is said then.
@@ -164,5 +166,5 @@ def test_what_is_not_defined_for_some_elements_is_told_with_them(
 
 def test_a_call_that_the_formula_refuses_for_some_elements_is_refused():
     pytest.importorskip("z3")
-    call = Call({"input1": _tensor((3,), 0, "int32")}, {"axis": 0, "keep_dims": 1})
+    call = ChosenCall({"input1": _tensor((3,), 0, "int32")}, {"axis": 0, "keep_dims": 1})
     assert _check("tosa.reduce_sum", [call]).validated
