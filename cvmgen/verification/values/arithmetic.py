@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cvmgen import reals
-from cvmgen.verification.values import choices, modular, operations
+from cvmgen.verification.values import choices, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.evaluate import integer_of
@@ -84,7 +84,7 @@ _KNOWN: dict[str, Callable[[int], Callable[[int, int], int]]] = {
 
 
 def _divide(a: Any, b: Any, bits: int) -> Any:
-    return operations.quotient_toward_zero(modular.signed(a, bits), modular.signed(b, bits))
+    return quotients.quotient_toward_zero(modular.signed(a, bits), modular.signed(b, bits))
 
 
 def _rest_of_terms(a: Any, b: Any, bits: int) -> Any:
@@ -92,12 +92,12 @@ def _rest_of_terms(a: Any, b: Any, bits: int) -> Any:
 
 
 def _divide_unsigned(a: Any, b: Any, bits: int) -> Any:
-    return operations.floor_quotient(modular.unsigned(a, bits), modular.unsigned(b, bits))
+    return quotients.floor_quotient(modular.unsigned(a, bits), modular.unsigned(b, bits))
 
 
 def _rest_unsigned(a: Any, b: Any, bits: int) -> Any:
     a, b = modular.unsigned(a, bits), modular.unsigned(b, bits)
-    return t.add(a, t.negated(t.multiply(b, operations.floor_quotient(a, b))))
+    return t.add(a, t.negated(t.multiply(b, quotients.floor_quotient(a, b))))
 
 
 def _shift_left(a: Any, b: Any, bits: int) -> Any:
@@ -120,7 +120,7 @@ def _shift_right(a: Any, b: Any, bits: int, whole: Any) -> Any:
             )
         raise Unmodelled("a shift of elements by elements")
     whole = modular.spread(whole)
-    return operations.floor_quotient(whole, 1 << b)
+    return quotients.floor_quotient(whole, 1 << b)
 
 
 def _and(a: Any, b: Any, bits: int) -> Any:
@@ -441,7 +441,7 @@ def integer_of_real(a: rt.RealTerm, bits: int) -> t.Integer:
     if a.key[0] == "over":
         parts = [_integer_within(part) for part in a.key[1:]]
         if all(part is not None and max(map(abs, t.bounds(part))) <= 1 << 32 for part in parts):
-            return operations.quotient_toward_zero(parts[0], parts[1])
+            return quotients.quotient_toward_zero(parts[0], parts[1])
     half = 1 << (bits - 1)
     whole = _integer_within(a)
     return whole if whole is not None else t.atom(("int", a), -half, half - 1)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cvmgen.verification.values import arithmetic as a
 from cvmgen.verification.values import instructions, llvm, modular
 from cvmgen.verification.values import terms as t
-
-if TYPE_CHECKING:
-    from cvmgen.verification.values.machine import Machine
+from cvmgen.verification.values.executor import Executor
+from cvmgen.verification.values.intrinsics import intrinsic
 
 END = -1
 Registers = list[Any]
@@ -56,7 +55,7 @@ class Prepared:
 class _Writer:
     """The Python text of a function, with what it speaks of."""
 
-    def __init__(self, machine: Machine, number: int, function: llvm.LlvmFunction) -> None:
+    def __init__(self, machine: Executor, number: int, function: llvm.LlvmFunction) -> None:
         self.machine, self.number, self.function = machine, number, function
         self.labels = {block.label: at for at, block in enumerate(function.blocks)}
         self.names: dict[str, int] = {}
@@ -244,8 +243,6 @@ class _Writer:
         copied = [(at, kind) for at, kind in enumerate(each.more) if kind is not None]
         callee = each.operands[0]
         if isinstance(callee, llvm.Global) and callee.name.startswith(("llvm.", "asm ")):
-            from cvmgen.verification.values.intrinsics import intrinsic
-
             return intrinsic(machine, callee.name, each.type, each.types), each.types
 
         def call(address: Any, *arguments: Any) -> Any:
@@ -259,7 +256,7 @@ class _Writer:
         return call, [llvm.Pointer(), *each.types]
 
 
-def prepare(machine: Machine, number: int, function: llvm.LlvmFunction) -> Prepared:
+def prepare(machine: Executor, number: int, function: llvm.LlvmFunction) -> Prepared:
     """The function, ready to be run by the machine."""
     writer = _Writer(machine, number, function)
     for at, block in enumerate(function.blocks):
@@ -308,7 +305,7 @@ def _meetings(function: llvm.LlvmFunction, labels: dict[str, int]) -> list[int]:
     return meeting
 
 
-def _alloca(machine: Machine, about: llvm.Type, writer: _Writer) -> Callable[[Any], int]:
+def _alloca(machine: Executor, about: llvm.Type, writer: _Writer) -> Callable[[Any], int]:
     size = llvm.size_of(about)
     name = f"a local of {writer.function.name}"
     return lambda count: machine.memory.new(size * count, name, known=False)

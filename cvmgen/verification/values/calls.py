@@ -229,7 +229,9 @@ class Caller:
     def values(self, array: Placed, tensor: Tensor) -> list[Any]:
         dtype, size = DTYPES[tensor.dtype], _width(tensor)
         kind: llvm.Type = llvm.RealType(8 * size) if dtype.kind == "real" else llvm.Int(8 * size)
-        found = [self.machine.get(kind, array.place + at * size) for at in range(tensor.size)]
+        found = [
+            self.machine.memory.get(kind, array.place + at * size) for at in range(tensor.size)
+        ]
         return (
             found if dtype.kind == "real" else [modular.signed(value, 8 * size) for value in found]
         )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cvmgen.verification.values import operations, pieces
+from cvmgen.verification.values import extremes, pieces
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 
@@ -107,9 +107,9 @@ def _choose_integer(test: t.Condition, yes: t.Integer, no: t.Integer) -> t.Integ
     if test.core[0] == "ge" and isinstance(difference, t.Term):
         # yes where yes - no >= 0, or > 0: the greater one; where it is <= 0, or < 0: the less
         if any(t.at_least(difference, least) is test for least in (0, 1)):
-            return operations.maximum([yes, no])
+            return extremes.maximum([yes, no])
         if any(t.at_least(t.negated(difference), least) is test for least in (0, 1)):
-            return operations.minimum([yes, no])
+            return extremes.minimum([yes, no])
     (low, high), (least, most) = t.bounds(yes), t.bounds(no)
     # what t.both have in common stands outside
     common, yes, no = _common(yes, no)

@@ -11,12 +11,13 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from cvmgen.verification.values import choices, modular, operations
+from cvmgen.verification.values import choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.evaluate import REALS, OpenEquality, same
 from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.solver import possible
+from cvmgen.verification.values.text import value_text
 
 MOST_CASES = 3000
 
@@ -77,7 +78,7 @@ class Comparison:
         assumed = [*self.facts.conditions(), *more]
         if not possible(assumed) or self._contradictory(assumed):
             return True
-        raise OpenEquality(f"{one!r} against {other!r}", assumed)
+        raise OpenEquality(f"{value_text(one)} against {value_text(other)}", assumed)
 
     def _contradictory(self, assumed: list[t.Condition]) -> bool:
         """Whether one of them is not so where real numbers are what the others say."""
@@ -152,7 +153,7 @@ class Rebuilt:
             case ("max" | "min" as name, members):
                 return self.extreme(name, [self.key(member) for member in members])
             case ("div", a, b):
-                return operations.floor_quotient(self.key(a), self.key(b))
+                return quotients.floor_quotient(self.key(a), self.key(b))
             case ("tdiv", a, b):
                 return self.toward_zero(self.key(a), self.key(b))
             case ("entry", index, first, entries):
@@ -174,7 +175,7 @@ class Rebuilt:
                 if one is not other and self._beyond(name, other, one):
                     left = [each for each in left if each is not one]
                     break
-        return (operations.maximum if name == "max" else operations.minimum)(left)
+        return (extremes.maximum if name == "max" else extremes.minimum)(left)
 
     def _beyond(self, name: str, one: t.Integer, other: t.Integer) -> bool:
         more, less = (one, other) if name == "max" else (other, one)
@@ -183,11 +184,11 @@ class Rebuilt:
     def toward_zero(self, a: t.Integer, b: t.Integer) -> t.Integer:
         signs = [self.sign(each) for each in (a, b)]
         if None in signs:
-            return operations.quotient_toward_zero(a, b)
+            return quotients.quotient_toward_zero(a, b)
         turned = [
             each if sign == 1 else t.negated(each) for each, sign in zip((a, b), signs, strict=True)
         ]
-        quotient = operations.floor_quotient(*turned)
+        quotient = quotients.floor_quotient(*turned)
         return quotient if signs[0] == signs[1] else t.negated(quotient)
 
     def sign(self, value: t.Integer) -> int | None:

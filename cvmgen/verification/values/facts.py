@@ -8,6 +8,7 @@ from typing import Any
 
 from cvmgen.verification.values.solver import possible
 from cvmgen.verification.values.terms import Condition, bounds, condition, of_key
+from cvmgen.verification.values.text import condition_text
 
 
 class Contradiction(Exception):
@@ -70,7 +71,7 @@ class PathFacts:
         said = self.says(test)
         if said is not None:
             if not said:
-                raise Contradiction(repr(test))
+                raise Contradiction(condition_text(test))
             return
         self._set(self.known, test.core, test.holds)
         match test.core:

@@ -21,7 +21,7 @@ from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.rules import EMPTY_REDUCTION
 from cvmgen.spec import nodes as n
-from cvmgen.verification.values import choices, operations
+from cvmgen.verification.values import choices, extremes, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 
@@ -265,7 +265,7 @@ def extreme(name: str, found: Sequence[tuple[t.Truth, Any]]) -> Any:
         values = [value for counts, value in found if bool(counts)]
     if any(isinstance(value, (float, rt.RealTerm)) for value in values):
         return _extreme_real(name, values)
-    return (operations.maximum if name == "max" else operations.minimum)(values)
+    return (extremes.maximum if name == "max" else extremes.minimum)(values)
 
 
 def _extreme_real(name: str, values: list[Any]) -> Any:
@@ -300,13 +300,13 @@ def is_negative(value: Any) -> t.Truth:
 def _quotient(a: Any, b: Any) -> Any:
     if isinstance(b, int) and b == 0:
         raise OutsideDomain("division by 0")
-    return operations.floor_quotient(a, b)
+    return quotients.floor_quotient(a, b)
 
 
 def _toward_zero(a: Any, b: Any) -> Any:
     if isinstance(b, int) and b == 0:
         raise OutsideDomain("division by 0")
-    return operations.quotient_toward_zero(a, b)
+    return quotients.quotient_toward_zero(a, b)
 
 
 def _remainder(a: Any, b: Any) -> Any:
@@ -352,7 +352,7 @@ def _logarithm(up: bool) -> Callable[[Any], Any]:
 def _magnitude(value: Any) -> Any:
     if isinstance(value, rt.RealTerm):
         return rt.real("abs", value)
-    return operations.maximum([value, t.negated(value)])
+    return extremes.maximum([value, t.negated(value)])
 
 
 def _most(name: str) -> Callable[..., Any]:
@@ -382,7 +382,7 @@ def _unflatten(position: Any, extents: Sequence[int]) -> tuple[Any, ...]:
     index: list[Any] = []
     for extent in reversed(extents):
         index.append(_remainder(position, extent))
-        position = operations.floor_quotient(position, extent)
+        position = quotients.floor_quotient(position, extent)
     return tuple(reversed(index))
 
 

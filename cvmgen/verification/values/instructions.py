@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cvmgen.verification.values import arithmetic as a
 from cvmgen.verification.values import llvm, modular
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.executor import Executor
+from cvmgen.verification.values.intrinsics import extreme
 from cvmgen.verification.values.memory import Fault
-
-if TYPE_CHECKING:
-    from cvmgen.verification.values.machine import Machine
+from cvmgen.verification.values.typed_memory import chosen, reshaped
 
 
 def scalar(about: llvm.Type) -> llvm.Type:
@@ -30,7 +30,7 @@ def by_entries(function: Callable[..., Any], about: llvm.Type) -> Callable[..., 
 
 
 def defined_division(
-    machine: Machine, operate: a.Operation, bits: int, by_sign: bool
+    machine: Executor, operate: a.Operation, bits: int, by_sign: bool
 ) -> a.Operation:
     def divide(one: Any, other: Any) -> Any:
         if isinstance(other, t.Term):
@@ -52,20 +52,20 @@ def negate(value: Any) -> Any:
     return -value if isinstance(value, float) else rt.real("neg", value)
 
 
-def load(machine: Machine, about: llvm.Type) -> Callable[[Any], Any]:
+def load(machine: Executor, about: llvm.Type) -> Callable[[Any], Any]:
     memory = machine.memory
     if isinstance(about, llvm.Pointer) or (isinstance(about, llvm.Int) and about.bits > 1):
         size = llvm.size_of(about)
         integer = memory.integer
 
         def load(address: Any) -> Any:
-            return integer(address, size) if type(address) is int else machine.get(about, address)
+            return integer(address, size) if type(address) is int else memory.get(about, address)
 
         return load
-    return lambda address: machine.get(about, address)
+    return lambda address: memory.get(about, address)
 
 
-def store(machine: Machine, about: llvm.Type) -> Callable[[Any, Any], None]:
+def store(machine: Executor, about: llvm.Type) -> Callable[[Any, Any], None]:
     memory = machine.memory
     if isinstance(about, llvm.Pointer) or (isinstance(about, llvm.Int) and about.bits > 1):
         size = llvm.size_of(about)
@@ -75,10 +75,10 @@ def store(machine: Machine, about: llvm.Type) -> Callable[[Any, Any], None]:
             if type(address) is int:
                 put(address, size, value)
             else:
-                machine.put(about, address, value)
+                memory.put(about, address, value)
 
         return store
-    return lambda value, address: machine.put(about, address, value)
+    return lambda value, address: memory.put(about, address, value)
 
 
 def place(base: llvm.Type, kinds: list[llvm.Type]) -> Callable[..., Any]:
@@ -115,7 +115,7 @@ def place(base: llvm.Type, kinds: list[llvm.Type]) -> Callable[..., Any]:
     return place
 
 
-def select(machine: Machine, about: llvm.Type, test: llvm.Type) -> Callable[..., Any]:
+def select(machine: Executor, about: llvm.Type, test: llvm.Type) -> Callable[..., Any]:
     several = isinstance(test, llvm.Vector)
     kind = scalar(about) if several else about
 
@@ -123,7 +123,7 @@ def select(machine: Machine, about: llvm.Type, test: llvm.Type) -> Callable[...,
         if isinstance(c, t.Condition):
             said = machine.known(c)
             if said is None:
-                return machine.chosen(kind, c, yes, no)
+                return chosen(kind, c, yes, no)
             c = said
         return yes if c else no
 
@@ -146,19 +146,6 @@ def bitcast(source: llvm.Type, target: llvm.Type) -> Callable[[Any], Any]:
     return lambda value: value
 
 
-def reshaped(source: llvm.Type, target: llvm.Type) -> Callable[[Any], Any]:
-    """The same bytes as entries of another width, by way of memory."""
-    from cvmgen.verification.values.machine import Machine
-
-    def reshape(value: Any) -> Any:
-        scratch = Machine([], {})
-        place = scratch.memory.new(llvm.size_of(source), "a vector")
-        scratch.put(source, place, value)
-        return scratch.get(target, place)
-
-    return reshape
-
-
 def extract(places: list[int]) -> Callable[[Any], Any]:
     def extract(value: Any) -> Any:
         for at in places:
@@ -177,29 +164,27 @@ def insert(places: list[int]) -> Callable[[Any, Any], Any]:
     return insert
 
 
-def read_modify(machine: Machine, about: llvm.Type, name: str) -> Callable[[Any, Any], Any]:
+def read_modify(machine: Executor, about: llvm.Type, name: str) -> Callable[[Any, Any], Any]:
     if name == "xchg":
         operate: Callable[[Any, Any], Any] = lambda before, value: value  # noqa: E731
     elif name in ("max", "min", "umax", "umin"):
-        from cvmgen.verification.values.intrinsics import extreme
-
         operate = extreme(name if name[0] == "u" else "s" + name, bits_of(about))
     else:
         operate = a.binary(name, bits_of(about), frozenset())
 
     def change(address: Any, value: Any) -> Any:
-        before = machine.get(about, address)
-        machine.put(about, address, operate(before, value))
+        before = machine.memory.get(about, address)
+        machine.memory.put(about, address, operate(before, value))
         return before
 
     return change
 
 
-def exchange(machine: Machine, about: llvm.Type) -> Callable[..., Any]:
+def exchange(machine: Executor, about: llvm.Type) -> Callable[..., Any]:
     def exchange(address: Any, expected: Any, value: Any) -> Any:
-        before = machine.get(about, address)
+        before = machine.memory.get(about, address)
         if before == expected:
-            machine.put(about, address, value)
+            machine.memory.put(about, address, value)
         return (before, int(before == expected))
 
     return exchange

@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cvmgen import reals
-from cvmgen.verification.values import choices, llvm, modular, operations
+from cvmgen.verification.values import choices, extremes, llvm, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.executor import Executor
 from cvmgen.verification.values.memory import Fault, Unmodelled
-
-if TYPE_CHECKING:
-    from cvmgen.verification.values.machine import Machine
+from cvmgen.verification.values.typed_memory import reshaped
 
 _NOTHING = ("lifetime", "assume", "prefetch", "va_start", "va_end", "experimental.noalias", "dbg")
 
 
 def intrinsic(
-    machine: Machine, name: str, result: llvm.Type, types: list[llvm.Type]
+    machine: Executor, name: str, result: llvm.Type, types: list[llvm.Type]
 ) -> Callable[..., Any]:
     """The function of this name."""
     if name == "asm ":  # hides a value from the compiler
@@ -93,7 +92,7 @@ def _known(size: Any) -> int:
     return operator.index(size)  # of a term: by the one who explores
 
 
-def _copy(machine: Machine) -> Callable[..., Any]:
+def _copy(machine: Executor) -> Callable[..., Any]:
     def copy(to: Any, source: Any, size: Any, _: Any) -> None:
         if isinstance(source, t.Term):
             return _copy_somewhere(machine, to, source, _known(size))
@@ -103,7 +102,7 @@ def _copy(machine: Machine) -> Callable[..., Any]:
     return copy
 
 
-def _copy_somewhere(machine: Machine, to: int, source: t.Term, size: int) -> None:
+def _copy_somewhere(machine: Executor, to: int, source: t.Term, size: int) -> None:
     """A copy from one of several places, element by element."""
     places = choices.possible(source)
     block, at = machine.memory.find(places[0], size)
@@ -111,7 +110,7 @@ def _copy_somewhere(machine: Machine, to: int, source: t.Term, size: int) -> Non
     unit = cell.size if cell is not None and size % cell.size == 0 else 1
     kind = llvm.Int(8 * unit)
     for k in range(0, size, unit):
-        machine.put(kind, t.add(to, k), machine.get(kind, t.add(source, k)))
+        machine.memory.put(kind, t.add(to, k), machine.memory.get(kind, t.add(source, k)))
 
 
 def _entrywise(
@@ -127,7 +126,7 @@ def _entrywise(
 
 def extreme(name: str, bits: int) -> Callable[[Any, Any], Any]:
     read = modular.signed if name[0] == "s" else modular.unsigned
-    pick = operations.maximum if name.endswith("max") else operations.minimum
+    pick = extremes.maximum if name.endswith("max") else extremes.minimum
 
     def operate(one: Any, other: Any) -> Any:
         if name[0] == "u" and _with_one(one, other):
@@ -148,7 +147,7 @@ def _with_one(one: Any, other: Any) -> bool:
 
 def _magnitude(value: Any, bits: int) -> Any:
     number = modular.signed(value, bits)
-    return operations.maximum([number, t.negated(number)])
+    return extremes.maximum([number, t.negated(number)])
 
 
 def _leading_zeros(value: Any, bits: int) -> Any:
@@ -172,9 +171,9 @@ def _funnel(name: str, bits: int) -> Callable[..., Any]:
         )
         if name == "fshl":
             return modular.signed(
-                operations.floor_quotient(t.multiply(whole, 1 << by), 1 << bits), bits
+                quotients.floor_quotient(t.multiply(whole, 1 << by), 1 << bits), bits
             )
-        return modular.signed(operations.floor_quotient(whole, 1 << by), bits)
+        return modular.signed(quotients.floor_quotient(whole, 1 << by), bits)
 
     return funnel
 
@@ -183,8 +182,8 @@ def _saturating(name: str, bits: int) -> Callable[..., Any]:
     def operate(one: Any, other: Any) -> Any:
         first, second = modular.unsigned(one, bits), modular.unsigned(other, bits)
         if name == "usub":
-            return operations.maximum([0, t.add(first, t.negated(second))])
-        return operations.minimum([(1 << bits) - 1, t.add(first, second)])
+            return extremes.maximum([0, t.add(first, t.negated(second))])
+        return extremes.minimum([(1 << bits) - 1, t.add(first, second)])
 
     return operate
 
@@ -192,7 +191,7 @@ def _saturating(name: str, bits: int) -> Callable[..., Any]:
 _EXACT = {"sadd": t.add, "ssub": lambda a, b: t.add(a, t.negated(b)), "smul": t.multiply}
 
 
-def _checked(machine: Machine, name: str, bits: int) -> Callable[..., Any]:
+def _checked(machine: Executor, name: str, bits: int) -> Callable[..., Any]:
     """An operation with a sign, which must not overflow: the exact result."""
     exact, half = _EXACT[name], 1 << (bits - 1)
 
@@ -238,7 +237,7 @@ def _sum(vector: tuple[Any, ...]) -> Any:
     return total
 
 
-def _masked_store(machine: Machine, types: list[llvm.Type]) -> Callable[..., Any]:
+def _masked_store(machine: Executor, types: list[llvm.Type]) -> Callable[..., Any]:
     about = types[0]
     assert isinstance(about, llvm.Vector)
     size = llvm.size_of(about.element)
@@ -246,7 +245,7 @@ def _masked_store(machine: Machine, types: list[llvm.Type]) -> Callable[..., Any
     def store(vector: Any, place: Any, *more: Any) -> None:
         for at, (entry, kept) in enumerate(zip(vector, more[-1], strict=True)):
             if kept:
-                machine.put(about.element, place + at * size, entry)
+                machine.memory.put(about.element, place + at * size, entry)
 
     return store
 
@@ -268,8 +267,6 @@ def _quarters(vector: tuple[Any, ...]) -> tuple[Any, ...]:
     """Entries of 32 bits as bytes."""
     if len(vector) == 64:
         return vector
-    from cvmgen.verification.values.instructions import reshaped
-
     count = len(vector)
     reshape = reshaped(llvm.Vector(count, llvm.Int(32)), llvm.Vector(4 * count, llvm.Int(8)))
     return tuple(reshape(vector))

@@ -7,15 +7,15 @@ Each block becomes a Python function on the list of its function's registers.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cvmgen.verification.values import choices, llvm, modular
+from cvmgen.verification.values import llvm
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.blocks import END, Fork, Prepared, prepare
 from cvmgen.verification.values.facts import Contradiction, PathFacts
-from cvmgen.verification.values.memory import SHIFT, Fault, Memory, Unmodelled, merged
+from cvmgen.verification.values.memory import SHIFT, Fault, Unmodelled, merged
+from cvmgen.verification.values.typed_memory import TypedMemory, chosen, parts_of
 
 MOST_STEPS = 2_000_000
 Routine = Callable[["Machine", list[Any]], Any]
@@ -25,7 +25,7 @@ class Machine:
     """Modules linked together, with their memory."""
 
     def __init__(self, modules: list[llvm.Module], library: dict[str, Routine]) -> None:
-        self.memory = Memory()
+        self.memory = TypedMemory()
         self.facts = PathFacts()
         self.library = library
         self.modules = modules
@@ -33,7 +33,6 @@ class Machine:
         self.routines: dict[int, tuple[int, llvm.LlvmFunction] | str] = {}
         self.prepared: dict[int, Prepared] = {}  # by functions as objects
         self.steps = MOST_STEPS
-        self.merges = True
         self.split: Callable[[t.Condition], bool] | None = None
         self.features: frozenset[str] = frozenset()  # of the processor
         self.asked = False  # for one of them
@@ -49,7 +48,7 @@ class Machine:
             for variable in module.variables.values():
                 if variable.value is not None:
                     place = self.places[number, variable.name]
-                    self.put(
+                    self.memory.put(
                         variable.type, place, self.constant(number, variable.type, variable.value)
                     )
 
@@ -69,7 +68,7 @@ class Machine:
         for number, data in self.lasting.items():
             memory.blocks[number].data[:] = data
             memory.blocks[number].cells.clear()
-        self.facts, self.split, self.merges = facts, split, split is None
+        self.facts, self.split, self.memory.merges = facts, split, split is None
         self.doubts.clear()
         self.steps = steps
         for prepared in self.prepared.values():
@@ -161,75 +160,6 @@ class Machine:
         self.distances[key] = value
         return key
 
-    # ------------------------------------------------------------ memory
-
-    def get(self, about: llvm.Type, address: Any) -> Any:
-        if isinstance(address, t.Term):
-            if not self.merges:
-                return self.get(about, operator.index(address))
-            return choices.lookup(address, lambda at: self.get(about, at))
-        match about:
-            case llvm.Int(bits=1):
-                value = self.memory.integer(address, 1)
-                return value & 1 if isinstance(value, int) else _bit_of(value)
-            case llvm.Int():
-                return self.memory.integer(address, llvm.size_of(about))
-            case llvm.Pointer():
-                return self.memory.integer(address, 8)
-            case llvm.RealType(bits=bits):
-                return self.memory.real(address, bits // 8)
-            case (
-                llvm.ArrayType(count=count, element=element)
-                | llvm.Vector(count=count, element=element)
-            ):
-                size = llvm.size_of(element)
-                return tuple(self.get(element, address + i * size) for i in range(count))
-            case llvm.Struct(fields=fields):
-                offsets = llvm.offsets_of(about)
-                return tuple(
-                    self.get(field, address + at)
-                    for field, at in zip(fields, offsets, strict=False)
-                )
-            case _:
-                pass
-        raise Unmodelled(f"a load of {about}")
-
-    def put(self, about: llvm.Type, address: Any, value: Any) -> None:
-        if isinstance(address, t.Term):
-            if not self.merges:
-                return self.put(about, operator.index(address), value)
-            return self._put_somewhere(about, address, value)
-        match about:
-            case llvm.Int(bits=1):
-                whole = choices.choose(value, 1, 0) if isinstance(value, t.Condition) else value
-                self.memory.put_integer(address, 1, whole)
-            case llvm.Int():
-                self.memory.put_integer(address, llvm.size_of(about), value)
-            case llvm.Pointer():
-                self.memory.put_integer(address, 8, value)
-            case llvm.RealType(bits=bits):
-                self.memory.put_real(address, bits // 8, value)
-            case llvm.ArrayType(element=element) | llvm.Vector(element=element):
-                size = llvm.size_of(element)
-                for i, entry in enumerate(value):
-                    self.put(element, address + i * size, entry)
-            case llvm.Struct(fields=fields):
-                offsets = llvm.offsets_of(about)
-                for field, at, entry in zip(fields, offsets, value, strict=False):
-                    self.put(field, address + at, entry)
-            case _:
-                raise Unmodelled(f"a store of {about}")
-
-    def _put_somewhere(self, about: llvm.Type, address: t.Term, value: Any) -> None:
-        """A store at an address that depends on elements: each place may be meant."""
-        for place in choices.possible(address):
-            here = t.equal(address, place)
-            if here is not False:
-                before = self.get(about, place)
-                self.put(
-                    about, place, choices.choose(here, _exact(about, value), _exact(about, before))
-                )
-
     # ------------------------------------------------------------ running
 
     def call(self, address: Any, arguments: list[Any]) -> Any:
@@ -273,7 +203,7 @@ class Machine:
     def known(self, test: t.Condition) -> bool | None:
         """Whether a condition holds on the way that is gone; None where both ways are to be run."""
         said = self.facts.says(test)
-        if said is None and not self.merges:
+        if said is None and not self.memory.merges:
             assert self.split is not None
             return self.split(test)
         return said
@@ -302,50 +232,8 @@ class Machine:
         assert yes is not None
         assert no is not None
         for register, about in function.met(stop):
-            registers[register] = self.chosen(about, test, yes[register], no[register])
+            registers[register] = chosen(about, test, yes[register], no[register])
         return stop
-
-    def chosen(self, about: llvm.Type, test: t.Condition, yes: Any, no: Any) -> Any:
-        if yes is no:
-            return yes
-        if isinstance(yes, tuple):
-            return tuple(
-                self.chosen(kind, test, one, other)
-                for kind, one, other in zip(_kinds(about), yes, no, strict=True)
-            )
-        if yes is None or no is None:
-            return yes if no is None else no
-        if isinstance(about, llvm.Pointer) and not (yes and no):
-            raise Unmodelled("a pointer that depends on elements")
-        made = choices.choose(test, _exact(about, yes), _exact(about, no))
-        return int(made) if isinstance(made, bool) else made
-
-
-def _kinds(about: llvm.Type) -> tuple[llvm.Type, ...]:
-    match about:
-        case llvm.Struct(fields=fields):
-            return fields
-        case (
-            llvm.ArrayType(count=count, element=element) | llvm.Vector(count=count, element=element)
-        ):
-            return (element,) * count
-        case _:
-            pass
-    raise Unmodelled(f"parts of {about}")
-
-
-def _exact(about: llvm.Type, value: Any) -> Any:
-    """A value of a type as a choice holds it: an integer by its sign, a bit as a condition."""
-    if isinstance(about, llvm.Int):
-        if about.bits == 1:
-            return value if isinstance(value, t.Condition) else bool(value)
-        return modular.signed(value, about.bits)
-    return value
-
-
-def _bit_of(value: t.Term) -> Any:
-    found = t.opposite(t.equal(modular.unsigned(value, 1), 0))
-    return found if isinstance(found, t.Condition) else int(found)
 
 
 def _defined(about: llvm.Type, value: Any) -> Any:
@@ -353,7 +241,7 @@ def _defined(about: llvm.Type, value: Any) -> Any:
     if value is None:
         return llvm.zero_of(about)
     if isinstance(value, tuple):
-        return tuple(map(_defined, _kinds(about), value))
+        return tuple(map(_defined, parts_of(about), value))
     return value
 
 

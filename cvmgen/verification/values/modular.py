@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cvmgen.verification.values import choices, operations, pieces
+from cvmgen.verification.values import choices, pieces, quotients
 from cvmgen.verification.values import terms as t
 
 
@@ -82,7 +82,7 @@ def remainder_by(a: t.Integer, whole: int) -> t.Integer:
     """The remainder of a floor division by a positive constant."""
     if isinstance(a, int):
         return a % whole
-    return t.add(a, t.multiply(operations.floor_quotient(a, whole), -whole))
+    return t.add(a, t.multiply(quotients.floor_quotient(a, whole), -whole))
 
 
 def reduced(a: t.Term, bits: int) -> t.Integer:

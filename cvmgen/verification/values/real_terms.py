@@ -16,11 +16,6 @@ class RealTerm:
     def __init__(self, key: tuple[Any, ...]) -> None:
         self.key = key
 
-    def __repr__(self) -> str:
-        from cvmgen.verification.values.text import real_text
-
-        return real_text(self)
-
     def __add__(self, other: Any) -> Any:
         return real_sum(self, as_real(other))
 

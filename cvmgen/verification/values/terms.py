@@ -69,11 +69,6 @@ class Term:
     def same(self, other: object) -> bool:
         return self is other or (isinstance(other, Term) and self.parts == other.parts)
 
-    def __repr__(self) -> str:
-        from cvmgen.verification.values.text import integer_text
-
-        return integer_text(self)
-
     def __add__(self, other: Integer) -> Integer:
         return add(self, other)
 
@@ -134,11 +129,6 @@ class Condition:
         self.number = 2 * len(TABLE.conditions) + holds
         self.other: Condition = self
 
-    def __repr__(self) -> str:
-        from cvmgen.verification.values.text import condition_text
-
-        return condition_text(self)
-
     def __bool__(self) -> bool:
         return decide(self)
 
@@ -149,6 +139,10 @@ class Condition:
 class Undecided(Exception):
     """A condition on elements is asked for where nothing can decide it."""
 
+    def __init__(self, condition: Condition) -> None:
+        super().__init__("a condition that nothing decides")
+        self.condition = condition
+
 
 _deciding: list[Callable[[Condition], bool]] = []
 
@@ -156,7 +150,7 @@ _deciding: list[Callable[[Condition], bool]] = []
 def decide(condition: Condition) -> bool:
     """What whoever explores says of a condition that text asks for."""
     if not _deciding:
-        raise Undecided(repr(condition))
+        raise Undecided(condition)
     return _deciding[-1](condition)
 
 

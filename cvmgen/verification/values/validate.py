@@ -29,6 +29,7 @@ from cvmgen.verification.values.machine import Machine
 from cvmgen.verification.values.memory import Fault, Unmodelled
 from cvmgen.verification.values.solver import example, possible
 from cvmgen.verification.values.terms import Undecided
+from cvmgen.verification.values.text import condition_text, value_text
 from cvmgen.verification.values.ways import ways
 
 TRIED_STEPS = 60_000
@@ -211,7 +212,7 @@ class _Checking:
             except WorkLimit:
                 continue  # it is not among the calls that were looked at
             except UNKNOWN as error:
-                result.open.append(f"{case.text()}: {type(error).__name__}: {error}")
+                result.open.append(f"{case.text()}: {type(error).__name__}: {told(error)}")
             if result.difference is not None:
                 break
         result.blocks, result.not_run = not_run(
@@ -391,9 +392,8 @@ class _Checking:
             for position, (one, other) in enumerate(pairs):
                 shown = self.element(case, one, other, tensor.dtype, facts)
                 if shown is not None:
-                    difference = Difference(
-                        case.text(), name, position, repr(one)[:400], repr(other)[:400], shown
-                    )
+                    is_now, should_be = value_text(one)[:400], value_text(other)[:400]
+                    difference = Difference(case.text(), name, position, is_now, should_be, shown)
                     self.result.difference = self.differs(case, outputs, difference)
                     return
 
@@ -417,6 +417,11 @@ class _Checking:
             return shown
         self.result.cases += comparison.cases > 0
         return None
+
+
+def told(error: Exception) -> str:
+    """What leaves a call open."""
+    return condition_text(error.condition) if isinstance(error, Undecided) else str(error)
 
 
 def given(shown: Assignment) -> str:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from cvmgen.verification.values import choices, modular, operations
+from cvmgen.verification.values import choices, extremes, modular, quotients
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.arithmetic import binary, comparison, conversion
 from cvmgen.verification.values.compare import Comparison
@@ -59,11 +59,11 @@ def test_a_comparison_of_terms_is_that_of_numbers(predicate):
 
 
 def _clamped(x):
-    return operations.maximum([-3, operations.minimum([5, x])])
+    return extremes.maximum([-3, extremes.minimum([5, x])])
 
 
 def _clamped_late(x):
-    return operations.minimum([5, operations.maximum([-3, x])])
+    return extremes.minimum([5, extremes.maximum([-3, x])])
 
 
 def _greater_by_choice(x):
@@ -82,11 +82,11 @@ SAME = [
     (lambda x: t.multiply(t.add(x, 1), t.add(x, -1)),
      lambda x: t.add(t.multiply(x, x), -1), "products"),
     (_clamped, _clamped_late, "the order of clamps"),
-    (_greater_by_choice, lambda x: operations.maximum([x, 0]), "a choice of the greater"),
-    (_magnitude_by_choice, lambda x: operations.maximum([x, t.negated(x)]), "a magnitude"),
+    (_greater_by_choice, lambda x: extremes.maximum([x, 0]), "a choice of the greater"),
+    (_magnitude_by_choice, lambda x: extremes.maximum([x, t.negated(x)]), "a magnitude"),
     (_through_bytes, lambda x: x, "a byte without its sign, cut again"),
-    (lambda x: operations.floor_quotient(t.multiply(x, 6), 4),
-     lambda x: operations.floor_quotient(t.multiply(x, 3), 2), "a common divisor"),
+    (lambda x: quotients.floor_quotient(t.multiply(x, 6), 4),
+     lambda x: quotients.floor_quotient(t.multiply(x, 3), 2), "a common divisor"),
 ]  # fmt: skip
 
 
@@ -100,14 +100,14 @@ def test_values_that_differ_in_one_case_are_not_equal():
     x = _element("x")
     late = choices.choose(t.at_least(x, 2), x, 0)
     with pytest.raises(Exception, match="against"):
-        Comparison().equal(late, operations.maximum([x, 0]), 32)
+        Comparison().equal(late, extremes.maximum([x, 0]), 32)
 
 
 def test_the_solver_knows_quotients_by_terms_and_signs_of_products():
     pytest.importorskip("z3")
     a, b, c = (t.element("X", at, -15, 15) for at in range(3))
     positive = [t.at_least(each, 1) for each in (b, c)]
-    quotient = operations.floor_quotient(100 * a, b)
+    quotient = quotients.floor_quotient(100 * a, b)
     reached, short = t.at_least(quotient, 50), t.at_least(50 * b - 100 * a, 1)
     assert not possible([*positive, reached, short], exact=False)
     assert possible([reached, short]), "where b is negative both hold"
