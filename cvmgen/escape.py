@@ -16,8 +16,9 @@ HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def hidden(char: str) -> bool:
-    """Whether a character cannot be seen, or changes how others are seen; tabs are spaces."""
-    return category(char) in HIDDEN and char != "\t"
+    """Whether a character cannot be seen, or changes how others are seen; tabs are spaces. So are
+    those that Unicode leaves to programs, with which text is marked while it is made."""
+    return (category(char) in HIDDEN and char != "\t") or "\ufdd0" <= char <= "\ufdef"
 
 
 def printable(text: str) -> str:

@@ -19,6 +19,7 @@ from cvmgen.cli.specs import (
     repeated_lets,
     unproved_places,
 )
+from cvmgen.emit.line_map import MappedText
 from cvmgen.errors import Faults
 from cvmgen.paths import schedules_folder, spec_folder
 from cvmgen.schedule.schedules import Schedules, read_schedules
@@ -59,6 +60,7 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
     """An operator's formula, its generated file for a target, or what a stage made of it."""
     with Progress() as progress:
         operator, _ = read_operator(spec, name, progress)
+        text: str
         if target is None and stage is None:
             text = f"{operator.text}\n"
         else:
@@ -72,7 +74,10 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
                 if stage is not None
                 else driver.emitted(target or "", operator, schedules=schedules)
             )
-    shown = {"operator": operator.full_name, "target": target, "stage": stage, "text": text}
+    shown: dict[str, Any] = {"operator": operator.full_name, "target": target, "stage": stage}
+    shown["text"] = text
+    if isinstance(text, MappedText):
+        shown["places"] = [place and place._asdict() for place in text.places]
     return give(shown, text, as_json=as_json)
 
 

@@ -17,6 +17,7 @@ from cvmgen.emit.c_spelling import (
     c_identifier,
     paren,
 )
+from cvmgen.emit.line_map import marked, unmarked
 from cvmgen.emit.lines import Leaving, indented
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
@@ -236,7 +237,11 @@ class CPrinter:
     # -------------------------------------------------------- statements
 
     def block(self, statements: Iterable[i.Stmt]) -> list[str]:
-        return [line for statement in statements for line in self.statement(statement)]
+        return [
+            line
+            for statement in statements
+            for line in marked(statement.span, self.statement(statement))
+        ]
 
     def nested(self, body: i.Block) -> list[str]:
         """Statements that stand a level deeper."""
@@ -432,8 +437,9 @@ class CPrinter:
         head = f"if ({self.expr(statement.condition)})"
         body = self.nested(statement.then)
         if len(body) == 1 and not statement.otherwise:
+            only = unmarked(body[0])
             leaves = isinstance(statement.then[-1], i.Return)
-            single = Leaving(head, body[0]) if leaves else f"{head} {body[0]}"
+            single = Leaving(head, only) if leaves else f"{head} {only}"
             return [single] if len(single) <= 88 else [head, *indented(body)]
         lines = [f"{head} {{", *indented(body)]
         rest = statement.otherwise

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from cvmgen.emit.c_like import CPrinter
 from cvmgen.emit.c_spelling import PRIMARY, UNARY, c_identifier, c_string, comment
+from cvmgen.emit.line_map import marked
 from cvmgen.emit.lines import Leaving, indented
 from cvmgen.escape import in_c_format
 from cvmgen.ir import checks as h
@@ -41,8 +42,8 @@ class HostPrinter(CPrinter):
             named = self.line is not None and not isinstance(statement, (h.Refuse, h.FillPlan))
             if named and line != self.line:
                 self.line = line
-                lines.append(comment(line))
-            lines += self.statement(statement)
+                lines += marked(statement.span, [comment(line)])
+            lines += marked(statement.span, self.statement(statement))
         return lines
 
     def statement(self, statement: i.Stmt) -> list[str]:

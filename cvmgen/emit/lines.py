@@ -9,6 +9,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Self
 
+from cvmgen.emit.line_map import MarkedLine
+
 WIDTH = 100
 QUOTES = "\"'"
 BREAKS = (", ", "; ", " && ", " || ", " & ", " | ", " + ", " - ", " * ", " ? ", " : ", " PRId64")
@@ -108,10 +110,17 @@ class Valued(StructuredLine):
 def indented(lines: Iterable[str], by: int = 4) -> list[str]:
     """The lines so many columns further in; empty ones stay empty."""
     pad = " " * by
-    return [
-        line.indented(pad) if isinstance(line, StructuredLine) else f"{pad if line else ''}{line}"
-        for line in lines
-    ]
+    return [_moved(line, pad) for line in lines]
+
+
+def _moved(line: str, pad: str) -> str:
+    match line:
+        case MarkedLine(line=whole, mark=mark):
+            return MarkedLine(_moved(whole, pad), mark)
+        case StructuredLine():
+            return line.indented(pad)
+        case _:
+            return f"{pad if line else ''}{line}"
 
 
 def wrap_c(lines: Iterable[str]) -> list[str]:
@@ -127,7 +136,9 @@ def wrap_python(lines: Iterable[str]) -> list[str]:
 def _wrapped(lines: Iterable[str], signs: tuple[str, ...], least_depth: int) -> list[str]:
     made: list[str] = []
     for line in lines:
-        if len(line) <= WIDTH:
+        if isinstance(line, MarkedLine):
+            made += [each + line.mark for each in _wrapped((line.line,), signs, least_depth)]
+        elif len(line) <= WIDTH:
             made.append(line)
         elif isinstance(line, StructuredLine):
             made += line.broken()

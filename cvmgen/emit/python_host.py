@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cvmgen import rules
+from cvmgen.emit.line_map import marked
 from cvmgen.emit.lines import Valued, indented
 from cvmgen.emit.python_printer import PythonPrinter
 from cvmgen.emit.python_text import comment, literal, literals
@@ -27,8 +28,8 @@ class HostText:
             line = self.printer.operator.place(statement.span)
             if line != self.line and not isinstance(statement, (h.Refuse, h.FillPlan)):
                 self.line = line
-                lines.append(comment(line))
-            lines += self.statement(statement)
+                lines += marked(statement.span, [comment(line)])
+            lines += marked(statement.span, self.statement(statement))
         return lines
 
     def statement(self, statement: i.Stmt) -> list[str]:

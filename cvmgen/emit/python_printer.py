@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import assert_never
 
 from cvmgen.dtypes import DTYPES
+from cvmgen.emit.line_map import marked
 from cvmgen.emit.lines import Valued, indented
 from cvmgen.emit.python_text import Imports, literal
 from cvmgen.errors import InternalError
@@ -308,7 +309,11 @@ class PythonPrinter(Imports):
     # -------------------------------------------------------- statements
 
     def block(self, statements: Iterable[i.Stmt]) -> list[str]:
-        return [line for statement in statements for line in self.statement(statement)]
+        return [
+            line
+            for statement in statements
+            for line in marked(statement.span, self.statement(statement))
+        ]
 
     def statement(self, statement: i.Stmt) -> list[str]:
         match statement:

@@ -113,7 +113,9 @@ def test_show_a_target_or_a_stage(cvmgen: Command, spec: Path, what: str) -> Non
 def test_show_for_programs(cvmgen: Command, spec: Path) -> None:
     shown = cvmgen("show", "double", "--target", "c", "--spec", spec, "--json").json
     text = cvmgen("show", "double", "--target", "c", "--spec", spec).out
+    places = shown.pop("places")
     assert shown == {"operator": "toy.double", "target": "c", "stage": None, "text": text}
+    assert len(places) == len(text.split("\n"))
 
 
 def test_show_is_what_build_writes(cvmgen: Command) -> None:
