@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cvmgen.errors import InternalError
@@ -76,11 +76,16 @@ def staged(model: Model, schedules: Schedules) -> Iterator[tuple[str, Staged]]:
     yield SPECIALISE, made
     for name, run in PASSES:
         made = run(made, schedules)
-        for each in made.steps:
-            if fault := next(unsound_step(each), ""):
-                message = f"the stage '{name}' of models leaves {each.name} unsound: {fault}"
-                raise InternalError(message)
+        verify_steps(made.steps, name)
         yield name, made
+
+
+def verify_steps(made: Iterable[KernelStep], stage: str) -> None:
+    """Raise InternalError that names the stage if a step does not hold together."""
+    for each in made:
+        if fault := next(unsound_step(each), ""):
+            message = f"the stage '{stage}' of models leaves {each.name} unsound: {fault}"
+            raise InternalError(message)
 
 
 # ---------------------------------------------------------------- for people

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from cvmgen.emit.c_spelling import c_identifier
 from cvmgen.ir import nodes as i
-from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.uses import nodes_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.model.kernels import Model, ModelKernel
@@ -16,7 +15,7 @@ from cvmgen.model.nests import ShortNames, border, longest_steps_first, nest_of,
 from cvmgen.model.storage import Storage, along_memory
 from cvmgen.model.tiles import Tiled
 from cvmgen.schedule.legality import unsound
-from cvmgen.schedule.outline import OutlinedPart, Outliner, call_name, part_fault, part_name
+from cvmgen.schedule.outline import OutlinedPart, Outliner, call_name, part_name, unsound_outlined
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import InModel, Subject
 
@@ -94,11 +93,8 @@ def unsound_step(step: KernelStep) -> Iterator[str]:
     """What does not hold together in a step."""
     if not step.outlined:
         yield from unsound(step.made)
-    elif fault := kernel_fault(step.outlined, frozenset(), step.made.elements):
-        yield fault
-    for part in step.parts:
-        if fault := part_fault(part, (), step.made.elements):
-            yield f"{part.name}: {fault}"
+    body = (*step.front, *step.outlined)
+    yield from unsound_outlined(body, step.parts, (), step.made.elements)
 
 
 def own_name(name: str, taken: set[str]) -> str:

@@ -10,17 +10,15 @@ from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import INT8
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
-from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.uses import all_names, has
 from cvmgen.lower.host_part import lower_for_c
 from cvmgen.schedule.entries import KeptValue
 from cvmgen.schedule.gpu.mapped import DeviceFunction, KernelParameter, Mapped
-from cvmgen.schedule.outline import OutlinedPart, Outliner, part_fault
+from cvmgen.schedule.outline import OutlinedPart, Outliner, unsound_outlined
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.schedule.tile_functions import TileFunctions, TileWriter
 from cvmgen.spec.formula import Operator
-from cvmgen.typing.agreement import type_fault
 from cvmgen.typing.choices import (
     Variant,
     read_in,
@@ -272,19 +270,10 @@ def unsound_parts(program: i.Program, kernel: Kernel) -> Iterator[str]:
     fields = plan_fields(program)
     if kernel.tiles:
         yield from kernel.tiles.faults((each.name for each in fields), kernel.subject.elements)
-    if not kernel.parts:
-        return
-    elements, names = kernel.subject.elements, kernel.subject.outside.names
-    if fault := kernel_fault(kernel.outlined, names, elements):
-        yield fault
-    if fault := type_fault(kernel.outlined, elements):
-        yield fault
-    if has((kernel.outlined, *(each.body for each in kernel.parts)), i.Barrier):
-        yield "threads meet, and none of a block run it"
-    for part in kernel.parts:
-        read = {each.name for each in fields_read(fields, program.operator, part.body)}
-        given = {each.name: each.type for each in part.captures if each.kind == "value"}
-        arrays = {each.name: each.type for each in part.captures if each.kind == "array"}
-        fault = part_fault(part, read, elements)
-        if fault := fault or type_fault(part.body, {**elements, **arrays}, given):
-            yield f"{part.name}: {fault}"
+    if kernel.parts:
+
+        def read(body: i.Block) -> set[str]:
+            return {each.name for each in fields_read(fields, program.operator, body)}
+
+        names, elements = kernel.subject.outside.names, kernel.subject.elements
+        yield from unsound_outlined(kernel.outlined, kernel.parts, names, elements, read)

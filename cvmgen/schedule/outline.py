@@ -8,7 +8,7 @@ kernel, one part at a time, which `combined` allows in any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,9 +19,10 @@ from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.logic import factors_in
 from cvmgen.ir.loops import entry_at, extent, product, unravel
 from cvmgen.ir.rewrite import identity_element, with_blocks
-from cvmgen.ir.uses import all_names, assigned, made_in, names_in, nodes_in, stored_tensors
+from cvmgen.ir.uses import all_names, assigned, has, made_in, names_in, nodes_in, stored_tensors
 from cvmgen.ir.visit import fresh, replaced, walk
 from cvmgen.schedule.measures import parallel
+from cvmgen.typing.agreement import type_fault
 
 OWN = ("context", "call", "low", "high", "at")
 """What a part has besides the names of its loops; `at` counts the iterations of several loops."""
@@ -222,6 +223,27 @@ def part_fault(part: OutlinedPart, fields: Collection[str], elements: Mapping[st
     tensors = {each.name for each in part.captures if each.kind == "tensor"} & {*elements, h.NOTED}
     names = locals_ | {*fields, part.own["low"], part.own["high"]}
     return kernel_fault(part.body, names - {each.name for each in part.totals}, arrays | tensors)
+
+
+def unsound_outlined(
+    body: i.Block,
+    parts: Iterable[OutlinedPart],
+    names: Collection[str],
+    elements: Mapping[str, str],
+    fields: Callable[[i.Block], Collection[str]] = lambda _: (),
+) -> Iterator[str]:
+    """What does not hold together in a nest with parts that were outlined; `names` are what it has
+    from outside, `fields` what statements read of the plan."""
+    if fault := kernel_fault(body, names, elements) or type_fault(body, elements):
+        yield fault
+    if has((body, *(each.body for each in parts)), i.Barrier):
+        yield "threads meet, and none of a block run it"
+    for part in parts:
+        given = {each.name: each.type for each in part.captures if each.kind == "value"}
+        arrays = {each.name: each.type for each in part.captures if each.kind == "array"}
+        fault = part_fault(part, fields(part.body), elements)
+        if fault := fault or type_fault(part.body, {**elements, **arrays}, given):
+            yield f"{part.name}: {fault}"
 
 
 def captured(body: i.Block) -> Iterable[i.Capture]:

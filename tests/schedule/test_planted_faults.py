@@ -9,10 +9,16 @@ import pytest
 
 from cvmgen import driver
 from cvmgen.errors import InternalError
+from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
-from cvmgen.model.build import formulas_of
+from cvmgen.ir.verify import verify
+from cvmgen.model.build import formulas_of, planned
+from cvmgen.model.stages import Staged, staged, verify_steps
+from cvmgen.model.steps import KernelStep
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import packaged
+from tests.conformance.calls import Conformance
+from tests.model.invented import MODELS, Sketch, for_small_models
 
 OPERATOR = formulas_of("cvm")["dense"]
 SPAN = OPERATOR.span
@@ -118,3 +124,119 @@ def test_planted(target: str, stage: str, plant: Plant, more: i.Block, fault: st
     wrong = replace(kernels, kernels=(plant(first, more), *others))
     with pytest.raises(InternalError, match=f"the stage '{stage}' leaves .* unsound: .*{fault}"):
         driver.verify_kernels(wrong, stage)
+
+
+# ---------------------------------------------------------------- models
+
+
+@pytest.fixture(scope="module")
+def stages(conformance: Conformance) -> dict[str, Staged]:
+    """A model after each of its stages."""
+    operators = conformance.libraries["python"]
+    sketch = Sketch(operators, 0)
+    _, model = planned(MODELS["chain"](sketch), sketch.arrays, operators)
+    return dict(staged(model, for_small_models()))
+
+
+def in_step(step: KernelStep, more: i.Block) -> KernelStep:
+    return replace(step, made=replace(step.made, body=(*more, *step.made.body)))
+
+
+def in_front(step: KernelStep, more: i.Block) -> KernelStep:
+    return replace(step, front=(*more, *step.front))
+
+
+def in_outlined_step(step: KernelStep, more: i.Block) -> KernelStep:
+    return replace(step, outlined=(*more, *step.outlined))
+
+
+def in_part_of_step(step: KernelStep, more: i.Block) -> KernelStep:
+    first, *others = step.parts
+    planted = replace(first, loop=replace(first.loop, body=(*more, *first.loop.body)))
+    return replace(step, parts=(planted, *others))
+
+
+STEPS: list[tuple[str, Callable[[KernelStep, i.Block], KernelStep]]] = [
+    ("types", in_front),
+    ("types", in_step),
+    ("schedule", in_front),
+    ("schedule", in_step),
+    ("outline", in_front),
+    ("outline", in_outlined_step),
+    ("outline", in_part_of_step),
+]
+
+
+@pytest.mark.parametrize(
+    ("stage", "plant", "more", "fault"),
+    [
+        pytest.param(stage, plant, more, fault, id=f"{stage}-{plant.__name__}-{what}")
+        for stage, plant in STEPS
+        for what, more, fault in [*ANYWHERE, BARRIER_IN_C]
+    ],
+)
+def test_planted_into_a_model(
+    stages: dict[str, Staged],
+    stage: str,
+    plant: Callable[[KernelStep, i.Block], KernelStep],
+    more: i.Block,
+    fault: str,
+) -> None:
+    steps = stages[stage].steps
+    verify_steps(steps, stage)
+    at = next(at for at, each in enumerate(steps) if each.parts or stage != "outline")
+    wrong = (*steps[:at], plant(steps[at], more), *steps[at + 1 :])
+    named = f"the stage '{stage}' of models leaves {steps[at].name} unsound: .*{fault}"
+    with pytest.raises(InternalError, match=named):
+        verify_steps(wrong, stage)
+
+
+# ---------------------------------------------------------------- numpy
+
+X, UNBOUND = i.Access("X", None, ()), i.Var("unbound")
+IN_ARRAYS: list[tuple[str, i.Block, str]] = [
+    (
+        "a name",
+        (a.FillArray(UNBOUND, ZERO, "", span=SPAN),),
+        "the name 'unbound', which nothing binds",
+    ),
+    (
+        "an extent",
+        (a.Axes(("planted",), (UNBOUND,), None, span=SPAN),),
+        "the name 'unbound', which nothing",
+    ),
+    ("a change", (i.Accumulate("planted", "+", ONE, SPAN),), "a change of 'planted', which is no"),
+    ("a store", (i.Store(X, ZERO, SPAN),), "'X', which is not an output"),
+    (
+        "a choice",
+        (
+            a.Choose(
+                "planted", i.Const(True), (i.Let("planted", "int", ZERO, SPAN),), (), span=SPAN
+            ),
+        ),
+        "a choice that does not make 'planted'",
+    ),
+    (
+        "what ends with a block",
+        (
+            a.Blocks(("planted",), (X,), (), None, 0, (), span=SPAN),
+            i.Let("late", "int", AT, SPAN),
+        ),
+        "the name 'planted', which nothing binds",
+    ),
+    ("a barrier", (i.Barrier(SPAN),), "Barrier, which mappings to threads make"),
+]
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"), [pytest.param(more, fault, id=what) for what, more, fault in IN_ARRAYS]
+)
+def test_planted_into_arrays(more: i.Block, fault: str) -> None:
+    passes = driver.TARGETS["numpy"].passes
+    names = [name for name, _ in passes]
+    program = driver.lower(OPERATOR, passes)
+    verify(program, names)
+    first, *others = program.nests
+    wrong = replace(program, nests=(replace(first, body=(*more, *first.body)), *others))
+    with pytest.raises(InternalError, match=f"the pass '{names[-1]}' left .* with .*{fault}"):
+        verify(wrong, names)
