@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from typing import Any
 from unicodedata import category
 
@@ -71,6 +72,11 @@ def _c_char(char: str) -> str:
 def in_c_format(text: str) -> str:
     """The inside of a C string literal that is a format, and prints this text."""
     return in_c_string(text).replace("%", "%%")
+
+
+def in_html(text: str) -> str:
+    """The inside of an element of a page, or of an attribute in quotes."""
+    return escape(lines_for_terminal(text), quote=True)
 
 
 def in_docstring(text: str) -> str:

@@ -45,7 +45,7 @@ def templates_folder() -> Path:
 
 
 def runtime_folder() -> Path:
-    """The folder of the C and CUDA files that generated code needs as they are."""
+    """The folder of the files that generated code and pages need as they are."""
     return _PACKAGE / "runtime"
 
 

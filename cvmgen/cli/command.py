@@ -19,6 +19,7 @@ from cvmgen.cli.options import (
     add_build,
     add_check,
     add_derive,
+    add_explore,
     add_list,
     add_run,
     add_show,
@@ -219,6 +220,19 @@ def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
     )
 
 
+def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import explore
+
+    return explore.explore(
+        options.spec,
+        options.operators,
+        options.out,
+        faults,
+        browse=options.open,
+        as_json=options.json,
+    )
+
+
 def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import ledger, threads, values, verify
 
@@ -341,6 +355,13 @@ COMMANDS = {
         "Check spec files, try their operators on small calls, and apply the schedules to them, "
         "with a warning of each action of DIR/schedules that changes nothing; those for models, "
         "which need the shapes of one, are applied with --model.",
+    ),
+    "explore": Command(
+        add_explore,
+        run_explore,
+        "write pages to read formulas and their code side by side",
+        "Write a page for each operator, which needs no server and no other file: its formula, its "
+        "code for each target, linked line by line in both directions, and what each stage made.",
     ),
     "derive": Command(
         add_derive,

@@ -168,6 +168,21 @@ def add_derive(made: argparse.ArgumentParser) -> None:
     add_spec(made)
 
 
+def add_explore(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "operators", nargs="*", metavar="OPSET.OP", help="the pages of these only (default: all)"
+    )
+    made.add_argument(
+        "--out",
+        type=Path,
+        default=Path("explore"),
+        metavar="DIR",
+        help="write to DIR (default: explore/ in the current folder)",
+    )
+    made.add_argument("--open", action="store_true", help="show the first page in a browser")
+    add_spec(made)
+
+
 def add_verify(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "operators",

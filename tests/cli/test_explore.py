@@ -1,0 +1,184 @@
+"""`cvmgen explore`: what belongs together on a page, in a browser too."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cvmgen.cli.command import main
+
+ROOT = Path(__file__).parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+needs_browser = pytest.mark.skipif(browser is None, reason=f"no browser: {', '.join(BROWSERS)}")
+
+LINE = re.compile(
+    r'<span class="line" id="(?P<id>\w+-\d+)"(?: data-a="(?P<a>\d+)" data-b="(?P<b>\d+)")?>'
+    r'<a href="#(?P<link>\w+-\d+)">\d+</a>(?P<code>[^<]*)</span>'
+)
+PART = re.compile(r'<span data-at="(\d+)"(?: class="linked")?>([^<]*)</span>')
+HOSTILE = """operator f {
+  "</script><script>alert(1)</script> & 'quoted'"
+  input  X : cvm[n]
+  output Y : cvm[n] precision p(X)
+  require n < 9 : "<b onclick='x'>"
+  Y[i] = X[i]
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of two operators."""
+    made = tmp_path_factory.mktemp("explore")
+    assert main(["explore", "cvm.dense", "cvm.relu", "--out", str(made)]) == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "cvm.relu.html").read_text(encoding="utf-8")
+
+
+def test_lines_lead_to_what_they_compute(page: str) -> None:
+    formula = "".join(html.unescape(text) for _, text in PART.findall(page))
+    starts = [int(at) for at, _ in PART.findall(page)]
+    assert starts == sorted(set(starts))
+    found = {}
+    lines = list(LINE.finditer(page))
+    assert len({each["id"] for each in lines}) == len(lines)
+    for each in lines:
+        assert each["link"] == each["id"]
+        if each["a"]:
+            a, b = int(each["a"]), int(each["b"])
+            assert {a, b} <= {*starts, len(formula)}
+            found[html.unescape(each["code"]).strip()] = formula[a:b]
+    stores = {text for code, text in found.items() if code.startswith("Y[") and " = " in code}
+    assert stores == {"Y[d...] = max(0, X[d...])"}
+
+
+def test_each_target_and_its_stages_have_a_pane(page: str) -> None:
+    panes = set(re.findall(r'data-pane="([\w-]+)"', page))
+    targets = ("python", "numpy", "c", "cuda")
+    assert panes == {"formula", *targets, *(f"stages-{each}" for each in targets)}
+    assert set(re.findall(r'data-shows="([\w-]+)"', page)) == panes
+    assert "cvmgen show cvm.relu --target cuda" in page
+    assert "translate: a nest of loops" in page
+
+
+def test_a_page_stands_alone(folder: Path) -> None:
+    for each in folder.glob("*.html"):
+        text = each.read_text(encoding="utf-8")
+        assert len(text) < 1 << 20
+        assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=", text)
+        assert "http" not in re.sub(r"<pre>.*?</pre>", "", text, flags=re.S)
+
+
+def test_the_index_names_all_that_were_asked_for(folder: Path) -> None:
+    index = (folder / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'<li><a href="([^"]*)"', index) == ["cvm.dense.html", "cvm.relu.html"]
+
+
+def test_an_operator_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "cvm.rulu", "--out", str(tmp_path / "pages")]) == 2
+    assert "did you mean 'cvm.relu'" in capsys.readouterr().err
+    assert not (tmp_path / "pages").exists()
+
+
+def test_a_spec_is_no_markup(tmp_path: Path) -> None:
+    spec = tmp_path / "spec" / "x"
+    spec.mkdir(parents=True)
+    (spec / "f.cvm").write_text(HOSTILE, encoding="utf-8")
+    out = tmp_path / "pages"
+    assert main(["explore", "--spec", str(tmp_path / "spec"), "--out", str(out)]) == 0
+    for name in ("x.f.html", "index.html"):
+        text = (out / name).read_text(encoding="utf-8")
+        assert text.count("<script>") == text.count("</script>") == 1
+        assert "<b onclick" not in text
+        assert "&lt;/script&gt;" in text
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+@pytest.fixture
+def after(folder: Path, page: str, tmp_path: Path) -> Callable[[str, str], str]:
+    """What a page has become once it is shown and a script has acted on it."""
+
+    def shown(script: str, anchor: str = "") -> str:
+        acting = page.replace("</body>", f"<script>{script}</script></body>")
+        place = tmp_path / "page.html"
+        place.write_text(acting, encoding="utf-8")
+        assert browser is not None
+        command = [browser, "--headless", "--disable-gpu", "--virtual-time-budget=1000"]
+        command += ["--no-sandbox", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
+        told = subprocess.run(
+            [*command, f"{place.as_uri()}{anchor}"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )
+        return told.stdout
+
+    return shown
+
+
+def marked(page: str, sign: str) -> set[str]:
+    """The panes in which something has a mark."""
+    body = page[page.index("<main>") : page.index("</main>")]
+    panes = re.split(r'<section id="pane-', body)[1:]
+    return {each.split('"')[0] for each in panes if re.search(rf'class="[\w ]*\b{sign}\b', each)}
+
+
+def line_that_stores(page: str, target: str) -> str:
+    return next(
+        each["id"]
+        for each in LINE.finditer(page)
+        if each["a"] and each["id"].startswith(f"{target}-") and "Y[" in each["code"]
+    )
+
+
+CODE = {"formula", "python", "numpy", "c", "cuda"}
+
+
+@needs_browser
+def test_a_click_marks_what_belongs_together(after: Callable[..., str], page: str) -> None:
+    line = line_that_stores(page, "c")
+    found = after(f"document.getElementById('{line}').click()")
+    assert marked(found, "hit") == CODE
+    assert marked(found, "chosen") == {"c"}
+    found = after("[...document.querySelectorAll('[data-at].linked')].at(-1).click()")
+    assert "formula" in marked(found, "hit")
+
+
+@needs_browser
+def test_a_link_to_a_line_shows_it(after: Callable[..., str], page: str) -> None:
+    line = line_that_stores(page, "python")
+    found = after("", f"#{line}")
+    assert marked(found, "hit") == CODE
+    assert re.search(r'<section id="pane-python" data-pane="python" aria-label', found)
+
+
+@needs_browser
+def test_keys(after: Callable[..., str], page: str) -> None:
+    def press(*keys: str) -> str:
+        events = (
+            f"document.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}'}}));"
+            for key in keys
+        )
+        return "".join(events)
+
+    assert marked(after(press("ArrowDown", "ArrowDown")), "chosen") == {"numpy"}
+    assert marked(after(press("ArrowDown", "Escape")), "hit") == set()
+    found = after(press("5"))
+    assert re.search(r'<section id="pane-cuda" data-pane="cuda" aria-label', found)
+    assert re.search(r'data-shows="cuda" aria-pressed="true"', found)
