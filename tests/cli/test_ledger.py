@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from cvmgen.cli import ledger
-from cvmgen.errors import BuildError
 from cvmgen.verification.ledger import Entry, Finding, Left
 from cvmgen.verification.solvers import installed
-from cvmgen.verification.values import program
+from tests.clang import needs_clang
 
 from .conftest import Build, Command, Outcome, edit
 
@@ -182,14 +181,8 @@ def test_an_installation_stays_as_it_is(cvmgen: Command, monkeypatch: pytest.Mon
     assert "stay as they are" in cvmgen("verify", "--ledger").err
 
 
-def _has_engines() -> bool:
-    try:
-        return bool(program.clang()) and set(installed()) >= {"z3", "cvc5"}
-    except BuildError:
-        return False
-
-
-@pytest.mark.skipif(not _has_engines(), reason="no clang, or no solvers")
+@needs_clang
+@pytest.mark.skipif(not set(installed()) >= {"z3", "cvc5"}, reason="no z3 or no cvc5")
 def test_by_the_engines_themselves(verify: Command, build: Build, tmp_path: Path) -> None:
     assert verify("double", "--json").code == 0
     found = json.loads((tmp_path / "generated/ledger.json").read_text())["entries"]["toy.double"]

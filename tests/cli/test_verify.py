@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.verification.mutants.engines import has_values
+from tests.clang import needs_clang
 
 pytest.importorskip("z3")
 pytest.importorskip("cvc5")
@@ -117,7 +117,7 @@ def test_threads_in_mathematics(cvmgen, spec: Path) -> None:
     assert "    block != block~\n" in outcome.out
 
 
-@pytest.mark.skipif(not has_values(), reason="no clang: cvmgen[zig] brings one")
+@needs_clang
 def test_values_of_cuda(cvmgen) -> None:
     folders = ("--spec", ROOT / "spec", "--generated", ROOT / "generated")
     outcome = cvmgen("verify", "cvm.abs", "--values", "1", "--target", "cuda", *folders)

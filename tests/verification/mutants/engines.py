@@ -16,7 +16,6 @@ from cvmgen.spec.formula import Input
 from cvmgen.verification.obligations import Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.threads import races_of
-from cvmgen.verification.values import program
 from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.shapes import edge_calls
 from cvmgen.verification.values.validate import Text, ValidatedCalls, validate, validate_edges
@@ -106,15 +105,6 @@ def tensor(item: Input, shape: tuple[int, ...] | None, dtype: str, precision: in
     if shape is None:
         return None
     return Tensor(shape, [], precision, dtype) if item.dtype == CVM else Tensor(shape, [], 0, REAL)
-
-
-@cache
-def has_values() -> bool:
-    """Whether there is the compiler that the engine for values needs."""
-    try:
-        return bool(program.clang())
-    except BuildError:
-        return False
 
 
 def values(mutant: Mutant, work: Path) -> Said:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.clang import has_clang
 from tests.verification.mutants import engines, truth
 from tests.verification.mutants.engines import Said
 from tests.verification.mutants.made import GPU, Mutant
@@ -74,7 +75,7 @@ def judged(several: Sequence[Mutant], folder: Path, *, run: bool = True) -> list
 def asked(mutant: Mutant, folder: Path) -> dict[str, Said]:
     if mutant.layer == GPU:
         return {"threads": engines.threads(mutant)}
-    said = {"values": engines.values(mutant, folder)} if engines.has_values() else {}
+    said = {"values": engines.values(mutant, folder)} if has_clang() else {}
     if mutant.kernel is not None and not ships(mutant.formula) and mutant.formula not in HEAVY:
         said["sizes"] = engines.sizes(mutant)
     return said

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.verification.mutants.engines import has_values
+from tests.clang import has_clang
 from tests.verification.mutants.judged import judged
 from tests.verification.mutants.made import (
     COUNT,
@@ -38,7 +38,7 @@ FEW = [
 
 @pytest.mark.parametrize(("layer", "kind"), FEW)
 def test_a_fault_is_refuted(layer: str, kind: str, tmp_path: Path) -> None:
-    if layer != GPU and not has_values():
+    if layer != GPU and not has_clang():
         pytest.skip("no clang: cvmgen[zig] brings one")
     (found,) = judged(mutants(layer, kind, 1), tmp_path, run=False)
     assert found.refuted, found
@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize(("layer", "kind"), KINDS)
 def test_no_mutant_survives_without_a_reason(layer: str, kind: str, folder: Path) -> None:
-    if not has_values():
+    if not has_clang():
         pytest.skip("no clang: cvmgen[zig] brings one")
     several = mutants(layer, kind, COUNT)
     assert several

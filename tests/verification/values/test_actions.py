@@ -13,11 +13,12 @@ from cvmgen.schedule.forms import Use
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.verification.values.actions import validated
+from tests.clang import needs_clang
 from tests.verification.mutants import kinds
-from tests.verification.mutants.engines import calls_of, has_values
+from tests.verification.mutants.engines import calls_of
 from tests.verification.mutants.operators import FORMULAS, generated, operator, small_blocks
 
-pytestmark = pytest.mark.skipif(not has_values(), reason="no clang: cvmgen[zig] brings one")
+pytestmark = needs_clang
 
 
 def broken(name: str, book: Schedules, folder: Path) -> str:

@@ -6,25 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.errors import BuildError
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
-from cvmgen.verification.values import gpu, program
+from cvmgen.verification.values import gpu
 from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.validate import PLAIN, Text, ValidatedCalls, validate
+from tests.clang import needs_clang
 
 ROOT = Path(__file__).parents[3]
-
-
-def _has_clang() -> bool:
-    try:
-        return bool(program.clang())
-    except BuildError:
-        return False
-
-
-needs_clang = pytest.mark.skipif(not _has_clang(), reason="no clang: cvmgen[zig] brings one")
 
 
 @functools.cache

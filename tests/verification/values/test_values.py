@@ -5,26 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.errors import BuildError
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
-from cvmgen.verification.values import program
 from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.evaluate import UNSET
 from cvmgen.verification.values.validate import Text, ValidatedCalls, validate, validate_edges
+from tests.clang import needs_clang
 
 ROOT = Path(__file__).parents[3]
 
 
-def _has_clang() -> bool:
-    try:
-        return bool(program.clang())
-    except BuildError:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not _has_clang(), reason="no clang: cvmgen[verify] brings one")
+pytestmark = needs_clang
 
 
 @functools.cache
