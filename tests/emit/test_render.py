@@ -11,6 +11,7 @@ from cvmgen.emit.render import NOTICE, support_file
 from cvmgen.paths import runtime_folder, templates_folder
 
 STATIC = sorted(path for path in runtime_folder().rglob("*") if path.is_file())
+OF_PAGES = (".css", ".js")
 FILLED_IN = re.compile(r"{{ (?!notice )\w|{%")
 
 
@@ -21,7 +22,9 @@ def test_templates_fill_something_in(path: Path) -> None:
     assert FILLED_IN.search(path.read_text(encoding="utf-8")), "it belongs into cvmgen/runtime"
 
 
-@pytest.mark.parametrize("path", STATIC, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [each for each in STATIC if each.suffix not in OF_PAGES], ids=lambda path: path.name
+)
 def test_other_files_are_as_they_are(path: Path) -> None:
     name = path.relative_to(runtime_folder()).as_posix()
     text, made = path.read_text(encoding="utf-8"), support_file(name)
@@ -32,6 +35,16 @@ def test_other_files_are_as_they_are(path: Path) -> None:
     head, _, rest = made.partition(f" {NOTICE}")
     assert head + rest == text
     assert rest.startswith((" */", "\n\n")), "the notice stands behind what is said first"
+
+
+@pytest.mark.parametrize(
+    "path", [each for each in STATIC if each.suffix in OF_PAGES], ids=lambda path: path.name
+)
+def test_styles_and_scripts_stand_within_pages(path: Path) -> None:
+    assert path.parent == runtime_folder() / "explore"
+    text = path.read_text(encoding="utf-8").lower()
+    assert "</script" not in text
+    assert "</style" not in text
 
 
 def test_a_template_is_filled_in() -> None:
