@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cvmgen import driver
-from cvmgen.cli.stages import programs, stage_text
 from cvmgen.errors import InternalError
+from cvmgen.inspection.stages import programs, stage_text
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import program_text
 from cvmgen.schedule.gpu import choice

@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 from cvmgen import driver
-from cvmgen.cli.stages import changed_text, every_stage, named_parts, stage_purpose, stages_of
+from cvmgen.inspection.stages import (
+    changed_text,
+    every_stage,
+    named_parts,
+    stage_purpose,
+    stages_of,
+)
 
 from .conftest import Command
 

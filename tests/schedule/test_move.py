@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cvmgen.cli.stages import stage_text
+from cvmgen.inspection.stages import stage_text
 from tests.each_kernel import each_kernel
 from tests.specs import operator
 

@@ -8,9 +8,9 @@ import pytest
 
 from cvmgen.build.progress import Progress
 from cvmgen.cli.specs import apply_all
-from cvmgen.cli.stages import stage_text
 from cvmgen.driver import C, emitted, lower
 from cvmgen.errors import Strict
+from cvmgen.inspection.stages import stage_text
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.classes import CLASSES
 from cvmgen.schedule.mappings import MAPPINGS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.cli.stages import stage_text
+from cvmgen.inspection.stages import stage_text
 from tests.schedule.test_schedules import story
 from tests.specs import operator
 
