@@ -98,12 +98,14 @@ check: $(CHECK)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/cvmgen format --check
 	@$(BIN)/cvmgen build --check
 	@$(BIN)/cvmgen list --into README.md --check
 
 format: $(CHECK)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@$(BIN)/cvmgen format
 
 readme: build
 	@$(BIN)/cvmgen list --into README.md

@@ -20,6 +20,7 @@ from cvmgen.cli.options import (
     add_check,
     add_derive,
     add_explore,
+    add_format,
     add_list,
     add_run,
     add_show,
@@ -220,6 +221,18 @@ def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
     )
 
 
+def run_format(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import layout
+
+    return layout.format_files(
+        options.spec,
+        options.paths,
+        check=options.check,
+        diff=options.diff,
+        as_json=options.json,
+    )
+
+
 def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import explore
 
@@ -355,6 +368,14 @@ COMMANDS = {
         "Check spec files, try their operators on small calls, and apply the schedules to them, "
         "with a warning of each action of DIR/schedules that changes nothing; those for models, "
         "which need the shapes of one, are applied with --model.",
+    ),
+    "format": Command(
+        add_format,
+        run_format,
+        "lay out the text of formulas and schedules",
+        "Put blanks and lines where they belong, and change nothing else: comments stay, what "
+        "formulas say is compared before a file is written, and lines are broken where their "
+        "author broke them, or where they are too long.",
     ),
     "explore": Command(
         add_explore,

@@ -159,6 +159,21 @@ def add_check(made: argparse.ArgumentParser) -> None:
     add_spec(made)
 
 
+def add_format(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="files of formulas and schedules, folders of such, or - to read standard input and "
+        "print it laid out (default: all of spec/)",
+    )
+    made.add_argument(
+        "--check", action="store_true", help="write nothing; fail when a file would change"
+    )
+    made.add_argument("--diff", action="store_true", help="write nothing; print what would change")
+    add_spec(made)
+
+
 def add_derive(made: argparse.ArgumentParser) -> None:
     made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
     made.add_argument("--wrt", required=True, metavar="INPUT", help="the input, as X")
