@@ -79,6 +79,12 @@ def in_html(text: str) -> str:
     return escape(lines_for_terminal(text), quote=True)
 
 
+def json_in_html(value: Any) -> str:
+    """JSON as the inside of a script of a page, which nothing in it ends."""
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 def in_docstring(text: str) -> str:
     """The inside of a Python docstring of one line or several."""
     return lines_for_terminal(text).replace("\\", "\\\\").replace('"""', "'''")

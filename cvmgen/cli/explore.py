@@ -11,8 +11,10 @@ from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.specs import find_operators, probed_operators
 from cvmgen.errors import Faults
 from cvmgen.inspection.pages import OperatorPage, index, page_name
+from cvmgen.paths import generated_folder
 from cvmgen.schedule.schedules import read_schedules
 from cvmgen.spec.words import plural
+from cvmgen.verification.ledger import read_ledger
 
 
 def explore(
@@ -24,11 +26,13 @@ def explore(
         if names:
             operators = tuple(find_operators(operators, names))
         schedules = read_schedules(spec)
+        ledger = read_ledger(generated_folder())
+        entries = {} if ledger is None else ledger.entries
         files = {"index.html": index(operators)}
         for number, operator in enumerate(operators, 1):
             progress.step(f"page of {operator.full_name}, {number} of {len(operators)}")
             with faults.apart(operator.full_name, operator.span.place):
-                files[page_name(operator)] = OperatorPage(operator, schedules).text()
+                files[page_name(operator)] = OperatorPage(operator, schedules, entries).text()
         write_changed(folder, files, remove_stale=not names)
     first = folder / ("index.html" if len(operators) != 1 else page_name(operators[0]))
     if browse:

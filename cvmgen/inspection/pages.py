@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from cvmgen import driver
 from cvmgen.emit.line_map import MappedText, Place
 from cvmgen.emit.render import render_template
-from cvmgen.escape import in_html
-from cvmgen.inspection.stages import ALL, stage_purpose, stage_texts
-from cvmgen.paths import runtime_folder
+from cvmgen.escape import in_html, json_in_html
+from cvmgen.inspection.changes import Change, stage_changes
+from cvmgen.inspection.facts import machine_types, precision_rules, proof_states, ranges
+from cvmgen.inspection.pictures import pictures
+from cvmgen.paths import generated_folder, runtime_folder
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
+from cvmgen.verification.ledger import Entries
+from cvmgen.verification.ledger_check import has_text
 
-SHOWN_FIRST = ("formula", "numpy", "c")
-TITLES = {"formula": "Formula", "python": "Python", "numpy": "numpy", "c": "C", "cuda": "CUDA"}
+EMPTY: Entries = {}
+SHOWN_FIRST = ("formula", "c", "data")
+TITLES = {"python": "Python", "numpy": "numpy", "c": "C", "cuda": "CUDA"}
 
 
 def page_name(operator: Operator) -> str:
@@ -86,60 +92,118 @@ class Formula:
         return f"<pre>{''.join(pieces)}</pre>"
 
 
-class OperatorPage:
-    """The page of an operator: its formula, its text for each target, what stages made of it."""
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """A part of a page that can be shown and hidden; `command` makes the same in a shell."""
 
-    def __init__(self, operator: Operator, schedules: Schedules) -> None:
+    key: str
+    title: str
+    command: str
+    body: str
+
+    @property
+    def shown(self) -> bool:
+        return self.key in SHOWN_FIRST
+
+    def toggle(self) -> str:
+        pressed = "true" if self.shown else "false"
+        return (
+            f'<button type="button" data-shows="{self.key}" aria-pressed="{pressed}">'
+            f"{in_html(self.title)}</button>"
+        )
+
+    def html(self) -> str:
+        command = (
+            f'<p class="command"><code>{in_html(self.command)}</code> '
+            '<button type="button" data-copy>copy</button></p>'
+        )
+        return render_template(
+            "explore/pane.html.j2",
+            key=self.key,
+            title=in_html(self.title),
+            command=command if self.command else "",
+            hidden="" if self.shown else " hidden",
+            body=self.body,
+        )
+
+
+class OperatorPage:
+    """The page of an operator: its formula, its text for each target, what stages made of it, and
+    pictures of calls. `entries` are those of a ledger."""
+
+    def __init__(self, operator: Operator, schedules: Schedules, entries: Entries = EMPTY) -> None:
         self.operator, self.schedules = operator, schedules
+        self.entries = entries
+        self.same_as_generated: list[str] = []
         self.formula = Formula(operator)
         self.parts: set[Part] = set()
 
     def text(self) -> str:
         show = f"cvmgen show {self.operator.full_name}"
-        code = [(each, f"{show} --target {each}", self.code(each)) for each in driver.TARGETS]
-        stages = [
-            (f"stages-{each}", f"{show} --after all --target {each}", self.stages(each))
+        code = [
+            Pane(each, TITLES[each], f"{show} --target {each}", self.code(each))
             for each in driver.TARGETS
         ]
-        # Behind those of code, which say what is linked.
-        panes = [("formula", show, self.formula.html(self.parts)), *code, *stages]
+        stages = [
+            Pane(
+                f"stages-{each}",
+                f"Stages of {TITLES[each]}",
+                f"{show} --after all --target {each}",
+                "\n".join(map(change_html, stage_changes(self.operator, each, self.schedules))),
+            )
+            for each in driver.TARGETS
+        ]
+        facts = self.facts()
+        # Behind those that say what is linked.
+        formula = Pane("formula", "Formula", show, self.formula.html(self.parts))
+        panes = [formula, *code, *self.data(), *stages]
         return render_template(
             "explore/operator.html.j2",
             name=in_html(self.operator.full_name),
             doc=in_html(self.operator.doc),
             count=min(len(panes), 9),
-            toggles="\n".join(map(self.toggle, (key for key, *_ in panes))),
-            panes="".join(self.pane(*each) for each in panes),
+            toggles="\n".join(each.toggle() for each in panes),
+            about="\n".join(f"<li>{in_html(each)}</li>" for each in self.about()),
+            panes="".join(each.html() for each in panes),
+            facts=json_in_html(facts),
             style=static("explore.css"),
-            script=static("operator.js"),
+            script=static("operator.js") + static("pictures.js"),
         )
 
-    @staticmethod
-    def title(key: str) -> str:
-        kind, _, target = key.partition("-")
-        return f"Stages of {TITLES[target]}" if target else TITLES[kind]
+    def about(self) -> list[str]:
+        """What is known of the whole: precisions, and what is proved."""
+        proved = proof_states(self.entries, self.operator.full_name, self.same_as_generated)
+        return [*precision_rules(self.operator), *proved]
 
-    def toggle(self, key: str) -> str:
-        pressed = "true" if key in SHOWN_FIRST else "false"
-        return (
-            f'<button type="button" data-shows="{key}" aria-pressed="{pressed}">'
-            f"{in_html(self.title(key))}</button>"
-        )
+    def facts(self) -> list[list[Any]]:
+        """What is known of parts of the formula: each with its first character, the one behind its
+        last, and what is known of it."""
+        found: dict[Part, list[str]] = {}
+        for span, fact in (*ranges(self.operator), *machine_types(self.operator)):
+            part = self.formula.part(Place(span.source.name, span.start, span.end))
+            if part is not None and fact not in found.setdefault(part, []):
+                found[part].append(fact)
+        self.parts |= found.keys()
+        return [[part.start, part.end, told] for part, told in found.items()]
 
-    def pane(self, key: str, command: str, body: str) -> str:
-        return render_template(
-            "explore/pane.html.j2",
-            key=key,
-            title=in_html(self.title(key)),
-            command=in_html(command),
-            hidden="" if key in SHOWN_FIRST else " hidden",
-            body=body,
+    def data(self) -> list[Pane]:
+        """Pictures of calls, if there are any."""
+        calls = pictures(self.operator)
+        options = (
+            f'<option value="{at}">{in_html(each["title"])}</option>'
+            for at, each in enumerate(calls)
         )
+        body = render_template(
+            "explore/pictures.html.j2", options="\n".join(options), data=json_in_html(calls)
+        )
+        return [Pane("data", "Data", "", body)] if calls else []
 
     def code(self, target: str) -> str:
         """The text for a target, line by line with the part of the formula that each computes."""
         text = driver.emitted(target, self.operator, schedules=self.schedules)
         assert isinstance(text, MappedText)
+        if has_text(generated_folder() / driver.operator_file(self.operator, target), text):
+            self.same_as_generated.append(target)
         lines = []
         for number, (line, place) in enumerate(zip(text.split("\n"), text.places, strict=True), 1):
             linked = ""
@@ -151,11 +215,17 @@ class OperatorPage:
             lines.append(f'<span class="line" id="{at}"{linked}>{link}{in_html(line)}</span>')
         return f"<pre>{''.join(lines)}</pre>"
 
-    def stages(self, target: str) -> str:
-        """What each stage is for, and what it changed."""
-        return "\n".join(self.stage_rows(target))
 
-    def stage_rows(self, target: str) -> Iterator[str]:
-        for name, text in stage_texts(self.operator, ALL, target, self.schedules):
-            purpose = in_html(f"{name}: {stage_purpose(name)}")
-            yield f"<details><summary>{purpose}</summary><pre>{in_html(text)}</pre></details>"
+def change_html(change: Change) -> str:
+    """A stage or an action: what it is for, and what it changed behind that."""
+    parts = "".join(map(change_html, change.parts))
+    lines = "".join(map(diff_line, change.lines))
+    body = f"<pre>{lines}</pre>" if lines else ""
+    if not parts and not body:
+        return f"<p>{in_html(change.title)}</p>"
+    return f"<details><summary>{in_html(change.title)}</summary>{body}{parts}</details>"
+
+
+def diff_line(line: str) -> str:
+    sign = {"+": "added", "-": "gone"}.get(line[:1])
+    return f'<ins class="{sign}">{in_html(line)}</ins>\n' if sign else f"{in_html(line)}\n"

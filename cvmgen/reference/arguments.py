@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any
 
@@ -33,7 +33,7 @@ from cvmgen.spec.terms import TermFinder
 class BoundArguments:
     """Binds what is given to the names of the formula; OperatorError for what it does not admit."""
 
-    compiles: type[ExpressionCompiler] = ExpressionCompiler  # another one for other numbers
+    compiles: Callable[..., ExpressionCompiler] = ExpressionCompiler  # another for other numbers
 
     def __init__(self, operator: f.Operator, budget: Budget | None = None) -> None:
         self.operator = operator

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +69,7 @@ def test_lines_lead_to_what_they_compute(page: str) -> None:
 def test_each_target_and_its_stages_have_a_pane(page: str) -> None:
     panes = set(re.findall(r'data-pane="([\w-]+)"', page))
     targets = ("python", "numpy", "c", "cuda")
-    assert panes == {"formula", *targets, *(f"stages-{each}" for each in targets)}
+    assert panes == {"formula", "data", *targets, *(f"stages-{each}" for each in targets)}
     assert set(re.findall(r'data-shows="([\w-]+)"', page)) == panes
     assert "cvmgen show cvm.relu --target cuda" in page
     assert "translate: a nest of loops" in page
@@ -100,9 +102,45 @@ def test_a_spec_is_no_markup(tmp_path: Path) -> None:
     assert main(["explore", "--spec", str(tmp_path / "spec"), "--out", str(out)]) == 0
     for name in ("x.f.html", "index.html"):
         text = (out / name).read_text(encoding="utf-8")
-        assert text.count("<script>") == text.count("</script>") == 1
+        assert (
+            text.count("<script") == text.count("</script>") == (1 if name == "index.html" else 3)
+        )
         assert "<b onclick" not in text
         assert "&lt;/script&gt;" in text
+
+
+def data_of(text: str, name: str) -> Any:
+    """What a page brings for its script."""
+    pattern = rf'<script type="application/json" id="{name}">(.*?)</script>'
+    found = re.search(pattern, text, flags=re.S)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_parts_of_the_formula_tell_their_ranges_and_types(folder: Path) -> None:
+    text = (folder / "cvm.dense.html").read_text(encoding="utf-8")
+    formula = "".join(html.unescape(part) for _, part in PART.findall(text))
+    facts = {formula[a:b]: told for a, b, told in data_of(text, "facts")}
+    assert facts["X[i, k]"] == ["from -(2^(p(X) - 1) - 1) to 2^(p(X) - 1) - 1"]
+    assert any("total: u32" in each for told in facts.values() for each in told)
+    assert "c: bounds proved" in text
+
+
+def test_elements_tell_what_they_read_and_their_numbers(folder: Path) -> None:
+    first, *_ = data_of((folder / "cvm.dense.html").read_text(encoding="utf-8"), "pictures")
+    assert [each["name"] for each in first["inputs"]] == ["X", "W", "B"]
+    ((one, other),) = first["elements"]
+    assert one == {"r": [0, 0, 1, 0, 0, 1, 1, 1, 2, 0], "t": "1 * 3 + 2 * 4 + 10"}
+    assert other["t"] == "1 * 5 + 2 * 6 + 20"
+
+
+def test_stages_and_actions_are_differences(folder: Path) -> None:
+    text = (folder / "cvm.dense.html").read_text(encoding="utf-8")
+    found = re.search(r'id="pane-stages-c".*?</section>', text, flags=re.S)
+    assert found is not None
+    assert "contraction, by" in found[0]
+    assert "rows: i (" in found[0]
+    assert re.search(r'<ins class="added">\+.*parallel if', found[0])
 
 
 # ---------------------------------------------------------------- in a browser
@@ -135,7 +173,7 @@ def after(folder: Path, page: str, tmp_path: Path) -> Callable[[str, str], str]:
 def marked(page: str, sign: str) -> set[str]:
     """The panes in which something has a mark."""
     body = page[page.index("<main>") : page.index("</main>")]
-    panes = re.split(r'<section id="pane-', body)[1:]
+    panes = [each for each in re.split(r'<section id="pane-', body)[1:] if each[:4] != "data"]
     return {each.split('"')[0] for each in panes if re.search(rf'class="[\w ]*\b{sign}\b', each)}
 
 
@@ -177,8 +215,22 @@ def test_keys(after: Callable[..., str], page: str) -> None:
         )
         return "".join(events)
 
-    assert marked(after(press("ArrowDown", "ArrowDown")), "chosen") == {"numpy"}
+    assert marked(after(press("ArrowDown", "ArrowDown")), "chosen") == {"c"}
     assert marked(after(press("ArrowDown", "Escape")), "hit") == set()
     found = after(press("5"))
     assert re.search(r'<section id="pane-cuda" data-pane="cuda" aria-label', found)
     assert re.search(r'data-shows="cuda" aria-pressed="true"', found)
+
+
+@needs_browser
+def test_elements_of_pictures_are_pointed_at(after: Callable[..., str]) -> None:
+    over = "new MouseEvent('mouseover', {bubbles: true})"
+    found = after(f"document.querySelectorAll('td.output')[1].dispatchEvent({over})")
+    assert len(re.findall(r'<td [^>]*class="hit"', found)) == 1
+    assert re.search(r'id="picture-text">Y\[[\d, ]+\] = max\(0, -?\d+\) = \d+</output>', found)
+    key = "new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true})"
+    found = after(
+        "const cell = document.querySelector('td.output'); cell.focus();"
+        f"cell.dispatchEvent({key}); document.title = document.activeElement.dataset.position"
+    )
+    assert "<title>1</title>" in found

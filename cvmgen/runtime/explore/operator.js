@@ -10,6 +10,8 @@ const parts = [...document.querySelectorAll("[data-at]")].map(element => ({
 }));
 const lineOf = new Map(lines.map(line => [line.element, line]));
 const toggles = [...document.querySelectorAll("[data-shows]")];
+const facts = JSON.parse(document.getElementById("facts").textContent);
+const told = document.getElementById("fact");
 let chosen = null;
 
 function mark(sign, range) {
@@ -35,6 +37,15 @@ function rangeOf(target) {
   return part ? around(Number(part.dataset.at)) : null;
 }
 
+// What is known of a place of the formula: of the smallest part around it, and of those around that.
+function tell(from, to) {
+  const around = facts.filter(([a, b]) => a <= from && to <= b).sort((x, y) => (x[1] - x[0]) - (y[1] - y[0]));
+  if (!around.length) return;
+  const [a, b, known] = around[0];
+  const code = parts.filter(part => part.at >= a && part.at < b).map(part => part.element.textContent);
+  told.textContent = `${code.join("").replace(/\s+/g, " ")}: ${known.join("; ")}`;
+}
+
 function show(pane, visible) {
   pane.hidden = !visible;
   for (const toggle of toggles)
@@ -52,6 +63,7 @@ function choose(range, line) {
   if (chosen) chosen.element.classList.remove("chosen");
   chosen = line;
   mark("hit", range);
+  if (range) tell(range.from, range.to);
   if (line) {
     line.element.classList.add("chosen");
     history.replaceState(null, "", "#" + line.element.id);
@@ -114,7 +126,12 @@ document.addEventListener("click", event => {
   const range = rangeOf(event.target);
   if (range) choose(range, lineOf.get(event.target.closest("[data-a]")) || null);
 });
-document.addEventListener("mouseover", event => mark("hover", rangeOf(event.target)));
+document.addEventListener("mouseover", event => {
+  const part = event.target.closest("[data-at]"), range = rangeOf(event.target);
+  mark("hover", range);
+  if (part) tell(Number(part.dataset.at), Number(part.dataset.at) + 1);
+  else if (range) tell(range.from, range.to);
+});
 document.addEventListener("keydown", event => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape") clear();

@@ -1,0 +1,97 @@
+"""What is known of the parts of a formula: ranges of values, machine types, what is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+
+from cvmgen import driver
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import nodes_in
+from cvmgen.source import Span, SpecError
+from cvmgen.spec import formula as f
+from cvmgen.spec import nodes as n
+from cvmgen.spec.bounds import Derive
+from cvmgen.spec.intervals import Interval
+from cvmgen.spec.precisions import needed_precision
+from cvmgen.spec.printing import Printer
+from cvmgen.spec.words import plural
+from cvmgen.verification.ledger import Entries, Finding
+
+LONGEST = 100  # characters of an end of a range
+
+WHY = {
+    "u32": "the result keeps the low 32 bits, which this sum modulo 2^32 has too",
+    "u64": "a sum of int32 terms, exact below 2^31 of them",
+    "i32": "the narrowest type that holds every value",
+    "i64": "the narrowest type that holds every value",
+    "i128": "what 64 bits may not hold",
+    "f64": "real numbers are binary64, each operation rounded by itself",
+    "bool": "a condition",
+}
+"""Of the machine type of a local, by what it was chosen."""
+
+
+class RangesBySpan(Derive):
+    """The intervals of a formula's expressions, kept by where each stands."""
+
+    def __init__(self, operator: f.Operator, span: Span) -> None:
+        super().__init__(operator, span)
+        self.found: dict[Span, Interval] = {}
+
+    def interval(self, expr: n.Expr) -> Interval:
+        found = super().interval(expr)
+        if not isinstance(expr, (n.Number, n.Ref)):
+            self.found[expr.span] = found
+        return found
+
+
+def ranges(operator: f.Operator) -> Iterator[tuple[Span, str]]:
+    """The ranges of expressions in every call, as far as they can be derived."""
+    printer = Printer(operator.items)
+    for item in f.all_items(operator.items):
+        if isinstance(item, f.Equation):
+            derive = RangesBySpan(operator, item.span)
+            with suppress(SpecError):  # real numbers, say, have no range: what came before has
+                derive.equation(item)
+            for span, found in derive.found.items():
+                low, high = printer.text(found.low), printer.text(found.high)
+                if max(len(low), len(high)) <= LONGEST and low != high:
+                    yield span, f"from {low} to {high}"
+
+
+def machine_types(operator: f.Operator) -> Iterator[tuple[Span, str]]:
+    """The types of locals in kernels for C, of the widest elements, and why they hold."""
+    kernels = driver.typed_kernels(driver.lower(operator, driver.C))
+    for nest in kernels.shown().nests:
+        for each in nodes_in(nest.body, i.Let):
+            if each.type in WHY:
+                yield each.span, f"{each.name}: {each.type}, {WHY[each.type]}"
+
+
+def precision_rules(operator: f.Operator) -> Iterator[str]:
+    """Of each output the precision that its declaration gives, beside what its values need."""
+    printer = Printer(operator.items)
+    for item in f.all_items(operator.items):
+        if isinstance(item, f.Output) and item.precision is not None:
+            try:
+                needed = printer.text(needed_precision(operator, item, operator.items))
+            except (SpecError, AssertionError):
+                continue
+            yield f"{item.name}: precision {operator.rule(item)}; its values need {needed}"
+
+
+def proof_states(entries: Entries, operator: str, same: Collection[str]) -> Iterator[str]:
+    """What a ledger says of an operator, by target; nothing of targets whose text is not the `same`
+    as the one that it speaks of."""
+    for target, entry in entries.get(operator, {}).items():
+        if target in same:
+            told = (f"{name} {state(each)}" for name, each in entry.findings.items())
+            yield f"{target}: {', '.join(told)}"
+
+
+def state(finding: Finding) -> str:
+    if finding.open:
+        return f"{finding.status} ({finding.open} of {finding.open + finding.closed})"
+    calls = len(finding.calls)
+    return f"{finding.status} on {plural(calls, 'call')}" if calls else finding.status
