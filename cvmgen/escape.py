@@ -85,6 +85,15 @@ def json_in_html(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+LATEX = {char: f"\\{char}" for char in "#$%&_{}"}
+LATEX |= {"\\": r"\backslash{}", "^": r"\wedge{}", "~": r"\sim{}", "<": "{<}", ">": "{>}", "`": "'"}
+
+
+def in_latex(text: str) -> str:
+    """A text in a formula of LaTeX, or in the words within one."""
+    return "".join(LATEX.get(char, char) for char in printable(text))
+
+
 def in_docstring(text: str) -> str:
     """The inside of a Python docstring of one line or several."""
     return lines_for_terminal(text).replace("\\", "\\\\").replace('"""', "'''")

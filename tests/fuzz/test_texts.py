@@ -22,6 +22,7 @@ from cvmgen.escape import (
     in_c_format,
     in_c_string,
     in_docstring,
+    in_latex,
     json_text,
     lines_for_terminal,
     printable,
@@ -211,3 +212,12 @@ def test_names_are_the_same_in_all_languages(name: str, usual: str) -> None:
     text = f'operator {name} {{ "d" input X : cvm[N] output Y : cvm[N] Y[i] = X[i] }}'
     with pytest.raises(SpecErrors, match=f"cannot have the name '{name}'(.|\n)*write {usual}"):
         check_files([SpecFile(Source("f.cvm", text), "x")])
+
+
+@pytest.mark.parametrize("text", TEXTS[:100], ids=range(100))
+def test_formulas_in_latex_show_them_and_obey_none(text: str) -> None:
+    shown = in_latex(text)
+    commands = re.findall(r"\\([a-z]+|.)", shown)
+    assert {*commands} <= {"backslash", "wedge", "sim", *"#$%&_{}"}
+    plain = re.sub(r"\\([a-z]+\{\}|.)", "", shown).replace("{<}", "").replace("{>}", "")
+    assert not {*plain} & {*"#$%&_{}^~<>\\`\n"}
