@@ -236,6 +236,21 @@ def run_format(options: argparse.Namespace, faults: Faults) -> Exit:
 def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import explore
 
+    if options.model is not None:
+        if options.operators:
+            raise UsageError("--model is for a whole model; name no operators beside it")
+        symbol, params = options.model
+        return explore.explore_model(
+            symbol,
+            params,
+            options.out,
+            spec=options.spec,
+            profile=options.profile,
+            browse=options.open,
+            as_json=options.json,
+        )
+    if options.profile:
+        raise UsageError("--profile is for the steps of a model: give --model too")
     return explore.explore(
         options.spec,
         options.operators,

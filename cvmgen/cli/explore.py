@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,9 +36,47 @@ def explore(
                 files[page_name(operator)] = OperatorPage(operator, schedules, entries).text()
         write_changed(folder, files, remove_stale=not names)
     first = folder / ("index.html" if len(operators) != 1 else page_name(operators[0]))
+    open_page(first, browse=browse)
+    told = f"{plural(len(operators), 'page')} in {folder}; begin with {first}\n"
+    return give({"folder": str(folder), "pages": sorted(files)}, told, as_json=as_json)
+
+
+def explore_model(
+    symbol: Path,
+    params: Path,
+    folder: Path,
+    *,
+    spec: Path,
+    profile: bool,
+    browse: bool,
+    as_json: bool,
+) -> Exit:
+    """Write the page of a model; with `profile`, with the time of each step on this machine."""
+    # Imported here: models need much that operators do not.
+    from cvmgen.inspection.model_page import ModelPage
+    from cvmgen.inspection.step_times import step_times
+    from cvmgen.model.build import make_files, model_name
+
+    name = model_name(symbol)
+    with Progress(aloud=not as_json) as progress:
+        progress.step(f"generating {name}")
+        files = make_files(symbol, params, name, schedules=read_schedules(spec))
+        times: dict[str, float] = {}
+        if profile:
+            progress.step(f"compiling and timing {name}")
+            times = step_times(files)
+        command = shlex.join(["cvmgen", "build", "--model", str(symbol), str(params)])
+        pages = {f"{name}.html": ModelPage(files, command, times).text()}
+        write_changed(folder, pages, remove_stale=False)
+    first = folder / f"{name}.html"
+    open_page(first, browse=browse)
+    told = f"{plural(len(files.steps), 'step')} in {first}\n"
+    data = {"folder": str(folder), "pages": sorted(pages), "microseconds": times}
+    return give(data, told, as_json=as_json)
+
+
+def open_page(page: Path, *, browse: bool) -> None:
     if browse:
         import webbrowser
 
-        webbrowser.open(first.resolve().as_uri())
-    told = f"{plural(len(operators), 'page')} in {folder}; begin with {first}\n"
-    return give({"folder": str(folder), "pages": sorted(files)}, told, as_json=as_json)
+        webbrowser.open(page.resolve().as_uri())

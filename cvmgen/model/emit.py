@@ -202,11 +202,7 @@ class Files:
         for name, offset in offsets.items():
             at = f"(memory + {offset})" if offset else "memory"
             pointers[name] = f"({self.element(name)} *){at}"
-        calls = [
-            line
-            for each in self.steps
-            for line in wrapped_list(f"{each.name}(", [pointers[t] for t in each.tensors], ");", 88)
-        ]
+        calls = [line for each in self.steps for line in self.call(each, pointers)]
         return [
             f"if ({given}) return 1;",
             "unsigned char *const memory = workspace == NULL ? own_memory : workspace;",
@@ -214,6 +210,9 @@ class Files:
             *calls,
             "return 0;",
         ]
+
+    def call(self, step: KernelStep, pointers: Mapping[str, str]) -> list[str]:
+        return wrapped_list(f"{step.name}(", [pointers[each] for each in step.tensors], ");", 88)
 
     # -------------------------------------------------------- parameters
 

@@ -167,16 +167,22 @@ def parameters(model: Model, storage: Storage) -> dict[str, Array]:
     return {**found, **storage.packed}
 
 
-def workspace_layout(model: Model, storage: Storage) -> tuple[Mapping[str, int], int]:
-    """Where each tensor that kernels write starts in one block of memory, and its size."""
+def lifetimes(model: Model, storage: Storage) -> dict[str, Lifetime]:
+    """From which kernel to which each tensor that kernels write must stay as it is, by name."""
     writers = model.writers()
     names = [name for name, tensor in model.tensors.items() if name in writers and not tensor.given]
     first = {name: min(at) for name, at in writers.items()}
     last = {name: max(at) for name, at in writers.items()}
     for name, at in model.readers().items():
         last[name] = max(last.get(name, 0), *at)
-    layout: Placed = plan_memory(
-        Lifetime(number, storage.bytes_of(name), first[name], last[name])
+    return {
+        name: Lifetime(number, storage.bytes_of(name), first[name], last[name])
         for number, name in enumerate(names)
-    )
-    return {names[at]: offset for at, offset in layout.offsets.items()}, layout.peak_bytes
+    }
+
+
+def workspace_layout(model: Model, storage: Storage) -> tuple[Mapping[str, int], int]:
+    """Where each tensor that kernels write starts in one block of memory, and its size."""
+    kept = lifetimes(model, storage)
+    layout: Placed = plan_memory(kept.values())
+    return {name: layout.offsets[each.tensor] for name, each in kept.items()}, layout.peak_bytes

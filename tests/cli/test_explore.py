@@ -147,10 +147,10 @@ def test_stages_and_actions_are_differences(folder: Path) -> None:
 
 
 @pytest.fixture
-def after(folder: Path, page: str, tmp_path: Path) -> Callable[[str, str], str]:
-    """What a page has become once it is shown and a script has acted on it."""
+def in_browser(tmp_path: Path) -> Callable[[str, str, str], str]:
+    """What a page has become once it is shown, at an anchor, and a script has acted on it."""
 
-    def shown(script: str, anchor: str = "") -> str:
+    def shown(page: str, script: str, anchor: str) -> str:
         acting = page.replace("</body>", f"<script>{script}</script></body>")
         place = tmp_path / "page.html"
         place.write_text(acting, encoding="utf-8")
@@ -168,6 +168,12 @@ def after(folder: Path, page: str, tmp_path: Path) -> Callable[[str, str], str]:
         return told.stdout
 
     return shown
+
+
+@pytest.fixture
+def after(page: str, in_browser: Callable[[str, str, str], str]) -> Callable[..., str]:
+    """The page of an operator after a script."""
+    return lambda script, anchor="": in_browser(page, script, anchor)
 
 
 def marked(page: str, sign: str) -> set[str]:
@@ -234,3 +240,55 @@ def test_elements_of_pictures_are_pointed_at(after: Callable[..., str]) -> None:
         f"cell.dispatchEvent({key}); document.title = document.activeElement.dataset.position"
     )
     assert "<title>1</title>" in found
+
+
+# ---------------------------------------------------------------- models
+
+
+@pytest.fixture(scope="module")
+def model_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("model")
+    digits = ROOT / "examples" / "digits"
+    files = [str(digits / name) for name in ("digits.json", "digits.bin")]
+    assert main(["explore", "--model", *files, "--out", str(out), "--profile"]) == 0
+    return out / "digits.html"
+
+
+def test_a_model_shows_its_steps_its_memory_and_its_times(model_page: Path) -> None:
+    text = model_page.read_text(encoding="utf-8")
+    rows = re.findall(r'<tr id="step-\d+".*?</tr>', text, flags=re.S)
+    assert len(rows) == 6
+    assert all(re.search(r'<meter value="[\d.]+"></meter> [\d.,]+ µs', row) for row in rows)
+    assert "conv2d" in rows[1]
+    boxes = re.findall(r'data-first="(\d+)" data-last="(\d+)".*?aria-label="([^"]*)"', text)
+    assert boxes
+    for first, last, told in boxes:
+        assert int(first) <= int(last) < len(rows)
+        assert f"steps {first} to {last}" in told
+    assert "clock" not in text  # what is shown is what ships
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--profile"], "--profile is for the steps of a model: give --model too"),
+        (["cvm.relu", "--model", "a", "b"], "name no operators beside it"),
+    ],
+)
+def test_what_does_not_go_together(
+    given: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", *given]) == 2
+    assert told in capsys.readouterr().err
+
+
+@needs_browser
+def test_a_tensor_of_a_model_is_pointed_at(
+    in_browser: Callable[[str, str, str], str], model_page: Path
+) -> None:
+    over = "new MouseEvent('mouseover', {bubbles: true})"
+    script = f"document.querySelector('.box rect').dispatchEvent({over})"
+    found = in_browser(model_page.read_text(encoding="utf-8"), script, "")
+    assert re.search(r'<g class="box colour0 hit"', found)
+    assert re.search(r'<tr [^>]*class="hover"', found)
+    assert re.search(r'id="fact">\w+: [\d,]+ bytes from', found)
