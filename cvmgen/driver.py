@@ -30,6 +30,7 @@ from cvmgen.lower.lift import lift_host
 from cvmgen.lower.normal_form import normal_form
 from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
+from cvmgen.lower.places import find_places, tabulate_places
 from cvmgen.lower.repeated_sums import repeated_sums
 from cvmgen.lower.speculation import speculate_loads
 from cvmgen.lower.split import split_indices
@@ -96,13 +97,17 @@ C_LIKE: Passes = (
     *STATEMENTS,
     ("peel", peel_dimensions),
     ("split", split_indices),
-    OFFSETS[0],
+    ("offsets", find_places),
     ("speculation", speculate_loads),
     *OFFSETS[1:],
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
 )
-C: Passes = (*C_LIKE, ("compaction", compact), ("decisions", decide_early))
+C: Passes = (
+    *((name, tabulate_places if name == "offsets" else each) for name, each in C_LIKE),
+    ("compaction", compact),
+    ("decisions", decide_early),
+)
 # The outermost loops are for threads.
 CUDA: Passes = (
     *(

@@ -21,7 +21,7 @@ from cvmgen.inside.sites import OpenSite, Sites
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
 from cvmgen.ir.uses import names_in, nodes_in, read_tensors
-from cvmgen.ir.visit import fresh, walk
+from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.expressions import Expressions, entry_of
 from cvmgen.lower.translate import operator_program
 from cvmgen.lower.widths import Widths, host_ranges
@@ -306,8 +306,33 @@ class Checks:
         value: i.Expr = i.Select(point.test, NOTHING, found)
         if over:
             value = i.Fold("min", value, over, None)
+        if (alike := self.by_dimension(point, over)) is not None:
+            value = i.Select(alike, NOTHING, value)
         begins = all(name_of(each) in point.first for each in over)
         return value if begins else i.Call("min", (value, NOTHING))
+
+    def by_dimension(self, point: Point, over: tuple[i.Over | i.OverPack, ...]) -> i.Expr | None:
+        """Whether a test of each dimension holds at all places of the output, where it speaks of
+        the own entry of a place alone: then it is asked for each of those entries once."""
+        match point.test, over:
+            case (
+                i.Fold("all", element, (i.Over(low=i.Const(value=0)) as slots,), None),
+                (i.OverPack(pack=pack, slots=None) as box,),
+            ) if not read_tensors(element) and self.is_whole(box, point.target.tensor):
+                slot = i.Var(slots.index)
+                own = fresh("entry", {*self.host_names, *names_in(element)})
+                entry = i.Item(i.Var(pack), slot)
+                told = rebuild(element, lambda node: i.Var(own) if node == entry else node)
+                extent = i.Item(i.Var(shape_name(point.target.tensor)), slot)
+                alike = i.Fold("all", told, (slots, i.Over(own, i.ZERO, extent)), None)
+                return None if pack in names_in(told) else alike
+            case _:
+                return None
+
+    def is_whole(self, box: i.OverPack, tensor: str) -> bool:
+        """Whether a multi-index runs over all of an output."""
+        shapes = [e for e in nodes_in(self.program.prepare, i.SetOutput) if e.tensor == tensor]
+        return [each.extents for each in shapes] == [box.extents]
 
     def variadic(self, point: Point) -> tuple[tuple[i.Over, ...], tuple[i.Over | i.OverPack, ...]]:
         """The loop over the tensors of a variadic input apart from the rest."""

@@ -16,7 +16,9 @@ for all targets:
   own
 - split (`split.py`): C, CUDA: loops whose index is divided become two, where it is proved that
   they may
-- offsets (`offsets.py`): multi-indices become offsets, with strides that the host computes
+- offsets (`offsets.py`): multi-indices become offsets, with strides that the host computes; in C
+  and CUDA (`places.py`) also where index lists are not affine: by sums over their entries, or by
+  tables of what each dimension comes to
 - speculation (`speculation.py`): C, CUDA: elements at the place of the loop are loaded before a
   choice between them
 - flatten (`flatten.py`): a box that every access walks whole is one flat loop

@@ -174,7 +174,12 @@ class Offsets(AffineLists):
         found = self.affine(tensor, value, box)
         if found is not None:
             return found
-        return i.Call("flatten_index", (value, box))
+        return self.looked_up(tensor, ((value, True),), box)
+
+    def looked_up(self, tensor: str, index: Slots, box: i.Var) -> i.Expr:
+        """The position of an index list that is not affine."""
+        whole = index[0][0] if len(index) == 1 and index[0][1] else i.ListOf(index)
+        return i.Call("flatten_index", (whole, box))
 
     def same_box(self, walked: i.Expr, extents: i.Expr) -> bool:
         """Whether the loop's box is the tensor's: then the position is the offset."""
@@ -204,7 +209,7 @@ class Offsets(AffineLists):
             length = self.length(value)
             found = None if length is None else self.affine(tensor, value, box, place)
             if found is None or length is None:
-                return i.Call("flatten_index", (i.ListOf(index), box))
+                return self.looked_up(tensor, index, box)
             parts.append(found)
             place = i.Binary("+", place, length)
         return algebra.total(parts)

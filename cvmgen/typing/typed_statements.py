@@ -314,7 +314,7 @@ class Typer(CallTyper):
         if op in ("and", "or"):
             return replace(statement, value=self.condition(value))
         if name in self.counters:
-            return statement
+            return replace(statement, value=self.expr(value)[0])
         if name in self.real:
             return replace(statement, value=as_real(self.expr(value)))
         if self.types.get(name) == "u32":

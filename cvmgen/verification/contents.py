@@ -25,7 +25,7 @@ def know_contents(
     """Axioms of the elements that are read, each by its symbol and its array, of which symbols are
     `older`."""
     for name, array in loads.items():
-        if array in older:
+        if array in older and array in stores:  # what a helper fills may hold anything
             found = (one_stored(symbols, each, older[array], name) for each in stores[array])
             symbols.know(t.symbol(name), t.some(*found))
             symbols.vague.pop(name, None)
