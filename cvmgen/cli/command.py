@@ -256,6 +256,7 @@ def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
         options.operators,
         options.out,
         faults,
+        assembled=options.assembly,
         browse=options.open,
         as_json=options.json,
     )

@@ -19,7 +19,14 @@ from cvmgen.verification.ledger import read_ledger
 
 
 def explore(
-    spec: Path, names: Sequence[str], folder: Path, faults: Faults, *, browse: bool, as_json: bool
+    spec: Path,
+    names: Sequence[str],
+    folder: Path,
+    faults: Faults,
+    *,
+    assembled: bool,
+    browse: bool,
+    as_json: bool,
 ) -> Exit:
     """Write the pages of the operators that are named, or of all, and an index of them."""
     with Progress(aloud=not as_json) as progress:
@@ -33,7 +40,9 @@ def explore(
         for number, operator in enumerate(operators, 1):
             progress.step(f"page of {operator.full_name}, {number} of {len(operators)}")
             with faults.apart(operator.full_name, operator.span.place):
-                files[page_name(operator)] = OperatorPage(operator, schedules, entries).text()
+                files[page_name(operator)] = OperatorPage(
+                    operator, schedules, entries, assembled=assembled
+                ).text()
         write_changed(folder, files, remove_stale=not names)
     first = folder / ("index.html" if len(operators) != 1 else page_name(operators[0]))
     open_page(first, browse=browse)

@@ -195,6 +195,11 @@ def add_explore(made: argparse.ArgumentParser) -> None:
         help="write to DIR (default: explore/ in the current folder)",
     )
     made.add_argument("--open", action="store_true", help="show the first page in a browser")
+    made.add_argument(
+        "--assembly",
+        action="store_true",
+        help="with the machine code of the C, which takes seconds",
+    )
     add_model(made, "write the page of this model: its steps, its memory over time")
     made.add_argument(
         "--profile", action="store_true", help="with --model: with the time of each step"

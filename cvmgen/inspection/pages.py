@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from cvmgen import driver
+from cvmgen.build.assembly import AsmLine, assembly
 from cvmgen.emit.line_map import MappedText, Place
 from cvmgen.emit.render import render_template
 from cvmgen.escape import in_html, json_in_html
@@ -18,10 +19,13 @@ from cvmgen.paths import generated_folder, runtime_folder
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
+from cvmgen.spec.mathematics import declared, mathematics
+from cvmgen.spec.notation import mathml
 from cvmgen.verification.ledger import Entries
 from cvmgen.verification.ledger_check import has_text
 
 EMPTY: Entries = {}
+MOST_INSTRUCTIONS = 8000  # of a page
 SHOWN_FIRST = ("formula", "c", "data")
 TITLES = {"python": "Python", "numpy": "numpy", "c": "C", "cuda": "CUDA"}
 
@@ -129,10 +133,17 @@ class Pane:
 
 class OperatorPage:
     """The page of an operator: its formula, its text for each target, what stages made of it, and
-    pictures of calls. `entries` are those of a ledger."""
+    pictures of calls. `entries` are those of a ledger; what is `assembled` has a pane for that."""
 
-    def __init__(self, operator: Operator, schedules: Schedules, entries: Entries = EMPTY) -> None:
-        self.operator, self.schedules = operator, schedules
+    def __init__(
+        self,
+        operator: Operator,
+        schedules: Schedules,
+        entries: Entries = EMPTY,
+        *,
+        assembled: bool = False,
+    ) -> None:
+        self.operator, self.schedules, self.assembled = operator, schedules, assembled
         self.entries = entries
         self.same_as_generated: list[str] = []
         self.formula = Formula(operator)
@@ -154,9 +165,10 @@ class OperatorPage:
             for each in driver.TARGETS
         ]
         facts = self.facts()
+        assembly = self.assembly() if self.assembled else []
         # Behind those that say what is linked.
-        formula = Pane("formula", "Formula", show, self.formula.html(self.parts))
-        panes = [formula, *code, *self.data(), *stages]
+        formula = Pane("formula", "Formula", show, self.formula.html(self.parts) + self.math())
+        panes = [formula, *code, *self.data(), *assembly, *stages]
         return render_template(
             "explore/operator.html.j2",
             name=in_html(self.operator.full_name),
@@ -198,6 +210,35 @@ class OperatorPage:
         )
         return [Pane("data", "Data", "", body)] if calls else []
 
+    def math(self) -> str:
+        """The formula as mathematics, linked as its text is."""
+        return (
+            f'<div class="math">{mathml(mathematics(declared(self.operator)), self.linked)}</div>'
+        )
+
+    def linked(self, span: Span) -> str:
+        return linked_to(self.formula.part(Place(span.source.name, span.start, span.end)))
+
+    def assembly(self) -> list[Pane]:
+        """What a compiler makes of the C for this machine, linked by the lines of that."""
+        files = driver.generate((self.operator,), ("c",), schedules=self.schedules)
+        unit = driver.operator_file(self.operator, "c").removeprefix("c/")
+        text = files[f"c/{unit}"]
+        assert isinstance(text, MappedText)
+        places = (None, *text.places)
+        sources = {
+            name.removeprefix("c/"): each for name, each in files.items() if name[:2] == "c/"
+        }
+        told: list[str] = []
+        shown, left = first_functions(assembly(sources, unit), MOST_INSTRUCTIONS)
+        for place, lines in groupby(shown, key=lambda each: places[each[1]]):
+            part = self.formula.part(place)
+            body = in_html("\n".join(each for each, _ in lines))
+            told.append(f'<span class="line"{linked_to(part)}>{body}</span>')
+        told += [f'<span class="line">{in_html(each)}</span>' for each in left]
+        command = f"cvmgen explore {self.operator.full_name} --assembly"
+        return [Pane("assembly", "Assembly", command, f"<pre>{''.join(told)}</pre>")]
+
     def code(self, target: str) -> str:
         """The text for a target, line by line with the part of the formula that each computes."""
         text = driver.emitted(target, self.operator, schedules=self.schedules)
@@ -206,14 +247,35 @@ class OperatorPage:
             self.same_as_generated.append(target)
         lines = []
         for number, (line, place) in enumerate(zip(text.split("\n"), text.places, strict=True), 1):
-            linked = ""
-            if part := self.formula.part(place):
-                self.parts.add(part)
-                linked = f' data-a="{part.start}" data-b="{part.end}"'
+            part = self.formula.part(place)
+            self.parts |= set() if part is None else {part}
+            linked = linked_to(part)
             at = f"{target}-{number}"
             link = f'<a href="#{at}">{number}</a>'
             lines.append(f'<span class="line" id="{at}"{linked}>{link}{in_html(line)}</span>')
         return f"<pre>{''.join(lines)}</pre>"
+
+
+def linked_to(part: Part | None) -> str:
+    """The attributes of what belongs to a part of the formula."""
+    return "" if part is None else f' data-a="{part.start}" data-b="{part.end}"'
+
+
+def first_functions(lines: Sequence[AsmLine], most: int) -> tuple[list[AsmLine], list[str]]:
+    """Whole functions while there is room, and a line about each of the others."""
+    functions: list[list[AsmLine]] = []
+    for line in lines:
+        if line[0].endswith(":") and not line[0].startswith("."):
+            functions.append([])
+        functions[-1].append(line)
+    shown: list[AsmLine] = []
+    left: list[str] = []
+    for each in functions:
+        if len(shown) + len(each) <= most:
+            shown += each
+        else:
+            left.append(f"{each[0][0]} {len(each) - 1:,} lines, left out of this page")
+    return shown, left
 
 
 def change_html(change: Change) -> str:

@@ -80,7 +80,8 @@ def test_a_page_stands_alone(folder: Path) -> None:
         text = each.read_text(encoding="utf-8")
         assert len(text) < 1 << 20
         assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=", text)
-        assert "http" not in re.sub(r"<pre>.*?</pre>", "", text, flags=re.S)
+        told = re.sub(r"<pre>.*?</pre>|xmlns=\S+", "", text, flags=re.S)
+        assert "http" not in told
 
 
 def test_the_index_names_all_that_were_asked_for(folder: Path) -> None:
@@ -192,6 +193,29 @@ def line_that_stores(page: str, target: str) -> str:
 
 
 CODE = {"formula", "python", "numpy", "c", "cuda"}
+
+
+def test_mathematics_is_linked_as_the_text_is(folder: Path) -> None:
+    text = (folder / "cvm.dense.html").read_text(encoding="utf-8")
+    found = re.search(r'<div class="math"><math.*?</math></div>', text, flags=re.S)
+    assert found is not None
+    formula = "".join(html.unescape(part) for _, part in PART.findall(text))
+    linked = {
+        formula[int(a) : int(b)] for a, b in re.findall(r'data-a="(\d+)" data-b="(\d+)"', found[0])
+    }
+    assert "sum[k < K](X[i, k] * W[j, k])" in linked
+
+
+def test_machine_code_is_linked_by_the_lines_of_c(tmp_path: Path) -> None:
+    assert main(["explore", "cvm.relu", "--assembly", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "cvm.relu.html").read_text(encoding="utf-8")
+    found = re.search(r'id="pane-assembly".*?</section>', text, flags=re.S)
+    assert found is not None
+    linked = re.findall(
+        r'<span class="line" data-a="\d+" data-b="\d+">(.*?)</span>', found[0], re.S
+    )
+    assert sum(len(each.splitlines()) for each in linked) > 50
+    assert len(text) < 1 << 20
 
 
 @needs_browser

@@ -53,7 +53,7 @@ function show(pane, visible) {
 }
 
 function scroll(element) {
-  const box = element.closest("pre");
+  const box = element.closest("pre, .math");
   const place = element.getBoundingClientRect(), room = box.getBoundingClientRect();
   if (place.top < room.top || place.bottom > room.bottom)
     box.scrollTop += place.top - room.top - box.clientHeight / 3;
@@ -66,7 +66,7 @@ function choose(range, line) {
   if (range) tell(range.from, range.to);
   if (line) {
     line.element.classList.add("chosen");
-    history.replaceState(null, "", "#" + line.element.id);
+    if (line.element.id) history.replaceState(null, "", "#" + line.element.id);
     scroll(line.element);
   }
   if (!range) return;
@@ -81,7 +81,8 @@ function choose(range, line) {
 }
 
 function move(step) {
-  const own = lines.filter(line => !line.pane.hidden && (!chosen || line.pane === chosen.pane));
+  const own = lines.filter(line =>
+    line.element.id && !line.pane.hidden && (!chosen || line.pane === chosen.pane));
   const next = own[chosen ? own.indexOf(chosen) + step : 0];
   if (next) choose(next, next);
 }
