@@ -85,6 +85,30 @@ def json_in_html(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+def in_markdown(text: str) -> str:
+    """Words of a paragraph of Markdown: no sign of them is taken as one of its own. Code between
+    single backquotes stays code."""
+    pieces = printable(text.replace("\n", " ")).split("`")
+    if len(pieces) % 2 == 0:  # one is alone
+        return _plain_markdown("`".join(pieces))
+    shown = (
+        f"`{each}`" if at % 2 and each.strip() else _plain_markdown(each)
+        for at, each in enumerate(pieces)
+    )
+    return "".join(shown)
+
+
+def _plain_markdown(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|&~-])", r"\\\1", text)
+
+
+def in_markdown_code(text: str, language: str = "cvm") -> str:
+    """A block of code of Markdown, which nothing in the text ends."""
+    runs = (len(each) for each in re.findall("`+", text))
+    fence = "`" * max(3, 1 + max(runs, default=0))
+    return f"{fence}{language}\n{lines_for_terminal(text)}\n{fence}"
+
+
 LATEX = {char: f"\\{char}" for char in "#$%&_{}"}
 LATEX |= {"\\": r"\backslash{}", "^": r"\wedge{}", "~": r"\sim{}", "<": "{<}", ">": "{>}", "`": "'"}
 

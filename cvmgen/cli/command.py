@@ -22,6 +22,7 @@ from cvmgen.cli.options import (
     add_explore,
     add_format,
     add_list,
+    add_lsp,
     add_run,
     add_show,
     add_verify,
@@ -233,6 +234,17 @@ def run_format(options: argparse.Namespace, faults: Faults) -> Exit:
     )
 
 
+def run_lsp(options: argparse.Namespace, faults: Faults) -> Exit:
+    try:
+        from cvmgen.lsp.server import serve
+    except ModuleNotFoundError as error:
+        if error.name not in ("pygls", "lsprotocol"):
+            raise
+        raise UsageError("editors need pygls: pip install 'cvmgen[lsp]'") from None
+    serve(options.spec)
+    return Exit.OK
+
+
 def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import explore
 
@@ -392,6 +404,14 @@ COMMANDS = {
         "Put blanks and lines where they belong, and change nothing else: comments stay, what "
         "formulas say is compared before a file is written, and lines are broken where their "
         "author broke them, or where they are too long.",
+    ),
+    "lsp": Command(
+        add_lsp,
+        run_lsp,
+        "speak to an editor: faults, help, names, layout",
+        "Serve an editor by the Language Server Protocol, over standard input and output: faults "
+        "while typing, help on what stands under the cursor, where names are bound and used, "
+        "renaming, completion, an outline, and layout. Editors start it; it needs the extra `lsp`.",
     ),
     "explore": Command(
         add_explore,

@@ -174,6 +174,13 @@ def add_format(made: argparse.ArgumentParser) -> None:
     add_spec(made)
 
 
+def add_lsp(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--stdio", action="store_true", help="speak over standard input and output, as it always is"
+    )
+    add_spec(made)
+
+
 def add_derive(made: argparse.ArgumentParser) -> None:
     made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
     made.add_argument("--wrt", required=True, metavar="INPUT", help="the input, as X")

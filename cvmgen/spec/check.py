@@ -25,7 +25,7 @@ from cvmgen.spec.item_names import declared_names
 from cvmgen.spec.lengths import long_lists
 from cvmgen.spec.operators import aliases, check_operator
 from cvmgen.spec.own_names import names_in
-from cvmgen.spec.parse import parse_all
+from cvmgen.spec.parse import Parsed, parse_all
 from cvmgen.spec.precisions import with_derived_precisions
 from cvmgen.spec.scope import PoisonedError, operator_name
 from cvmgen.spec.size import DEEP, DEEP_HINT, size_errors
@@ -38,15 +38,22 @@ def check_files(
 ) -> tuple[Operator, ...]:
     """The checked operators of all files, in the order of the text; raises SpecErrors. With
     `faults`, without those on which we fail."""
+    return check_parsed([(each.opset, parse_all(each.source)) for each in spec_files], faults)
+
+
+def check_parsed(
+    parsed: Iterable[tuple[str, Parsed]], faults: Faults | None = None, *, whole: bool = True
+) -> tuple[Operator, ...]:
+    """The same of texts that are parsed, each with its opset. Where these are not the `whole` of a
+    spec folder, what all of its operators together show is not asked."""
     faults = Strict() if faults is None else faults
     errors: list[SpecError] = []
     declarations: dict[str, list[d.TopLevel]] = {}
     broken: frozenset[str] = frozenset()
-    for spec_file in spec_files:
-        parsed = parse_all(spec_file.source)
-        declarations.setdefault(spec_file.opset, []).extend(parsed.declarations)
-        broken |= parsed.broken
-        errors.extend(parsed.errors)
+    for opset, part in parsed:
+        declarations.setdefault(opset, []).extend(part.declarations)
+        broken |= part.broken
+        errors.extend(part.errors)
     resolver = Resolver(declarations, broken)
     visible = {opset: resolver.visible(opset) for opset in declarations if opset}
     visible = visible or {"": resolver.visible("")}
@@ -56,7 +63,7 @@ def check_files(
     for opset, known in visible.items():
         own = [*declarations.get("", ()), *declarations.get(opset, ())]
         checker = OpsetChecker(opset, known, broken, errors, faults, set(map(id, own)))
-        operators.extend(checker.operators())
+        operators.extend(checker.operators(whole=whole))
     completed = []
     for operator in operators:
         if large := list(size_errors(operator)):
@@ -158,7 +165,7 @@ class OpsetChecker:
         except PoisonedError:
             self.broken.add(declaration.name)
 
-    def operators(self) -> list[Operator]:
+    def operators(self, *, whole: bool) -> list[Operator]:
         found = []
         expanded: list[d.OperatorDecl] = []
         for declaration in self.operator_decls:
@@ -181,7 +188,7 @@ class OpsetChecker:
                     found.append(operator)
         self.alias_clashes(expanded)
         self.errors.extend(constant_clashes(found))
-        if not self.errors:
+        if whole and not self.errors:
             self.unused_definitions(found)
         return found
 

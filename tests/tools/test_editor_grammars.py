@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -33,6 +35,17 @@ def test_the_extension_names_its_files() -> None:
         assert grammar["scopeName"] == each["scopeName"]
     for each in described["languages"]:
         json.loads((folder / each["configuration"]).read_text(encoding="utf-8"))
+
+
+def test_the_extension_starts_the_server() -> None:
+    folder = ROOT / "editors" / "vscode"
+    described = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    script = (folder / described["main"]).read_text(encoding="utf-8")
+    assert "vscode-languageclient" in described["dependencies"]
+    for name in described["contributes"]["configuration"]["properties"]:
+        assert f'settings.get("{name.removeprefix("cvmgen.")}")' in script
+    if node := shutil.which("node"):
+        subprocess.run([node, "--check", folder / described["main"]], check=True)
 
 
 @cache
