@@ -24,6 +24,7 @@ def plan_fields(program: i.Program, more: Iterable[str] = ()) -> tuple[Field, ..
     others that their kernels need."""
     types = host_types(program)
     needed: set[str] = {each.size for each in program.scratch} | set(more)
+    needed |= {str(each.guarded.shape) for each in program.nests if each.guarded is not None}
     for nest in program.nests:
         inner = assigned(nest.body)
         names = names_in(nest.body) - inner

@@ -69,6 +69,12 @@ class Needs:
                 case f.Require(condition=condition):
                     if self.is_kept(condition, available - self.computed(free), inputs):
                         kept.append(item)
+                case f.Demand(condition=condition, domain=domain):
+                    given = {each.name for each in inputs}
+                    known = available | {n.bound_by(each) for each in domain.items}
+                    asked = (condition, domain)
+                    if tensors_in(asked) <= given and self.is_kept(asked, known, inputs):
+                        kept.append(item)
                 case f.Case():
                     kept.append(item)
                 case _:
@@ -188,7 +194,7 @@ class Needs:
                 known |= set(names)
         return known
 
-    def is_kept(self, condition: n.Expr, available: set[str], inputs: Sequence[f.Input]) -> bool:
+    def is_kept(self, condition: object, available: set[str], inputs: Sequence[f.Input]) -> bool:
         """A requirement stays where all that it speaks of is known without the output's value."""
         given = {each.name for each in inputs}
         for node in n.walk(condition):
@@ -207,7 +213,7 @@ class Needs:
 
     def with_lets_of(self, kept: list[f.Item], bound: set[str]) -> list[f.Item]:
         """With the lets that the kept requirements speak of."""
-        requirements = tuple(each for each in kept if isinstance(each, f.Require))
+        requirements = tuple(each for each in kept if isinstance(each, f.Require | f.Demand))
         wanted = self.closure(names_spoken_of(requirements), bound) - bound
         return [
             item

@@ -165,8 +165,10 @@ class Calls(Imports):
         if nest.guarded is None:
             return []
         tensor = nest.guarded.tensor
-        shape = f"plan.{tensor}_shape" if nest.guarded.placed else None
+        shape = nest.guarded.shape and f"plan.{python_identifier(nest.guarded.shape)}"
         where = f"OPERATOR, {literal(tensor)}, {python_identifier(nest.tensor)}, {shape}"
+        if nest.guarded.rule:
+            return [f"support.refuse_demand({where}, {literal(nest.guarded.rule)})"]
         return [f"support.refuse_outside({where})"]
 
     def choose_types(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen.inside.assumptions import in_range
@@ -18,6 +18,7 @@ from cvmgen.polynomials import Poly
 from cvmgen.spec.formula import Attribute, Input
 
 Slots = tuple[tuple[i.Expr, bool], ...]
+Required = tuple[str, i.Expr]  # a relation of an element to a value of the call
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class CallProver(PlaceProver):
         self.many: dict[str, str] = {}  # the shapes of variadic inputs, and how many there are
         self.given: dict[str, str] = {}  # names that have a value only if this operand is given
         self.stored: dict[str, tuple[Alternative, ...]] = {}
+        self.required: Mapping[str, tuple[Required, ...]] = {}  # of elements of inputs
         for name, memory in program.lets.items():
             self.shapes[name] = tuple((extent, False) for extent in memory.shape)
 
@@ -136,6 +138,23 @@ class CallProver(PlaceProver):
         if isinstance(sequence, i.Var) and sequence.name in self.many:
             return self.poly(i.Var(self.many[sequence.name]), at)
         return super().length(sequence, at)
+
+    # -------------------------------------------------------- elements
+
+    def within_requirements(self, required: Mapping[str, tuple[Required, ...]]) -> None:
+        """From here on these requirements on elements hold."""
+        if required != self.required:
+            self.required = required
+            self.told_plainly.clear()
+
+    def told(self, number: int, at: Knowledge) -> Iterator[Poly | i.Expr]:
+        yield from super().told(number, at)
+        match self.atoms[number]:
+            case i.Access(tensor=tensor) as element if tensor in self.required:
+                tests = [i.Compare(op, element, value) for op, value in self.required[tensor]]
+                yield i.Logic("and", tuple(tests))
+            case _:
+                pass
 
     # -------------------------------------------------------- selected lists
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cvmgen import algebra
-from cvmgen.dtypes import MAX_SIZE
 from cvmgen.inside.binding import TRUE, both_of, quantified
 from cvmgen.inside.calls import CallProver, Slots, counter_facts
 from cvmgen.inside.knowledge import Knowledge
@@ -22,6 +21,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.host import input_names, insert, shape_name
 from cvmgen.ir.uses import names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import fresh, rebuild, walk
+from cvmgen.lower.demand_nests import NOTHING, requirements
 from cvmgen.lower.expressions import Expressions, entry_of
 from cvmgen.lower.translate import operator_program
 from cvmgen.lower.widths import Widths, host_ranges
@@ -32,7 +32,6 @@ from cvmgen.spec import formula as f
 # Of as many operators as a build has: checked, generated and told of one after the other.
 KEPT: deque[tuple[f.Operator, tuple[i.Program, tuple[OpenSite, ...]]]] = deque(maxlen=128)
 WIDEST = 104  # bits of an integer that is computed as a whole
-NOTHING = i.Const(MAX_SIZE)  # no element reads outside
 
 
 def stay_inside(program: i.Program) -> i.Program:
@@ -147,6 +146,7 @@ class Checks:
         self.cases: list[Knowledge] = []
         self.scratch: list[i.Scratch] = []
         self.sizes: dict[int | None, list[i.Stmt]] = {}
+        self.required = requirements(self.operator)
         lets = {each.name for each in nodes_in(program.prepare, i.Let)}
         self.host_names = frozenset(lets | input_names(program))
 
@@ -224,6 +224,7 @@ class Checks:
 
     def guards(self, nest: i.Nest, at: Knowledge) -> Iterator[i.Nest]:
         """The nest that tests another one, if something in it is not proved."""
+        self.prover.within_requirements({} if nest.guarded is not None else self.required)
         self.sites.span = nest.span
         sites = self.sites.inside(*self.host_names)
         if nest.tensor in self.program.lets:
@@ -277,7 +278,10 @@ class Checks:
         store: i.Stmt = i.Store(i.Access(name, None, ((at, False),)), value, nest.span)
         for each in outer:
             store = i.Loop(each.index, each.low, each.high, (store,), 0, nest.span)
-        guarded = i.Guarded(nest.tensor, placed)
+        if nest.guarded is not None:  # a requirement on elements, which may read outside too
+            guarded = i.Guarded(nest.guarded.tensor, None)
+        else:
+            guarded = i.Guarded(nest.tensor, shape_name(nest.tensor) if placed else None)
         return i.Nest(name, nest.case, None, (), (store,), nest.formula, nest.span, guarded=guarded)
 
     def least(

@@ -59,6 +59,7 @@ def python_fields(program: i.Program) -> list[str]:
     nests = program.nests
     read = names_in(tuple((nest.prologue, nest.body) for nest in nests))
     read |= given_in(tuple(nest.body for nest in nests)) | {each.size for each in program.scratch}
+    read |= {str(each.guarded.shape) for each in nests if each.guarded is not None}
     values = {f"has_{each.name}": each.name for each in program.operator.attributes}
     fields = dict.fromkeys(values.get(each.name, each.name) for each in plan_fields(program))
     variadic = (item for item in program.operator.inputs if item.variadic)

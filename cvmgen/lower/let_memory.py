@@ -192,7 +192,7 @@ class LetReads:
 
 
 class EvaluationCounter:
-    """Counts evaluations: of what the equations read, then of what each `let` does."""
+    """Counts evaluations: of what equations and requirements read, then of what each `let` does."""
 
     def __init__(self, operator: f.Operator, never: frozenset[str]) -> None:
         self.operator = operator
@@ -205,7 +205,7 @@ class EvaluationCounter:
         self.items(operator.items, None)
 
     def items(self, items: tuple[f.Item, ...], case: int | None) -> None:
-        """The equations, each in its case."""
+        """The equations and requirements, each in its case."""
         numbers = iter(range(len(items)))
         for item in items:
             match item:
@@ -217,6 +217,9 @@ class EvaluationCounter:
                     times, largest = self.inside(domain, ONCE, {})
                     self.read((value, slots), times, largest)
                     self.definitions = outer
+                case f.Demand(domain=domain, condition=condition):
+                    self.case = case
+                    self.read(condition, *self.inside(domain, ONCE, {}))
                 case _:
                     pass
 

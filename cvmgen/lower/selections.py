@@ -51,7 +51,7 @@ def length_name(name: str) -> str:
 
 
 def used_lists(operator: f.Operator, definitions: Mapping[str, f.Definition]) -> set[str]:
-    """The selected lists that the equations need."""
+    """The selected lists that the equations and the requirements on elements need."""
     found: set[str] = set()
 
     def visit(node: object, known: Mapping[str, f.Definition]) -> None:
@@ -64,6 +64,8 @@ def used_lists(operator: f.Operator, definitions: Mapping[str, f.Definition]) ->
         if isinstance(item, f.Equation):
             known = {**definitions, **{each.name: each for each in item.where}}
             visit((item.slots, item.domain, item.value), known)
+        elif isinstance(item, f.Demand):
+            visit((item.domain, item.condition), definitions)
     return {name for name in found if name in definitions and definitions[name].kind == SELECTED}
 
 

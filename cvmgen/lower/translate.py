@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
+from cvmgen.lower.demand_nests import demand_nest
 from cvmgen.lower.expressions import Expressions
 from cvmgen.lower.let_nests import let_memory, let_nest
 from cvmgen.lower.list_nests import list_memory, list_nest
@@ -34,8 +35,9 @@ class Translator(Expressions):
     def program(self) -> i.Program:
         nests: list[i.Nest] = []
         self.scratch: list[i.Scratch] = []
+        self.demands: list[i.Nest] = []  # that come before all else
         prepare = self.items(self.operator.items, None, nests)
-        return i.Program(self.operator, prepare, tuple(nests), tuple(self.scratch))
+        return i.Program(self.operator, prepare, (*self.demands, *nests), tuple(self.scratch))
 
     def items(self, items: tuple[f.Item, ...], case: int | None, nests: list[i.Nest]) -> i.Block:
         statements: list[i.Stmt] = []
@@ -44,6 +46,12 @@ class Translator(Expressions):
             match item:
                 case f.Equation():
                     nests.append(self.nest(item, case))
+                case f.Demand():
+                    taken = {*self.tensors, *(each.name for each in self.scratch)}
+                    found, sizes, nest = demand_nest(self, item, case, taken)
+                    self.scratch.append(found)
+                    statements += sizes
+                    (self.demands if item.first else nests).append(nest)
                 case f.Case(condition=condition, items=inner):
                     number = len(branches)
                     branches.append((self.expr(condition), self.items(inner, number, nests)))
@@ -95,7 +103,7 @@ class Translator(Expressions):
                 terms, far = self.terms([precision]), far_precision(self.operator, item)
                 needed = self.expr(precision)
                 return i.SetOutput(name, box, item.empty, needed, rule, terms, far, span)
-            case f.Equation() | f.Case() | f.Definition():
+            case f.Equation() | f.Case() | f.Definition() | f.Demand():
                 raise AssertionError("handled by items")
 
     def room(self, item: f.Item) -> Iterator[i.Stmt]:

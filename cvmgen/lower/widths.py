@@ -20,6 +20,7 @@ from cvmgen.ir.visit import walk
 from cvmgen.lower.unfold import unfold_all
 from cvmgen.ranges import Range
 from cvmgen.typing.machine_types import INT64, joined_all
+from cvmgen.typing.required import both, required_ranges
 from cvmgen.typing.typed_statements import Typer
 from cvmgen.typing.typed_values import EXTENT_OR_0
 from cvmgen.typing.types import elements_of
@@ -78,6 +79,7 @@ class Widths:
         self.scratch = {each.name for each in program.scratch} - self.lets.keys()
         self.names: dict[str, Range | None] = {}
         self.kept: dict[str, Range] = {}
+        self.required = required_ranges(self.operator, nest)
         self.locals = assigned(nest.body)  # names of the nest's own
         self.values: set[str] = set()  # locals that depend on elements
         self.most = Range(0, 0)
@@ -322,6 +324,8 @@ class Widths:
 
     def element(self, tensor: str) -> Range | None:
         found = self.dtype_range(tensor)
+        if found is not None and tensor in self.required:
+            found = both(found, self.required[tensor])
         return None if found is None else self.cut(found)
 
     def dtype_range(self, tensor: str) -> Range | None:

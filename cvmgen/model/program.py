@@ -194,8 +194,9 @@ def as_untested(program: i.Program) -> i.Program:
     what a test finds."""
     for nest in program.nests:
         if nest.guarded is not None:
-            message = (
-                "a model cannot have this operator: not all that it reads is proved to be there"
-            )
+            message = "a model cannot have this operator: "
+            if nest.guarded.rule:
+                raise SpecError(nest.span, f"{message}it requires something of elements")
+            message += "not all that it reads is proved to be there"
             raise SpecError(nest.span, message, "`cvmgen check` tells the places")
     return program

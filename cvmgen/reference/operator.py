@@ -37,6 +37,7 @@ from cvmgen.spec.host_integers import far_precision, let_rule, may_be_wide
 from cvmgen.spec.lengths import length_rule
 
 Operand = Tensor | Sequence[Tensor] | None
+Later = f.Equation | f.Definition | f.Demand  # what is looked at when all shapes are known
 Result = TypeVar("Result")
 
 
@@ -83,7 +84,7 @@ class Reference(BoundArguments):
             zip(self.table.names, self.table.rows[row], strict=True)
         )
         outputs: dict[str, Tensor] = {}
-        equations: list[f.Equation | f.Definition] = []
+        equations: list[Later] = []
         self.items(self.operator.items, env, outputs, equations)
         if compute:
             self.compute(env, outputs, equations)
@@ -123,18 +124,21 @@ class Reference(BoundArguments):
         self,
         env: Env,
         outputs: dict[str, Tensor],
-        equations: list[f.Equation | f.Definition],
+        equations: list[Later],
     ) -> None:
         """Every element of the outputs, and that each is written exactly once."""
         written: dict[str, list[bool]] = {}
         for name, output in outputs.items():
             output.values = [None] * output.size
             written[name] = [False] * output.size
-        for equation in equations:
-            if isinstance(equation, f.Definition):
-                self.all_lists(equation, env)
-            else:
-                self.equation(equation, env, outputs[equation.tensor], written[equation.tensor])
+        for each in sorted(equations, key=is_behind):
+            match each:
+                case f.Definition():
+                    self.all_lists(each, env)
+                case f.Demand():
+                    self.demand(each, env)
+                case f.Equation(tensor=tensor):
+                    self.equation(each, env, outputs[tensor], written[tensor])
         for name, marks in written.items():
             self.all_written(name, marks, outputs[name], env)
             self.in_type(name, outputs[name], env)
@@ -146,12 +150,12 @@ class Reference(BoundArguments):
         items: tuple[f.Item, ...],
         env: Env,
         outputs: dict[str, Tensor],
-        equations: list[f.Equation | f.Definition],
+        equations: list[Later],
     ) -> None:
         cases = []
         for item in items:
             match item:
-                case f.Equation():
+                case f.Equation() | f.Demand():
                     equations.append(item)
                 case f.Definition(kind=f.SELECTED) if not self.tried_out:
                     equations.append(item)
@@ -211,7 +215,7 @@ class Reference(BoundArguments):
         cases: list[f.Case],
         env: Env,
         outputs: dict[str, Tensor],
-        equations: list[f.Equation | f.Definition],
+        equations: list[Later],
     ) -> None:
         holding = [
             case
@@ -322,6 +326,31 @@ class Reference(BoundArguments):
         whole = len(item.slots) == sum(name in plain for name in named)
         return item.gather and whole and item.tensor not in self.operator.empty_tensors
 
+    def demand(self, item: f.Demand, env: Env) -> None:
+        """Refuse the call by the first point where a requirement on elements does not hold."""
+        walk, holds = self.compiler.walk(item.domain), self.compiler.closure(item.condition)
+        first: tuple[int, ...] | None = None
+        try:
+            for _ in walk(env):
+                if not holds(env):
+                    point = self.point(item.domain, env) if item.placed else ()
+                    first = point if first is None else min(first, point)
+        except OutsideAccess:
+            if self.tried_out:
+                raise
+            raise self.refuse(item.tensor, "", rules.outside_rule(None)) from None
+        if first is not None:
+            raise self.refuse(item.tensor, "", rules.demand_rule(item.message, first))
+
+    @staticmethod
+    def point(domain: n.Binders, env: Env) -> tuple[int, ...]:
+        """The values of the indices of a domain, in their order."""
+        found: list[int] = []
+        for each in domain.items:
+            value = env[n.bound_by(each)]
+            found += value if isinstance(value, tuple) else (value,)
+        return tuple(found)
+
     def all_lists(self, item: f.Definition, env: Env) -> None:
         """Every list of a definition that the outputs speak of, as the others may follow it."""
         if item.name not in self.spoken_of:
@@ -336,11 +365,11 @@ class Reference(BoundArguments):
 
     @cached_property
     def spoken_of(self) -> frozenset[str]:
-        """The definitions that the outputs need."""
+        """The definitions that the outputs and the requirements on elements need."""
         items = tuple(f.all_items(self.operator.items))
         bodies = {each.name: each.body for each in items if isinstance(each, f.Definition)}
         found: set[str] = set()
-        left: list[Any] = [each for each in items if isinstance(each, f.Equation)]
+        left: list[Any] = [each for each in items if isinstance(each, f.Equation | f.Demand)]
         while left:
             part = left.pop()
             inner = () if not isinstance(part, f.Equation) else tuple(w.body for w in part.where)
@@ -371,6 +400,11 @@ class Reference(BoundArguments):
         for item in f.all_items(self.operator.items):
             if isinstance(item, f.Equation) and item.tensor == name:
                 raise FormulaError(_left(item), message, env, about_binders(item.domain))
+
+
+def is_behind(item: Later) -> bool:
+    """Whether something is looked at behind the requirements that come first."""
+    return not (isinstance(item, f.Demand) and item.first)
 
 
 def _left(item: f.Equation) -> Span:

@@ -170,7 +170,7 @@ class Probe:
             return SpecError(name_span(self.operator), NO_CALL)
         item, count = refusals[0]
         total = sum(each for _, each in refusals)
-        span = item.condition.span if isinstance(item, f.Require) else item.span
+        span = item.condition.span if isinstance(item, f.Require | f.Demand) else item.span
         return SpecError(span, NO_CALL, f"this refused {count} of {total} small calls")
 
     def unreached(self) -> Iterator[SpecError]:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from cvmgen.dtypes import CVM, DTYPES, precision_bound
+from cvmgen.dtypes import CVM, DTYPES, DType, precision_bound
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import Budget, Env, FormulaError, WorkLimit
-from cvmgen.reference.operator import Operand, Reference, ReferenceResult
+from cvmgen.reference.operator import Later, Operand, Reference, ReferenceResult
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.demands import Limit, limits
 
 Tape = dict[str, Any]  # what was drawn, by name: extents, packs, attributes, "p(X)", ...
 EXTENTS = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3)
@@ -47,7 +48,10 @@ class Sampler(Reference):
         self.attribute_names = {item.name for item in operator.attributes}
         self.down_to_0 = operator.extents_down_to_0
         self.tape: Tape = {}
-        self.waiting: list[tuple[Tensor, int]] = []  # tensors without elements, and a seed
+        self.waiting: list[tuple[str, Tensor, int]] = []  # tensors without elements, and a seed
+        self.required: dict[str, list[Limit]] = {}
+        for each in limits(operator):
+            self.required.setdefault(each.tensor, []).append(each)
         self.asked: f.Item | None = None
         self.env: Env = {}
         self.refusals: dict[int, tuple[f.Item, int]] = {}
@@ -125,14 +129,21 @@ class Sampler(Reference):
         self,
         env: Env,
         outputs: dict[str, Tensor],
-        equations: list[f.Equation | f.Definition],
+        equations: list[Later],
     ) -> None:
-        tensors = [tensor for tensor, _ in self.waiting]
+        tensors = [tensor for _, tensor, _ in self.waiting]
         if sum(tensor.size for tensor in (*tensors, *outputs.values())) > MOST_ELEMENTS:
             raise WorkLimit
-        for tensor, seed in self.waiting:
-            tensor.values = sampled_elements(tensor, Random(seed))
+        for name, tensor, seed in self.waiting:
+            ends = [
+                limit_ends(each, env, self.compiler.value) for each in self.required.get(name, ())
+            ]
+            tensor.values = sampled_elements(tensor, Random(seed), ends)
         super().compute(env, outputs, equations)
+
+    def demand(self, item: f.Demand, env: Env) -> None:
+        self.asked, self.env = item, env
+        super().demand(item, env)
 
     def row(self, inputs: Mapping[str, Operand]) -> int:
         return int(self.take("types", lambda: self.random.randrange(len(self.table.rows))))
@@ -192,7 +203,7 @@ class Sampler(Reference):
             tensor.precision = self.take(f"p({name})", lambda: self.random.choice(PRECISIONS))
         else:
             tensor.dtype = env["$types"][item.dtype].name
-        self.waiting.append((tensor, seed))
+        self.waiting.append((name, tensor, seed))
         return tensor
 
     def single(self, item: f.Input) -> int:
@@ -338,6 +349,8 @@ class Dependencies:
         match item:
             case f.Require(condition=condition):
                 return self.names(condition)
+            case f.Demand(condition=condition, domain=domain):
+                return self.names((condition, domain))
             case f.Output(slots=slots, precision=precision):
                 return self.names((slots, precision))
             case f.Attribute(name=name, low=low, high=high):
@@ -372,10 +385,53 @@ class Dependencies:
                     pass
 
 
-def sampled_elements(tensor: Tensor, pick: Random) -> list[Any]:
+Ends = tuple[float, float]
+
+
+def limit_ends(limit: Limit, env: Env, value: Callable[[n.Expr, Env], Any]) -> Ends:
+    """The least and the greatest element that a requirement admits, in a call."""
+    try:
+        end = value(limit.value, env)
+    except FormulaError:
+        return -math.inf, math.inf  # the requirement itself will say so
+    real = isinstance(end, float)
+    match limit.relation:
+        case "<":
+            return -math.inf, math.nextafter(end, -math.inf) if real else end - 1
+        case "<=":
+            return -math.inf, end
+        case ">":
+            return math.nextafter(end, math.inf) if real else end + 1, math.inf
+        case ">=":
+            return end, math.inf
+        case _:
+            return end, end
+
+
+def sampled_elements(tensor: Tensor, pick: Random, ends: Iterable[Ends] = ()) -> list[Any]:
     """Values within the precision, its extremes and 0 often among them; of other types small
-    ones, and now and then an end of the type or what only real numbers have."""
+    ones, and now and then an end of the type or what only real numbers have. Those beyond `ends`
+    give way to others."""
     dtype = DTYPES[tensor.dtype]
+    low = max((least for least, _ in ends), default=-math.inf)
+    high = min((most for _, most in ends), default=math.inf)
+    drawn = drawn_elements(tensor, dtype, pick)
+    if not ends or dtype.kind == "bool":
+        return drawn
+    return [each if low <= each <= high else between(low, high, dtype, pick) for each in drawn]
+
+
+def between(low: float, high: float, dtype: DType, pick: Random) -> Any:
+    """A value from `low` to `high`, as far as the type has one."""
+    if dtype.kind == "real":
+        known = [each for each in (low, high) if math.isfinite(each)]
+        return pick.choice([*known, sum(known) / len(known)]) if known else 0.0
+    least, most = max(low, dtype.low), min(high, dtype.high)
+    return pick.randint(int(least), int(most)) if least <= most else 0
+
+
+def drawn_elements(tensor: Tensor, dtype: DType, pick: Random) -> list[Any]:
+    """Elements of which nothing is required."""
     if dtype.kind == "bool":
         return [pick.random() < 0.5 for _ in range(tensor.size)]
     if dtype.kind == "real":

@@ -211,13 +211,17 @@ class CallWriter(Writer, ABC):
         memory = i.Var(given.name)
         return memory if given.type == "i64" else i.Convert(given.pointer, memory)
 
-    def outside(self, nest: i.Nest) -> tuple[h.CheckArgument, ...]:
-        """What the refusal needs of a call in which a nest finds that another one would read
-        outside."""
-        assert nest.guarded is not None
-        shape = i.Address(plan_member(f"{nest.guarded.tensor}_shape"))
+    def guard(self, nest: i.Nest, device: str, *first: h.CheckArgument) -> Iterable[i.Stmt]:
+        """The refusal of a call in which a nest finds that another one would read outside, or that
+        a rule does not hold."""
+        if (guarded := nest.guarded) is None:
+            return ()
+        shape = h.NULL if guarded.shape is None else i.Address(plan_member(guarded.shape))
         size = plan_member(self.program.scratch_of(nest.tensor)[0].size)
-        return shape if nest.guarded.placed else h.NULL, i.Var(nest.tensor), size
+        found = (*first, shape, i.Var(nest.tensor), size)
+        if guarded.rule:
+            return (self.noted(f"refuse{device}_demand", guarded.tensor, *found, guarded.rule),)
+        return (self.noted(f"refuse{device}_outside", guarded.tensor, *found),)
 
     # -------------------------------------------------------- what kernels are given
 

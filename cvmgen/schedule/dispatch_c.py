@@ -133,8 +133,7 @@ class CCallWriter(CallWriter):
         outside."""
         nest = self.nests[number]
         calls = self.kernel_choice(number) if nest.each is None else (self.each(number),)
-        if nest.guarded is not None:
-            calls += (self.noted("refuse_outside", nest.guarded.tensor, *self.outside(nest)),)
+        calls += (*self.guard(nest, ""),)
         guarded = any(each.guarded is not None for each in self.nests[:number])
         tests = self.in_case(nest.case, *([GOES_ON] if guarded else []))
         return (self.where(conjunction(tests), *calls),) if tests else calls

@@ -18,6 +18,7 @@ from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.call_values import CallValues, ValueNumbers
+from cvmgen.spec.demands import Limit, limits
 from cvmgen.spec.intervals import Interval
 from cvmgen.spec.recurrences import adds_up
 from cvmgen.spec.selections import is_extent
@@ -43,6 +44,9 @@ class Derive(CallValues):
         self.numbers = ValueNumbers()
         self.limits: EntryLimits = {}
         self.earlier: dict[str, Interval] = {}  # what a recurrence has kept so far
+        self.demanded: dict[str, list[Limit]] = {}  # what is required of elements
+        for each in limits(operator):
+            self.demanded.setdefault(each.tensor, []).append(each)
 
     # -------------------------------------------------------- the formula
 
@@ -173,9 +177,10 @@ class Derive(CallValues):
             case n.Ref(name=name) if name in self.known:
                 return self.known[name]
             case n.Access(tensor=tensor) if self.operator.type_of[tensor] != CVM:
-                return self.of_types(tensor, expr)
+                return self.required(tensor, self.of_types(tensor, expr))
             case n.Access(tensor=tensor, which=which):
-                return self.symmetric(self.largest(self.precision_of(tensor, which)))
+                found = self.symmetric(self.largest(self.precision_of(tensor, which)))
+                return self.required(tensor, found)
             case n.Negate(operand=operand):
                 inner = self.interval(operand)
                 if inner.symmetric:
@@ -204,6 +209,18 @@ class Derive(CallValues):
                 return self.applied(sequence, self.entries)
             case _:
                 raise SpecError(expr.span, UNKNOWN, DECLARE)
+
+    def required(self, tensor: str, found: Interval) -> Interval:
+        """The elements of an input, as far as requirements admit them."""
+        for each in self.demanded.get(tensor, ()):
+            ends = self.exactly(each.value)
+            below = each.relation in ("<", "<=", "==")
+            above = each.relation in (">", ">=", "==")
+            strict = self.number(1 if each.relation in ("<", ">") else 0)
+            high = self.operate("-", ends.high, strict) if below else None
+            low = self.operate("+", ends.low, strict) if above else None
+            found = self.within(found, low, high)
+        return found
 
     def recurrence(self, definition: f.Definition, body: n.Expr) -> Interval:
         """The values of a recurrence: those of a step on which earlier ones have no influence, or

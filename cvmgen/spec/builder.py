@@ -239,8 +239,9 @@ class Builder:
         chosen = parameters[0] if parameters else None
         return d.LetDecl(str(name), chosen, value, self.token(name), span)
 
-    def require(self, span: Span, condition: n.Expr, text: Token) -> d.RequireDecl:
-        return d.RequireDecl(condition, unquote(text), span)
+    def require(self, span: Span, condition: n.Expr, *rest: Any) -> d.RequireDecl:
+        *binders, text = rest
+        return d.RequireDecl(condition, binders[0] if binders else None, unquote(text), span)
 
     def alias(self, span: Span, *names: Token) -> d.AliasDecl:
         return d.AliasDecl(self.all_words(names), span)

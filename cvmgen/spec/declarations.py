@@ -119,6 +119,7 @@ class LetDecl:
 @dataclass(frozen=True, slots=True)
 class RequireDecl:
     condition: Expr
+    binders: Binders | None
     message: str
     span: Span = span_field()
 

@@ -187,6 +187,24 @@ class Require:
 
 
 @dataclass(frozen=True, slots=True)
+class Demand:
+    """A requirement on elements: the condition holds for every point of `domain`, or the call is
+    refused by the first one where it does not.
+
+    The refusal names `tensor` and, where `placed`, the first point. Where `first`, the condition
+    speaks of no `let`, and is tested before anything is computed.
+    """
+
+    condition: Expr
+    domain: Binders
+    tensor: str
+    message: str
+    placed: bool
+    first: bool
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """An output; one that may be `empty` has extents of 0 or more, and any rank down to 0."""
 
@@ -225,7 +243,7 @@ class Case:
     span: Span = field(compare=False, repr=False)
 
 
-Item = Input | Attribute | Let | Definition | Require | Output | Equation | Case
+Item = Input | Attribute | Let | Definition | Require | Demand | Output | Equation | Case
 
 
 def host_expressions(item: Item) -> tuple[Expr, ...]:

@@ -84,7 +84,9 @@ class HostIntegers(HostBounds):
                 if precision is not None and precision.span != span:
                     self.precision(precision)
             case f.Equation():
-                self.equation(item)
+                self.of_elements(item.domain, item.value, item.where)
+            case f.Demand():
+                self.of_elements(item.domain, item.condition)
             case _:
                 pass
 
@@ -96,14 +98,16 @@ class HostIntegers(HostBounds):
 
     # -------------------------------------------------------- products of lists in equations
 
-    def equation(self, item: f.Equation) -> None:
+    def of_elements(
+        self, domain: n.Binders, value: n.Expr, where: tuple[f.Definition, ...] = ()
+    ) -> None:
         """Products of lists are computed with 64 bits wherever they stand."""
         definitions, self.definitions = self.definitions, dict(self.definitions)
-        self.definitions |= {each.name: each for each in item.where}
+        self.definitions |= {each.name: each for each in where}
         errors, self.errors = self.errors, {}  # of elements, which kernels see to
         self.told: dict[int, SpecError] = {}
-        with self.bound(item.domain):
-            self.sizes(item.value)
+        with self.bound(domain):
+            self.sizes(value)
         self.definitions, self.errors = definitions, errors | self.told
 
     def sizes(self, node: object) -> None:

@@ -25,6 +25,8 @@ def long_lists(operator: f.Operator) -> Iterator[SpecError]:
                 yield from Lengths(operator).visit(tuple(parts_of_value(value)))
             case f.Require(condition=condition) | f.Case(condition=condition):
                 yield from Lengths(operator).visit(condition)
+            case f.Demand(condition=condition, domain=domain):
+                yield from Lengths(operator).visit((domain, condition))
             case f.Output(slots=slots, precision=precision):
                 yield from Lengths(operator).visit((slots, precision))
             case _:

@@ -318,7 +318,8 @@ def missing(fault: RefusedToken) -> SpecError | None:
     if not fault.first_on_line or complete or not names or not fault.before.strip():
         return None
     hint = ""
-    if fault.item == "require" and names == "':'":
+    if fault.item == "require" and names in ("':'", "':' or 'forall'"):
+        names = "':'"
         hint = 'write: require condition : "message"'
     if names == "'else'":
         hint = "an 'if' needs its 'else': a if condition else b"

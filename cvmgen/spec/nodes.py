@@ -461,6 +461,15 @@ def bound_by(binder: Binder) -> str:
             raise AssertionError(f"{type(binder).__name__} is not checked")
 
 
+def is_box(domain: Binders) -> bool:
+    """Whether what is run over is one box, each index from 0 on."""
+    return bool(domain.items) and all(
+        (isinstance(each, IndexRange) and each.low == Number(0, each.span))
+        or (isinstance(each, PackRange) and each.slots is None)
+        for each in domain.items
+    )
+
+
 def bound_inside(node: object) -> Iterator[str]:
     """The names that a part of a checked formula binds itself."""
     checked = (IndexRange, IndexMember, PackRange)

@@ -14,6 +14,7 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.attributes import check_attribute
 from cvmgen.spec.binders import check_binder
 from cvmgen.spec.calls import Shared
+from cvmgen.spec.demands import accesses, check_domain
 from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
@@ -234,12 +235,27 @@ class OperatorChecker:
     def aliases(self) -> Iterator[str]:
         return (name.text for name in aliases(self.declaration.block))
 
-    def require(self, item: d.RequireDecl) -> f.Require:
-        condition = self.of_the_call(self.expressions.condition(item.condition))
-        if self.within:
-            binders = n.Binders(self.within, None, None, item.span)
-            condition = n.Reduction("all", binders, condition, item.condition.span)
+    def require(self, item: d.RequireDecl) -> f.Require | f.Demand:
+        inputs = {each.name: each for each in self.operands if isinstance(each, f.Input)}
+        with self.expressions.nested():
+            domain = check_domain(self.expressions, item, inputs, self.within)
+            condition = self.expressions.condition(item.condition)
+        if self.element(condition) is not None:
+            return self.demand(item, domain, condition)
+        condition = self.of_the_call(condition)
+        if domain.items:
+            condition = n.Reduction("all", domain, condition, item.condition.span)
         return f.Require(condition, item.message, item.span)
+
+    def demand(self, item: d.RequireDecl, domain: n.Binders, condition: n.Expr) -> f.Demand:
+        """A requirement on elements. What it ranges over is known before any of them."""
+        self.of_the_call(tuple(domain.items))
+        definitions = {**self.expressions.calls.definitions, **self.definitions}
+        read = tuple(accesses(condition, definitions))
+        placed = n.is_box(domain) and all(each.which is None for each in read)
+        applied = {each.name for each in n.walk(condition) if isinstance(each, n.Apply)}
+        first = not applied & self.definitions.keys()
+        return f.Demand(condition, domain, read[0].tensor, item.message, placed, first, item.span)
 
     def case(self, item: d.CaseDecl) -> f.Case:
         condition = self.of_the_call(self.expressions.condition(item.condition))

@@ -94,7 +94,8 @@ class Printer:
                     yield f"{margin}{self.item(item)}"
 
     def item(
-        self, item: f.Input | f.Attribute | f.Let | f.Definition | f.Require | f.Output
+        self,
+        item: f.Input | f.Attribute | f.Let | f.Definition | f.Require | f.Demand | f.Output,
     ) -> str:
         match item:
             case f.Input():
@@ -107,6 +108,9 @@ class Printer:
                 return f"let    {self.head(item, '[]')} = {self.body(item)}"
             case f.Require(condition=condition, message=message):
                 return f'require {self.text(condition)} : "{message}"'
+            case f.Demand(condition=condition, domain=domain, message=message):
+                ranges = f" forall {self.binders(domain)}" if domain.items else ""
+                return f'require {self.text(condition)}{ranges} : "{message}"'
             case f.Output(name=name, dtype=dtype, slots=slots, precision=precision):
                 rule = "" if precision is None else f" precision {self.text(precision)}"
                 return f"output {name} : {dtype}[{self.slots(slots)}]{or_empty(item)}{rule}"

@@ -41,6 +41,7 @@ from cvmgen.typing.machine_types import (
     saturated,
     type_limits,
 )
+from cvmgen.typing.required import both
 from cvmgen.typing.too_large import MOST_BITS, most_bits, shown, too_large
 
 RangeRule = Callable[[Range, Range], Range]
@@ -71,6 +72,7 @@ class ValueTyper(ABC):
         self.types: dict[str, str] = {}
         self.modular: frozenset[str] = frozenset()
         self.scratch: dict[str, Range | None] = {}  # what the memory of the call holds
+        self.required: Mapping[str, Range] = {}  # of elements of inputs
         self.kept: dict[str, DType] = {}  # the storage types of lets that the nest fills
         self.made: set[str] = set()  # locals that are made of elements
         self.around = 0  # how many loads are around the expression at hand
@@ -292,7 +294,10 @@ class ValueTyper(ABC):
                 return (load if dtype.bits == 64 else i.Convert("f64", load)), "f64", None
             case _:
                 natural = dtype.machine if dtype.bits > 32 else "i32"
-                return load, natural, self.scratch.get(load.tensor, Range(dtype.low, dtype.high))
+                held = Range(dtype.low, dtype.high)
+                if load.tensor in self.required:
+                    held = both(held, self.required[load.tensor])
+                return load, natural, self.scratch.get(load.tensor, held)
 
     def end_of_type(self, expr: i.Limit) -> Typed:
         """The least or the greatest value of an element type."""

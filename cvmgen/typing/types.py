@@ -21,6 +21,7 @@ from cvmgen.source import SpecError
 from cvmgen.typing.accumulators import accumulated_locals, counting_locals, modular_accumulators
 from cvmgen.typing.decided_tests import without_known_tests
 from cvmgen.typing.machine_types import kept_type
+from cvmgen.typing.required import required_ranges
 from cvmgen.typing.typed_statements import LONG_BITS, WIDE_BITS, Typer
 
 STEADY_BITS = (8, 16, 32, 48, 63, 64, WIDE_BITS)  # of ranges that a recurrence may keep within
@@ -150,12 +151,14 @@ def typed_statements(
     reach: Mapping[str, Range | None] = {}
     dtypes = {**dtypes, **kept.dtypes}
     scratch = kept.ranges
+    required = required_ranges(program.operator, nest)
     while True:
         typer = Typer(program.operator, dtypes, host=False)
         typer.lets = program.lets.keys()
         typer.ranges = dict(host.ranges)
         typer.of_call = frozenset(host.ranges)
         typer.scratch = dict(scratch)
+        typer.required = required
         typer.counters = counting_locals(nest.body)
         typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)
         typer.modular = modular_accumulators(nest.body, {*scratch, *typer.exact}) - real

@@ -13,6 +13,7 @@ from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_RANK, MAX_SIZE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.uses import assigned
+from cvmgen.lower.demand_nests import requirements
 from cvmgen.rules import MOST_NAMED
 from cvmgen.spec.formula import Input
 from cvmgen.verification import terms as t
@@ -50,6 +51,10 @@ class HostReader:
             made = call.integer(index, 0)
             call.know(t.below(made, reader.integer(count, call.scope)))
         call.block(nest.prologue, None)
+        if nest.guarded is None:  # behind what is required of elements
+            for tensor, tests in requirements(program.operator).items():
+                told = ((op, reader.integer(value, call.scope)) for op, value in tests)
+                reader.required[tensor] = tuple(told)
         for each in program.scratch:
             if each.case in (None, nest.case):
                 call.shapes[each.name] = tuple(reader.integer(e, call.scope) for e in each.shape)

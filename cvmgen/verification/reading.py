@@ -85,6 +85,7 @@ class FormulaReader:
         self.constant: frozenset[str] = frozenset()  # tensors that the kernel does not store to
         self.loads: dict[str, str] = {}  # of elements of arrays: the symbol, and which array
         self.known: Mapping[str, Range] = {}  # of elements, and of locals that loops change
+        self.required: dict[str, Sequence[tuple[str, Term]]] = {}  # of elements of inputs
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -236,6 +237,8 @@ class FormulaReader:
             found = self.unknown(f"{tensor}[]", why, kind, tensor)
             (name,) = found.names
             self.loads[name] = tensor
+            for op, value in self.required.get(tensor, ()):
+                self.symbols.know(found, ORDERS[op](found, value))
             return found
 
         if tensor in self.constant:

@@ -142,7 +142,7 @@ def walked(
     elements = {each.name: each.type for each in given if each.elements}
     call = HostReader.of(program, kernel.nest, FormulaReader(symbols, kernel.subject.elements))
     reader = ThreadReader(symbols, {**kernel.subject.elements, **elements})
-    reader.digits = digits
+    reader.digits, reader.required = digits, call.reader.required
     found = ThreadWalk(reader, arrays_written(function.body), WHOLE)
     launched(found, kernel.mapped, call.scope)
     symbols.level = THREAD

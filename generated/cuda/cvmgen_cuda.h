@@ -163,6 +163,22 @@ static inline int cvmgen_refuse_device_outside(cvmgen_error *error, const char *
     }
     return CVMGEN_OK;
 }
+/* The same for a rule of elements. */
+static inline int cvmgen_refuse_device_demand(cvmgen_error *error, const char *name,
+                                              cudaStream_t stream, const cvmgen_list *shape,
+                                              const int64_t *found, int64_t count,
+                                              const char *rule) {
+    for (int64_t at = 0; at < count; ++at) {
+        int64_t first = 0;
+        cudaError_t status =
+            cudaMemcpyAsync(&first, found + at, sizeof first, cudaMemcpyDeviceToHost, stream);
+        if (status == cudaSuccess) status = cudaStreamSynchronize(stream);
+        if (status != cudaSuccess) return cvmgen_device_status(error, status);
+        const int refused = cvmgen_refuse_demand(error, name, shape, &first, 1, rule);
+        if (refused) return refused;
+    }
+    return CVMGEN_OK;
+}
 
 /* ---------------------------------------------------------------- scratch lists */
 

@@ -790,6 +790,20 @@ static inline int cvmgen_refuse_outside(cvmgen_error *error, const char *name,
         cvmgen_format("element %s reads outside of its tensors", cvmgen_list_text(&at).text).text);
 }
 
+/* Refuse a call in which a rule does not hold of elements: `found` has the least position, or 2^40,
+   for each tensor of an input; the shape of what is gone through is NULL where it is no box. */
+static inline int cvmgen_refuse_demand(cvmgen_error *error, const char *name,
+                                       const cvmgen_list *shape, const int64_t *found,
+                                       int64_t count, const char *rule) {
+    int64_t first = INT64_C(1) << 40;
+    for (int64_t at = 0; at < count; ++at) first = cvmgen_min_i64(first, found[at]);
+    if (first >= INT64_C(1) << 40) return CVMGEN_OK;
+    if (shape == NULL || shape->length == 0) return cvmgen_refuse(error, name, "", rule);
+    const cvmgen_list at = cvmgen_unflatten(first, shape);
+    return cvmgen_refuse(error, name, "",
+                         cvmgen_format("%s, at %s", rule, cvmgen_list_text(&at).text).text);
+}
+
 /* ---------------------------------------------------------------- scratch lists */
 
 /* Memory for `count` elements that a call keeps under a name, of so many int64 each; free() takes

@@ -12,14 +12,17 @@ from cvmgen.spec.formula import Operator
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A nest that the host must not start before another one found that nothing is read outside.
+    """What the host must not start before a nest found that nothing is wrong with a call: that
+    nothing is read outside, or, with a `rule`, that the rule holds of elements of `tensor`.
 
-    That one leaves the least position of an element of `tensor` that would read outside, for each
-    tensor of a variadic input, or MAX_SIZE; where it is not `placed`, 0 for any element.
+    The nest leaves the least position of an element of `tensor` that would read outside, for each
+    tensor of a variadic input, or MAX_SIZE. The host has the extents of what it goes through under
+    the name `shape`; without one it leaves 0 for any element.
     """
 
     tensor: str
-    placed: bool
+    shape: str | None
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

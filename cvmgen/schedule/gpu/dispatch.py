@@ -120,9 +120,7 @@ class CudaCallWriter(CallWriter):
     def nest(self, number: int) -> i.Block:
         nest = self.nests[number]
         calls = self.start(number) if nest.each is None else (self.each(number),)
-        if nest.guarded is not None:
-            given = (STREAM, *self.outside(nest))
-            calls += (self.noted("refuse_device_outside", nest.guarded.tensor, *given),)
+        calls += (*self.guard(nest, "_device", STREAM),)
         if len(self.nests) == 1:
             return calls
         first = number == 0 and not self.program.scratch and nest.case is not None

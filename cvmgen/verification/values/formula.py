@@ -20,6 +20,7 @@ from cvmgen.reference.failures import Env, FormulaError, about_binders
 from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.rules import EMPTY_REDUCTION
+from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.verification.values import choices, extremes, quotients
 from cvmgen.verification.values import real_terms as rt
@@ -396,6 +397,14 @@ class TermReference(Reference):
     """An operator as its formula defines it, on terms."""
 
     compiles = TermCompiler
+
+    def demand(self, item: f.Demand, env: Env) -> None:
+        """The first point where a requirement does not hold ends the call: the others need not be
+        told apart."""
+        holds = self.compiler.closure(item.condition)
+        for _ in self.compiler.walk(item.domain)(env):
+            if not holds(env):  # of elements the one who explores decides it
+                raise self.refuse(item.tensor, "", item.message)
 
     def in_type(self, name: str, output: Tensor, env: Env) -> None:
         """Values as the type holds them; a call in which one does not fit it is refused."""

@@ -63,6 +63,7 @@ from ._rules import (  # noqa: F401
     UNHELD,
     Limits,
     OperatorError,
+    demand_rule,
     extent_rule,
     extent_text,
     needed,
@@ -396,6 +397,16 @@ def refuse_outside(
     if position < MAX_SIZE:
         index = None if shape is None else unflatten(position, shape)
         refuse(operator, name, "", outside_rule(index))
+
+
+def refuse_demand(
+    operator: str, name: str, found: Iterable[int], shape: Sequence[int] | None, rule: str
+) -> None:
+    """Refuse a call in which a rule does not hold of elements, by the least position found."""
+    position = int(min(found))
+    if position < MAX_SIZE:
+        index = None if shape is None else unflatten(position, shape)
+        refuse(operator, name, "", demand_rule(rule, index))
 
 
 def memory(operator: str, name: str, count: int, dtype: Any = None) -> Any:

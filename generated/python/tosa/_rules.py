@@ -66,6 +66,11 @@ def outside_rule(index: Sequence[int] | None) -> str:
     return f"element {shape_text(index)} reads outside of its tensors"
 
 
+def demand_rule(rule: str, index: Sequence[int] | None) -> str:
+    """A rule of elements that does not hold at an index; without one, of all of them."""
+    return f"{rule}, at {shape_text(index)}" if index else rule
+
+
 def extent_text(extent: int) -> str:
     """An extent; of one that a formula made very large it is not told how large."""
     if extent > MOST_NAMED:

@@ -1,0 +1,43 @@
+"""What elements of inputs can be behind the requirements on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cvmgen.ir import nodes as i
+from cvmgen.ranges import Range
+from cvmgen.spec.demands import Limit, limits
+from cvmgen.spec.formula import Operator
+from cvmgen.spec.host_bounds import HostBounds
+from cvmgen.spec.integer_bounds import BEYOND, Bounds
+
+UNLIMITED = Range(-BEYOND, BEYOND)
+
+
+def required_ranges(operator: Operator, nest: i.Nest) -> Mapping[str, Range]:
+    """The range of all elements of an input in each call in which a nest runs; that of its type
+    holds beside it. A nest that tests a call may run before the requirements are known to hold."""
+    found: dict[str, Range] = {}
+    for each in () if nest.guarded is not None else limits(operator):
+        bounds = HostBounds(operator).number(each.value)
+        if not bounds.far:
+            known = found.get(each.tensor, UNLIMITED)
+            found[each.tensor] = both(known, admitted(each, bounds))
+    return found
+
+
+def admitted(limit: Limit, ends: Bounds) -> Range:
+    """What a limit admits, whatever its value is in a call."""
+    match limit.relation:
+        case "<" | "<=":
+            return Range(-BEYOND, ends.high - (limit.relation == "<"))
+        case ">" | ">=":
+            return Range(ends.low + (limit.relation == ">"), BEYOND)
+        case _:
+            return Range(ends.low, ends.high)
+
+
+def both(one: Range, other: Range) -> Range:
+    """What lies in both; where nothing does, no call is admitted, and any range will do."""
+    low, high = max(one.low, other.low), min(one.high, other.high)
+    return Range(low, high) if low <= high else one
