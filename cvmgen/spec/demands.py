@@ -98,6 +98,21 @@ def extents_by_slot(
     return tuple(extent.value for extent in item.extents)
 
 
+def checked_demand(
+    item: d.RequireDecl,
+    domain: n.Binders,
+    condition: n.Expr,
+    lets: Mapping[str, f.Definition],
+    macros: Mapping[str, f.Definition],
+) -> f.Demand:
+    """A requirement on elements, whose condition is checked."""
+    read = tuple(accesses(condition, {**macros, **lets}))
+    placed = n.is_box(domain) and all(each.which is None for each in read)
+    applied = {each.name for each in n.walk(condition) if isinstance(each, n.Apply)}
+    first = not applied & lets.keys()
+    return f.Demand(condition, domain, read[0].tensor, item.message, placed, first, item.span)
+
+
 def accesses(
     condition: n.Expr, definitions: Mapping[str, f.Definition], seen: frozenset[str] = frozenset()
 ) -> Iterator[n.Access]:

@@ -135,8 +135,11 @@ class Writer:
                     yield Statement("input", self.operand(item), "", item.span)
                 case d.LetDecl():
                     yield Statement("let", self.let(item), "", item.span)
-                case d.RequireDecl(condition=condition, message=message):
-                    yield Statement("require", self.shown(condition), message, item.span)
+                case d.RequireDecl(condition=condition, binders=binders, message=message):
+                    shown = self.shown(condition)
+                    if binders is not None:
+                        shown = Lines(((shown, _condition(self.domain(binders))),))
+                    yield Statement("require", shown, message, item.span)
                 case d.EquationDecl():
                     (first, *rest) = self.lines([item])
                     yield Statement("equation", Lines((first, *rest)), "", item.span)

@@ -14,7 +14,7 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.attributes import check_attribute
 from cvmgen.spec.binders import check_binder
 from cvmgen.spec.calls import Shared
-from cvmgen.spec.demands import accesses, check_domain
+from cvmgen.spec.demands import check_domain, checked_demand
 from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
@@ -250,12 +250,8 @@ class OperatorChecker:
     def demand(self, item: d.RequireDecl, domain: n.Binders, condition: n.Expr) -> f.Demand:
         """A requirement on elements. What it ranges over is known before any of them."""
         self.of_the_call(tuple(domain.items))
-        definitions = {**self.expressions.calls.definitions, **self.definitions}
-        read = tuple(accesses(condition, definitions))
-        placed = n.is_box(domain) and all(each.which is None for each in read)
-        applied = {each.name for each in n.walk(condition) if isinstance(each, n.Apply)}
-        first = not applied & self.definitions.keys()
-        return f.Demand(condition, domain, read[0].tensor, item.message, placed, first, item.span)
+        macros = self.expressions.calls.definitions
+        return checked_demand(item, domain, condition, self.definitions, macros)
 
     def case(self, item: d.CaseDecl) -> f.Case:
         condition = self.of_the_call(self.expressions.condition(item.condition))

@@ -41,7 +41,7 @@ from cvmgen.typing.machine_types import (
     saturated,
     type_limits,
 )
-from cvmgen.typing.required import both
+from cvmgen.typing.required import UNLIMITED, both
 from cvmgen.typing.too_large import MOST_BITS, most_bits, shown, too_large
 
 RangeRule = Callable[[Range, Range], Range]
@@ -72,7 +72,7 @@ class ValueTyper(ABC):
         self.types: dict[str, str] = {}
         self.modular: frozenset[str] = frozenset()
         self.scratch: dict[str, Range | None] = {}  # what the memory of the call holds
-        self.required: Mapping[str, Range] = {}  # of elements of inputs
+        self.required: Mapping[str, Range] = {}
         self.kept: dict[str, DType] = {}  # the storage types of lets that the nest fills
         self.made: set[str] = set()  # locals that are made of elements
         self.around = 0  # how many loads are around the expression at hand
@@ -83,8 +83,8 @@ class ValueTyper(ABC):
         # The outputs with a storage type of their own, into which values go exactly.
         kinds = operator.type_of.items()
         self.exact = frozenset(name for name, kind in kinds if kind != CVM)
-        lets = (item for item in all_items(operator.items) if isinstance(item, Let))
-        self.named = frozenset(let.name for let in lets)  # each tested where it may be large
+        lets = {item.name for item in all_items(operator.items) if isinstance(item, Let)}
+        self.named = frozenset(lets)  # each tested where it may be large
         self.span = operator.span  # of the statement at hand
         self.sizes = EXTENT_OR_0 if operator.empty_tensors else EXTENT
         for item in operator.inputs:
@@ -294,9 +294,7 @@ class ValueTyper(ABC):
                 return (load if dtype.bits == 64 else i.Convert("f64", load)), "f64", None
             case _:
                 natural = dtype.machine if dtype.bits > 32 else "i32"
-                held = Range(dtype.low, dtype.high)
-                if load.tensor in self.required:
-                    held = both(held, self.required[load.tensor])
+                held = both(Range(dtype.low, dtype.high), self.required.get(load.tensor, UNLIMITED))
                 return load, natural, self.scratch.get(load.tensor, held)
 
     def end_of_type(self, expr: i.Limit) -> Typed:
@@ -499,5 +497,4 @@ class ValueTyper(ABC):
     @staticmethod
     def fits_store(modular: bool, then: Typed, otherwise: Typed) -> bool:
         """An attribute beside an element: both fit int32, so the choice is made there."""
-        both = (then, otherwise)
-        return modular and all(each[2] is not None and each[2].fits(32) for each in both)
+        return modular and all(found and found.fits(32) for *_, found in (then, otherwise))
