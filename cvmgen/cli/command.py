@@ -12,12 +12,14 @@ from pathlib import Path
 import cvmgen
 from cvmgen.api.library import LANGUAGES
 from cvmgen.build.cache import content_key, get_or_build
+from cvmgen.cli import completion
 from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell, tell_faults
 from cvmgen.cli.interrupt import Ended
 from cvmgen.cli.options import (
     ARCHITECTURES,
     add_build,
     add_check,
+    add_completion,
     add_derive,
     add_explore,
     add_format,
@@ -35,7 +37,9 @@ from cvmgen.spec.tables import keep_tables
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code and lets no exception out."""
     try:
-        options = parser().parse_args(arguments)
+        known = parser()
+        completion.answer_shell(known)
+        options = known.parse_args(arguments)
     except SystemExit as error:  # --help, --version, or arguments that argparse refuses
         return int(error.code or 0)
     faults = Faults()
@@ -245,6 +249,10 @@ def run_lsp(options: argparse.Namespace, faults: Faults) -> Exit:
     return Exit.OK
 
 
+def run_completion(options: argparse.Namespace, faults: Faults) -> Exit:
+    return completion.print_script(options.shell, as_json=options.json)
+
+
 def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import explore
 
@@ -438,6 +446,13 @@ COMMANDS = {
         "intervals, and by the solvers z3 and cvc5 where those do not do. Prints what is proved by "
         "what, and what is left open. With --model the same of each step of a built model, where "
         "all sizes are known.",
+    ),
+    "completion": Command(
+        add_completion,
+        run_completion,
+        "print what a shell reads to complete commands",
+        "Print a script for a shell, which completes commands, their options, files and operators "
+        "from then on; its first line says where to put it. It needs the extra `completion`.",
     ),
     "run": Command(
         add_run,

@@ -181,6 +181,10 @@ def add_lsp(made: argparse.ArgumentParser) -> None:
     add_spec(made)
 
 
+def add_completion(made: argparse.ArgumentParser) -> None:
+    made.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to print it for")
+
+
 def add_derive(made: argparse.ArgumentParser) -> None:
     made.add_argument("operator", metavar="OP", help="cvm.conv2d, or conv2d for short, or an alias")
     made.add_argument("--wrt", required=True, metavar="INPUT", help="the input, as X")

@@ -60,7 +60,7 @@ class FormulaServer(LanguageServer):
         starts = document.source.line_starts
         if here.line >= len(starts):
             return len(document.text)
-        return min(starts[here.line] + here.character, len(document.text))
+        return min(int(starts[here.line] + here.character), len(document.text))
 
     def range(self, document: Document, span: Span) -> t.Range:
         """A part of a file, as the editor counts."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("pygls")
+
 from lsprotocol import types as t
 from pygls.exceptions import JsonRpcException
 from pygls.uris import from_fs_path
@@ -12,7 +16,24 @@ from pygls.uris import from_fs_path
 from cvmgen.lsp.words import help_of
 from cvmgen.spec.words import RESERVED
 
-from .conftest import COMMON, NN, Editor
+from .editor import COMMON, NN, Editor
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A spec folder of two files."""
+    folder = tmp_path_factory.mktemp("project") / "spec"
+    (folder / "own").mkdir(parents=True)
+    (folder / "common.cvm").write_text(COMMON, encoding="utf-8")
+    (folder / "own/nn.cvm").write_text(NN, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def editor(spec: Path) -> Iterator[Editor]:
+    editor = Editor(spec)
+    yield editor
+    editor.close()
 
 
 def at(text: str, piece: str, inside: int = 0) -> t.Position:

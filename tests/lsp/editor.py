@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
-
-import pytest
-
-pytest.importorskip("pygls")
 
 from lsprotocol import types as t
 from pygls.lsp.client import LanguageClient
@@ -84,23 +80,6 @@ class Editor:
             return list(self.told[uri].diagnostics)
 
         return self.wait(told())
-
-
-@pytest.fixture(scope="module")
-def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A spec folder of two files."""
-    folder = tmp_path_factory.mktemp("project") / "spec"
-    (folder / "own").mkdir(parents=True)
-    (folder / "common.cvm").write_text(COMMON, encoding="utf-8")
-    (folder / "own/nn.cvm").write_text(NN, encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def editor(spec: Path) -> Iterator[Editor]:
-    editor = Editor(spec)
-    yield editor
-    editor.close()
 
 
 COMMON = """\
