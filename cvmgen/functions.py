@@ -102,6 +102,9 @@ FUNCTIONS = {
         FunctionRow("real", ("scalar",), "real", float, "the nearest real number"),
         FunctionRow("int", ("scalar",), "int", reals.to_int, "toward zero; 0 of nan; within int64"),
         FunctionRow("float32", ("real",), "real", reals.to_float32, "the nearest of 32 bits"),
+        FunctionRow(
+            "order", ("real",), "int", reals.order, "as large as the number; NaN above all"
+        ),
         FunctionRow("floor_log2", ("int",), "int", _floor_log2, "floor(log2(x)), x >= 1"),
         FunctionRow("ceil_log2", ("int",), "int", _ceil_log2, "ceil(log2(x)), x >= 1"),
         FunctionRow("ceildiv", ("int", "int"), "int", _ceildiv, "quotient rounded up"),

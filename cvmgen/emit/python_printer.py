@@ -45,6 +45,7 @@ REAL_CALLS = {
     "sqrt": "sqrt",
     "isnan": "isnan",
     "int": "to_int",
+    "order": "order",
     "float32": "to_float32",
     "power": "number_power",
 }

@@ -106,7 +106,7 @@ class Assumptions(Forms):
                 return any(row[tensor].kind == "real" for row in rows if tensor in row)
             case i.Call(function=function):
                 if function in REAL_FUNCTIONS:
-                    return function not in ("int", "isnan")
+                    return function not in ("int", "isnan", "order")
                 return any(self.is_real(each, at) for each in expr.arguments)
             case i.Bind(name=name, value=value, body=body):
                 return self.is_real(body, at.let(name, value))

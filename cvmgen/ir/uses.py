@@ -221,7 +221,7 @@ def uses_by_walk(node: Any) -> Uses:
 
 
 # Functions that say by themselves that a real number or a condition is meant.
-ROUNDED = frozenset(("floor", "ceil", "trunc", "sqrt", "isnan", "int", "float32", "real"))
+ROUNDED = frozenset(("floor", "ceil", "trunc", "sqrt", "isnan", "int", "float32", "real", "order"))
 
 
 def may_be_real(node: object) -> bool:

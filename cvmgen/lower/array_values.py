@@ -33,7 +33,16 @@ OF_ARRAYS = {
     **{name: f"np.{name}" for name in ("floor", "ceil", "trunc", "sqrt")},
     **{
         name: f"vectors.{name}"
-        for name in ("isnan", "power", "floor_log2", "ceil_log2", "bit_length", "ceildiv", "real")
+        for name in (
+            "isnan",
+            "order",
+            "power",
+            "floor_log2",
+            "ceil_log2",
+            "bit_length",
+            "ceildiv",
+            "real",
+        )
     },
     "float32": "vectors.to_float32",
     "unflatten": "vectors.unflattened",

@@ -387,6 +387,8 @@ class Widths:
                 return Range(0, 1)
             case "int":
                 return known[0]
+            case "order":
+                return INT64
             case "ceildiv":
                 return ranges.ceildiv(*known)
             case "power":

@@ -15,7 +15,7 @@ from cvmgen.source import Span, SpecError
 from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import check_binders
 from cvmgen.spec.checker import Checked, Checker, GrowingList
-from cvmgen.spec.formula import SELECTED, SET, Definition, Input, Kind
+from cvmgen.spec.formula import INT, REAL, SELECTED, SET, Definition, Input, Kind
 
 
 def is_selection(value: n.Expr, name: str) -> bool:
@@ -98,13 +98,23 @@ def checked_selection(
             single_index(binders)
             with checker.nested():
                 bound = check_binders(checker, binders)
-                checked = tuple(checker.integer(key) for key in keys)
+                checked = tuple(sort_key(checker, key) for key in keys)
             return n.Sorted(bound, checked, span), SELECTED
         case _:
             checked_value, kind = checker.check(value)
             if kind != SELECTED:
                 checker.mismatch(value, SELECTED, kind)
             return checked_value, SELECTED
+
+
+def sort_key(checker: Checker, key: n.Expr) -> n.Expr:
+    """A key as an integer; real numbers have an order, in which NaN is the greatest."""
+    checked, kind = checker.check(key)
+    if kind == REAL:
+        return n.Function("order", (checked,), key.span)
+    if kind != INT:
+        checker.mismatch(key, INT, kind)
+    return checked
 
 
 def single_index(binders: n.Binders) -> str:

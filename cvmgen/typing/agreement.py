@@ -26,6 +26,7 @@ WRAPPING = ("+", "-", "*", "|")
 # What helpers take and give, where their names do not end with the type of both.
 HELPERS = {
     "to_int": ("f64", "i64"),
+    "order": ("f64", "i64"),
     "stored_f32": ("f64", "f32"),
     "isnan": ("f64", "bool"),
     "floor_log2": ("i64", "i32"),

@@ -23,7 +23,8 @@ from cvmgen.typing.machine_types import (
 from cvmgen.typing.too_large import most_bits, shown
 from cvmgen.typing.typed_values import ValueTyper
 
-ROUNDINGS = ("floor", "ceil", "trunc", "sqrt")  # of real numbers
+ROUNDINGS = ("floor", "ceil", "trunc", "sqrt", "order")  # of real numbers
+FROM_REALS = {"int": "to_int", "order": "order"}
 LENGTH = Range(0, LIST_CAPACITY)
 NUMBER_CALLS = (
     "abs",
@@ -32,6 +33,7 @@ NUMBER_CALLS = (
     "isnan",
     "real",
     "int",
+    "order",
     "float32",
     "negate",
     "power",
@@ -87,8 +89,8 @@ class CallTyper(ValueTyper):
         match function:
             case "isnan":
                 return i.Call("isnan", values), "bool", Range(0, 1)
-            case "int":
-                return i.Call("to_int", values), "i64", INT64
+            case "int" | "order":
+                return i.Call(FROM_REALS[function], values), "i64", INT64
             case "float32":
                 return i.Convert("f64", i.Convert("f32", values[0])), "f64", None
             case "max" | "min":

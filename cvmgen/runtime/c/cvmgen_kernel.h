@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 #endif
 
 #ifdef __CUDACC__
@@ -131,6 +132,13 @@ CVMGEN_FUNCTION int32_t cvmgen_ceil_log2_i128(__int128 n) {
    of 0 that is -0. */
 CVMGEN_FUNCTION double cvmgen_minus(double a, double b) { return a - b; }
 CVMGEN_FUNCTION bool cvmgen_isnan(double a) { return a != a; }
+/* An integer that is the greater, the greater the number is: -0 below +0, NaN above all. */
+CVMGEN_FUNCTION int64_t cvmgen_order(double a) {
+    int64_t bits;
+    if (a != a) return INT64_MAX;
+    memcpy(&bits, &a, sizeof bits);
+    return bits >= 0 ? bits : bits ^ INT64_MAX;
+}
 /* IEEE 754-2019 minimum and maximum: NaN where one is NaN, and -0 below +0. */
 CVMGEN_FUNCTION double cvmgen_min_f64(double a, double b) {
     if (a == b) return copysign(1.0, a) < 0 ? a : b;

@@ -183,6 +183,8 @@ def _xor(a: Any, b: Any, bits: int) -> Any:
             return t.add(t.negated(a), -1)
         if b == -(1 << (bits - 1)):
             return t.add(a, b)  # the highest bit: a carry out of it is lost
+        if b == (1 << (bits - 1)) - 1:
+            return t.add(t.negated(a), -b - 2)  # all others
     return _bitwise("xor", a, b, bits)
 
 

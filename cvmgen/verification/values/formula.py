@@ -22,7 +22,7 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.rules import EMPTY_REDUCTION
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.verification.values import choices, extremes, quotients
+from cvmgen.verification.values import choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 
@@ -371,6 +371,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "isnan": lambda value: rt.is_nan(value) if isinstance(value, rt.RealTerm) else False,
     "real": rt.as_real,
     "int": lambda value: value if isinstance(value, t.Term) else _whole(value),
+    "order": lambda value: _order(rt.as_real(value)),
     "float32": lambda value: rt.real("float32", value),
     "floor_log2": _logarithm(up=False),
     "ceil_log2": _logarithm(up=True),
@@ -385,6 +386,17 @@ def _unflatten(position: Any, extents: Sequence[int]) -> tuple[Any, ...]:
         index.append(_remainder(position, extent))
         position = quotients.floor_quotient(position, extent)
     return tuple(reversed(index))
+
+
+def _order(value: Any) -> Any:
+    """By the bits of a number, which has them in this order but for the sign."""
+    if isinstance(value, float):
+        return reals.order(value)
+    bits = t.atom(("bits", 8, value), reals.INT64_LOW, reals.INT64_HIGH)
+    turned = modular.signed(t.add(t.negated(bits), -reals.INT64_HIGH - 2), 64)
+    ordered = choices.choose(t.condition(("below zero", value)), turned, bits)
+    found = choices.choose(rt.is_nan(value), reals.INT64_HIGH, ordered)
+    return t.of_parts(found.parts, reals.INT64_LOW, reals.INT64_HIGH)
 
 
 def _whole(value: Any) -> Any:

@@ -96,6 +96,14 @@ def to_int(value: float) -> int:
     return max(INT64_LOW, min(math.trunc(value), INT64_HIGH))
 
 
+def order(value: float) -> int:
+    """An integer that is the greater, the greater the number is: -0 below +0, NaN above all."""
+    if value != value:
+        return INT64_HIGH
+    (bits,) = struct.unpack("q", struct.pack("d", value))
+    return int(bits if bits >= 0 else bits ^ INT64_HIGH)
+
+
 def to_float32(value: float) -> float:
     """Rounded to 32 bits, to nearest even; what is too large becomes an infinity."""
     if value != value or math.isinf(value):

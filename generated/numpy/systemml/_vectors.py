@@ -232,6 +232,13 @@ def to_int(value: Any, integer: Any) -> Any:
     return ends.astype(integer)
 
 
+def order(value: Any) -> Any:
+    """Integers that are the greater, the greater the numbers are: -0 below +0, NaN above all."""
+    bits = np.asarray(value, np.float64).view(np.int64)
+    found = np.where(bits >= 0, bits, bits ^ np.int64(reals.INT64_HIGH))
+    return np.where(np.not_equal(value, value), np.int64(reals.INT64_HIGH), found)
+
+
 def isnan(value: Any) -> Any:
     return np.not_equal(value, value)
 
