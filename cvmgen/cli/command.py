@@ -21,6 +21,7 @@ from cvmgen.cli.options import (
     add_check,
     add_completion,
     add_derive,
+    add_diff,
     add_explore,
     add_format,
     add_list,
@@ -282,6 +283,21 @@ def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
     )
 
 
+def run_diff(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import diff
+
+    return diff.diff(
+        options.spec,
+        options.old,
+        options.new,
+        tuple(name for name in LANGUAGES if name in (options.target or LANGUAGES)),
+        faults,
+        text=options.text,
+        as_json=options.json,
+        debug=options.debug,
+    )
+
+
 def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import ledger, threads, values, verify
 
@@ -377,6 +393,22 @@ class Command:
     details: str
 
 
+DIFF = """\
+Compare two versions of the formulas operator by operator, and say what an edit means:
+
+  same               proved for all sizes, or on all values of the calls that were looked at
+  values differ      with the smallest call that shows it, run by the kernels of both
+  accepts less       with the smallest call that is refused now, and why
+  accepts more       with the smallest call that was refused before, and why
+  precision changed  of a result
+  interface changed  inputs, attributes, outputs: names, defaults, ranges, types
+  not decided        nothing was proved, and no call was found that shows a difference
+
+Then what changed of the generated text and in which class of nests it falls, and which part of a
+version number all of it asks for. Both versions are read by this cvmgen. Exit codes: 0 where all
+operators are the same, 1 where one is not or it is not decided, 2 where a version cannot be read.
+"""
+
 COMMANDS = {
     "build": Command(
         add_build,
@@ -427,6 +459,12 @@ COMMANDS = {
         "write pages to read formulas and their code side by side",
         "Write a page for each operator, which needs no server and no other file: its formula, its "
         "code for each target, linked line by line in both directions, and what each stage made.",
+    ),
+    "diff": Command(
+        add_diff,
+        run_diff,
+        "say what an edit of formulas means for those who call the operators",
+        DIFF,
     ),
     "derive": Command(
         add_derive,

@@ -35,8 +35,8 @@ class Exit(IntEnum):
 MEANINGS = {
     Exit.OK: "done",
     Exit.WRONG: "a spec, a model, a file or a call is wrong; with --check: a file is stale; "
-    "with --report: a kernel breaks a gate",
-    Exit.USAGE: "the command line is wrong",
+    "with --report: a kernel breaks a gate; of diff: something differs, or is not decided",
+    Exit.USAGE: "the command line is wrong; of diff: one of both versions cannot be read",
     Exit.COMPILER: "a compiler is missing or failed",
     Exit.INTERNAL: "a fault of cvmgen",
     Exit.INTERRUPTED: "interrupted",
@@ -65,9 +65,9 @@ def exit_code(error: BaseException) -> Exit:
             return Exit.INTERNAL
 
 
-def tell(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
-    """Report a failure; returns the exit code that it stands for."""
-    code = exit_code(error)
+def tell(error: BaseException, *, as_json: bool, debug: bool, code: Exit | None = None) -> Exit:
+    """Report a failure; returns the exit code that it stands for, or the one given."""
+    code = exit_code(error) if code is None else code
     if debug:
         traceback.print_exception(error)
     if code is Exit.INTERRUPTED:

@@ -218,6 +218,33 @@ def add_explore(made: argparse.ArgumentParser) -> None:
     add_spec(made)
 
 
+def add_diff(made: argparse.ArgumentParser) -> None:
+    made.formatter_class = argparse.RawDescriptionHelpFormatter
+    made.add_argument(
+        "old",
+        nargs="?",
+        metavar="OLD",
+        help="the version before: a spec folder, a .cvm file, a revision of git (then the spec "
+        "folder of that revision), or REVISION:PATH (default: HEAD)",
+    )
+    made.add_argument(
+        "new",
+        nargs="?",
+        metavar="NEW",
+        help="the version now (default: the spec folder as it lies there)",
+    )
+    made.add_argument(
+        "--target",
+        action="append",
+        choices=tuple(LANGUAGES),
+        help="compare the generated text for this target only; may be repeated (default: all)",
+    )
+    made.add_argument(
+        "--text", action="store_true", help="print the unified diff of the generated text too"
+    )
+    add_spec(made)
+
+
 def add_verify(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "operators",

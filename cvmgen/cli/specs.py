@@ -49,7 +49,12 @@ def probed_operators(
 def checked_operators(folder: Path, progress: Progress, faults: Faults) -> tuple[Operator, ...]:
     """The checked operators of a spec folder, not tried yet; raises SpecErrors."""
     progress.step("checking the formulas")
-    return check_files(spec_files(folder), faults)
+    return operators_of(spec_files(folder), faults)
+
+
+def operators_of(files: Sequence[SpecFile], faults: Faults) -> tuple[Operator, ...]:
+    """The checked operators of files; raises SpecErrors."""
+    return check_files(files, faults)
 
 
 def read_operator(

@@ -300,9 +300,13 @@ def read_schedules(spec: Path) -> Schedules:
     definitions = read_files(folder, f"{folder.resolve().parent.name}/{folder.name}")
     if folder == schedules_folder(spec_folder()):
         return checked_schedules(definitions, {})
-    own, usual = checked_schedules(definitions), packaged()
+    return with_usual(checked_schedules(definitions))
+
+
+def with_usual(own: Schedules) -> Schedules:
+    """Schedules with those of cvmgen for the targets that they do not speak of."""
     known = {target for target, _ in own.plans}
-    others = {key: plan for key, plan in usual.plans.items() if key[0] not in known}
+    others = {key: plan for key, plan in packaged().plans.items() if key[0] not in known}
     return replace(own, plans={**own.plans, **others})
 
 
