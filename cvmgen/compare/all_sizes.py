@@ -2,8 +2,10 @@
 
 Both are read into one table of symbols. Equality of integers is asked of polynomials first and of
 solvers then: that it can fail, together with what is known of a call and the laws of the symbols,
-must be impossible for one of them. Three arguments lead to reductions:
+must be impossible for one of them. These arguments lead to lists and reductions:
 
+- Lists are equal where their entries are, for all indices of their ranges; what a function gives of
+  equal lists is equal.
 - Reductions with the same ranges, condition and body are one symbol.
 - Sums of integers over the same ranges are linear: of sums that are added to each other, what is
   added for one point of the ranges is 0 if it is 0 for all, so the sums come to 0 together. Where a
@@ -26,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 from cvmgen.compare.binders import Combined, Need, Unread
@@ -115,6 +117,7 @@ class _Comparison:
         found.defaults = all(
             old.defaults.get(name) == new.defaults.get(name) for name in self.common
         )
+        alike = alike and self.all_alike(one, other, given, self.same_demands)
         found.accepts = alike and found.shapes and found.precisions and not self.one_sided
         found.engines = self.engines
         return found
@@ -156,9 +159,37 @@ class _Comparison:
             return True
         if isinstance(one, Term) and isinstance(other, Term):
             return self.is_zero(given, one - other)
+        if isinstance(one, Listed) and isinstance(other, Listed):
+            return self.same_list(given, one, other)
         if isinstance(one, (Term, Real, Listed)) or isinstance(other, (Term, Real, Listed)):
             return False
         return self.same_truth(given, one, other)
+
+    def same_list(self, given: tuple[Formula, ...], one: Listed, other: Listed) -> bool:
+        """Entry by entry, where these are known or are one expression of indices; else what they
+        are made of must be the same."""
+        if one.entries is not None and other.entries is not None:
+            return self.alike(given, one.entries, other.entries)
+        keys = [self.table.lists.get(each.number, ()) for each in (one, other)]
+        mine, yours = (self.table.listings.get(each.number) for each in (one, other))
+        if mine is None or yours is None or keys[0][0] != keys[1][0]:
+            return bool(keys[0]) and self.alike(given, *keys)
+        if not self.same_ranges(given, mine.ranges, yours.ranges, mine.inside):
+            return False
+        inside = (*given, *mine.inside)
+        return self.same_truth(inside, mine.condition, yours.condition) and self.same(
+            (*inside, mine.condition), mine.element, yours.element
+        )
+
+    def alike(self, given: tuple[Formula, ...], one: Any, other: Any) -> bool:
+        """Whether what symbols are known by says the same, part by part."""
+        if one == other:
+            return True
+        if isinstance(one, tuple) and isinstance(other, tuple):
+            pairs = zip(one, other, strict=False)
+            return len(one) == len(other) and all(self.alike(given, *pair) for pair in pairs)
+        values = isinstance(one, (Term, Listed)) and isinstance(other, (Term, Listed))
+        return values and type(one) is type(other) and self.same(given, one, other)
 
     def is_zero(self, given: tuple[Formula, ...], difference: Term) -> bool:
         left = self.without_sums(given, difference)
@@ -198,6 +229,7 @@ class _Comparison:
         """Note which of the reductions that conditions speak of are equal."""
         about = list(about)
         names = names_in([*about, *self.table.laws_of(about, ())])
+        self.merge_by_lists(given, sorted(names))
         there = [each for name, each in self.table.reduced.items() if name in names]
         for one, other in product(there, there):
             key = (one.name, other.name, given)
@@ -206,6 +238,30 @@ class _Comparison:
                 if self.equal_reductions(given, one, other):
                     guard = t.every(*given, *one.around, *other.around)
                     self.merged.append(t.implies(guard, equal_symbols(one, other)))
+
+    def merge_by_lists(self, given: tuple[Formula, ...], names: Sequence[str]) -> None:
+        """Note which functions and conditions are the same, as lists that they speak of are."""
+        for one, other in combinations(names, 2):
+            keys = [self.table.keys.get(each, ()) for each in (one, other)]
+            place = (one, other, given)
+            if place in self.tried or not may_be_alike(*keys):
+                continue
+            self.tried.add(place)
+            if self.alike(given, *(functions(key) for key in keys)):
+                self.merged.append(t.implies(t.every(*given), self.same_symbols(one, other)))
+
+    def same_symbols(self, one: str, other: str) -> Formula:
+        """That two symbols are one: of what is applied, where the arguments are."""
+        mine, yours = (self.arguments(each) for each in (one, other))
+        if mine is None or yours is None:
+            return same_truths(one, other)
+        alike = t.every(*(t.equal(*pair) for pair in zip(mine, yours, strict=True)))
+        return t.implies(alike, t.equal(t.symbol(one), t.symbol(other)))
+
+    def arguments(self, name: str) -> tuple[Term, ...] | None:
+        """The numbers that something is applied to; None of a condition."""
+        key: Any = self.table.keys[name]
+        return key[2] if key[0] == "apply" else None
 
     def equal_reductions(self, given: tuple[Formula, ...], one: Reduced, other: Reduced) -> bool:
         given = (*given, *one.around, *other.around)
@@ -329,6 +385,20 @@ class _Comparison:
         pairs = zip(one.equations, other.equations, strict=True)
         return all(self.same_equation(given, *pair) for pair in pairs)
 
+    def same_demands(self, one: Block, other: Block, given: tuple[Formula, ...]) -> bool:
+        """Whether elements must keep the same, demand by demand."""
+        if len(one.demands) != len(other.demands):
+            return False
+        for mine, yours in zip(one.demands, other.demands, strict=True):
+            if not self.same_ranges(given, mine.ranges, yours.ranges, mine.inside):
+                return False
+            inside = (*given, *mine.inside)
+            if not self.same_truth(inside, mine.condition, yours.condition):
+                return False
+            if not self.same_truth((*inside, mine.condition), mine.claim, yours.claim):
+                return False
+        return True
+
     def same_equation(
         self, given: tuple[Formula, ...], one: ReadEquation, other: ReadEquation
     ) -> bool:
@@ -345,10 +415,34 @@ class _Comparison:
         )
 
 
+def functions(key: Any) -> Any:
+    """What is applied, without the arguments that are numbers; a condition as it is."""
+    return (key[1], len(key[2])) if key[0] == "apply" else key
+
+
+def may_be_alike(one: Any, other: Any) -> bool:
+    """Whether two symbols are known by keys that differ in lists."""
+    if not one or not other or one[0] != other[0] or one[0] not in ("apply", "truth"):
+        return False
+    mine, yours = (functions(each)[0] if each[0] == "apply" else each for each in (one, other))
+    if not isinstance(mine, tuple) or not isinstance(yours, tuple) or len(mine) != len(yours):
+        return False
+    pairs = list(zip(mine, yours, strict=True))
+    lists = [isinstance(a, Listed) and isinstance(b, Listed) and a != b for a, b in pairs]
+    return any(lists) and all(
+        a == b or differ or (isinstance(a, Term) and isinstance(b, Term))
+        for (a, b), differ in zip(pairs, lists, strict=True)
+    )
+
+
+def same_truths(one: str, other: str) -> Formula:
+    mine, yours = t.TruthSymbol(one), t.TruthSymbol(other)
+    return t.every(t.implies(mine, yours), t.implies(yours, mine))
+
+
 def equal_symbols(one: Reduced, other: Reduced) -> Formula:
     if one.function == "any":
-        mine, yours = t.TruthSymbol(one.name), t.TruthSymbol(other.name)
-        return t.every(t.implies(mine, yours), t.implies(yours, mine))
+        return same_truths(one.name, other.name)
     return t.equal(t.symbol(one.name), t.symbol(other.name))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from random import Random
@@ -12,8 +12,8 @@ from cvmgen.dtypes import CVM, DTYPES
 from cvmgen.errors import OperatorError
 from cvmgen.functions import unflatten
 from cvmgen.reference.failures import Budget, Env, FormulaError, WorkLimit
-from cvmgen.reference.operator import Operand, Reference
-from cvmgen.reference.sampling import PRECISIONS, Sampler, Tape, formula_numbers, sampled_elements
+from cvmgen.reference.operator import Later, Operand, Reference
+from cvmgen.reference.sampling import PRECISIONS, Ends, Sampler, Tape, formula_numbers
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec import formula as f
 from cvmgen.verification.values.calls import ChosenCall, tensors_of
@@ -46,6 +46,13 @@ class Drawn(Sampler):
         super().attribute(item, env)
         self.take(f"left({item.name})", lambda: self.random.random() < 0.5)
 
+    def elements(self, tensor: Tensor, random: Random, ends: Iterable[Ends]) -> list[Any]:
+        """Elements as the probe draws them; real numbers often such that roundings are seen."""
+        found = super().elements(tensor, random, ends)
+        if ends or DTYPES[tensor.dtype].kind != "real":
+            return found
+        return [random.choice(ROUNDED) if random.random() < 0.5 else each for each in found]
+
     def call(self, tape: Tape) -> ChosenCall:
         """The call that a tape describes; raises what the formula says against it."""
         result = self.follow(tape, STEPS, compute=False)
@@ -62,10 +69,9 @@ class Drawn(Sampler):
     def made(self, env: Env) -> ChosenCall:
         """The call of a run, with elements; of attributes that have their default some are left
         away."""
-        if sum(tensor.size for tensor, _ in self.waiting) > MOST_ELEMENTS:
+        if sum(tensor.size for _, tensor, _ in self.waiting) > MOST_ELEMENTS:
             raise WorkLimit
-        for tensor, seed in self.waiting:
-            tensor.values = elements(tensor, Random(seed))
+        self.fill(env)
         attributes = {}
         for item in self.operator.attributes:
             value = env["$attributes"].get(item.name)
@@ -76,14 +82,6 @@ class Drawn(Sampler):
                 attributes[item.name] = value
         inputs = {name: each for name, each in env["$inputs"].items() if each is not None}
         return ChosenCall(inputs, attributes)
-
-
-def elements(tensor: Tensor, random: Random) -> list[Any]:
-    """Elements as the probe draws them; real numbers often such that roundings are seen."""
-    found = sampled_elements(tensor, random)
-    if DTYPES[tensor.dtype].kind != "real":
-        return found
-    return [random.choice(ROUNDED) if random.random() < 0.5 else each for each in found]
 
 
 # ---------------------------------------------------------------- what comes of a call
@@ -126,7 +124,7 @@ class Small(Reference):
         self,
         env: Env,
         outputs: dict[str, Tensor],
-        equations: list[f.Equation | f.Definition],
+        equations: list[Later],
     ) -> None:
         if sum(tensor.size for tensor in outputs.values()) > MOST_RESULTS:
             raise WorkLimit

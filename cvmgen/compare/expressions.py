@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cvmgen.compare.binders import Binders, Env, Lazy, Unread
-from cvmgen.compare.table import INDEX, Listed, Real, Value
+from cvmgen.compare.table import INDEX, Listed, Listing, Real, Value
 from cvmgen.dtypes import MAX_PRECISION
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -84,17 +84,15 @@ class Expressions(Binders):
             ):
                 kind = type(expr).__name__
                 with (
-                    self.bound(binders, env) as (inner, ranges, _, condition),
-                    self.where(condition),
+                    self.bound(binders, env) as (inner, ranges, inside, condition),
+                    self.where(*inside, condition),
                 ):
                     found = self.value(element, inner)
-                return table.listed(
-                    kind, ranges, condition, found, nested=isinstance(found, Listed)
-                )
+                return table.listing(kind, Listing(ranges, inside, condition, found))
             case n.Sorted(binders=binders, keys=keys):
                 with (
-                    self.bound(binders, env) as (inner, ranges, _, condition),
-                    self.where(condition),
+                    self.bound(binders, env) as (inner, ranges, inside, condition),
+                    self.where(*inside, condition),
                 ):
                     values = tuple(self.value(each, inner) for each in keys)
                 return table.listed("sort", ranges, condition, values)

@@ -44,6 +44,16 @@ class ReadEquation:
     value: Value
 
 
+@dataclass(frozen=True, slots=True)
+class ReadDemand:
+    """What elements must keep, for all indices that `ranges` bind."""
+
+    ranges: tuple[Any, ...]
+    inside: tuple[Formula, ...]
+    condition: Formula
+    claim: Formula
+
+
 @dataclass(slots=True)
 class Block:
     """Items of an operator, or of one of its cases under a condition."""
@@ -52,6 +62,7 @@ class Block:
     accepts: list[Formula] = field(default_factory=list)  # each asked where those before it hold
     outputs: dict[str, ReadOutput] = field(default_factory=dict)
     equations: list[ReadEquation] = field(default_factory=list)
+    demands: list[ReadDemand] = field(default_factory=list)
     cases: list[Block] = field(default_factory=list)
 
     @property
@@ -95,6 +106,8 @@ class Items(Expressions):
                 self.output(item, into)
             case f.Equation():
                 into.equations.append(self.equation(item))
+            case f.Demand():
+                into.demands.append(self.demand(item))
             case f.Case(condition=condition, items=items):
                 case = Block(self.condition(condition, self.env))
                 outer = dict(self.env)
@@ -220,6 +233,13 @@ class Items(Expressions):
             precision = self.integer(item.precision, self.env)
         kind = (self.dtypes(item.name) or item.dtype, item.empty)
         into.outputs[item.name] = ReadOutput(shape, precision, kind)
+
+    def demand(self, item: f.Demand) -> ReadDemand:
+        with ExitStack() as stack:
+            bound = stack.enter_context(self.bound(item.domain, self.env))
+            env, ranges, inside, condition = bound
+            stack.enter_context(self.where(*inside, condition))
+            return ReadDemand(ranges, inside, condition, self.condition(item.condition, env))
 
     def equation(self, item: f.Equation) -> ReadEquation:
         outer, self.definitions = self.definitions, dict(self.definitions)

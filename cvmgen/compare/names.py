@@ -133,7 +133,7 @@ def renamed(node: Any, of: Callable[[Any], Any]) -> Any:
     match node:
         case n.Ref() | n.Apply() | n.Earlier() | n.Present() | n.IsWord() | f.Let() | f.Output():
             return replace(node, name=of(node.name))
-        case n.Access() | n.Precision() | n.ShapeOf() | f.Equation():
+        case n.Access() | n.Precision() | n.ShapeOf() | f.Equation() | f.Demand():
             return replace(node, tensor=of(node.tensor))
         case n.IndexRange() | n.IndexMember():
             return replace(node, index=of(node.index))
@@ -306,4 +306,4 @@ def wording_changes(old: f.Operator, new: f.Operator) -> Iterator[Change]:
 
 def messages(operator: f.Operator) -> list[str]:
     items = f.all_items(operator.items)
-    return [item.message for item in items if isinstance(item, f.Require)]
+    return [item.message for item in items if isinstance(item, f.Require | f.Demand)]

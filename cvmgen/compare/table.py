@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import gcd
+from typing import Any
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.terms import FALSE, TRUE, Formula, Term
@@ -60,6 +61,16 @@ class Reduced:
     around: tuple[Formula, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of an element for each point of ranges at which a condition holds."""
+
+    ranges: tuple[Hashable, ...]
+    inside: tuple[Formula, ...]
+    condition: Formula
+    element: Value
+
+
 @dataclass(slots=True)
 class Table:
     """The symbols of both formulas."""
@@ -69,6 +80,9 @@ class Table:
     applied: dict[Hashable, list[Applied]] = field(default_factory=dict)
     of_name: dict[str, Hashable] = field(default_factory=dict)  # the function of what is applied
     reduced: dict[str, Reduced] = field(default_factory=dict)
+    keys: dict[str, Hashable] = field(default_factory=dict)  # what each symbol is known by
+    lists: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # what each list is made of
+    listings: dict[int, Listing] = field(default_factory=dict)  # those that have ranges
 
     def number(self, key: Hashable) -> int:
         return self.numbers.setdefault(key, len(self.numbers))
@@ -77,6 +91,7 @@ class Table:
         """The symbol for what is known by a key, and whether it is new."""
         name = f"v{self.number(key)}"
         new = name not in self.laws
+        self.keys[name] = key
         self.laws.setdefault(name, [])
         return name, new
 
@@ -84,7 +99,21 @@ class Table:
         return Real(self.number(("real", *key)))
 
     def listed(self, *key: Hashable, nested: bool = False) -> Listed:
-        return Listed(self.number(("list", *key)), nested=nested)
+        number = self.number(("list", *key))
+        self.lists[number] = key
+        return Listed(number, nested=nested)
+
+    def listing(self, kind: str, made: Listing) -> Listed:
+        """The list of what an expression is for all points of ranges."""
+        found = self.listed(
+            kind,
+            made.ranges,
+            made.condition,
+            made.element,
+            nested=isinstance(made.element, Listed),
+        )
+        self.listings[found.number] = made
+        return found
 
     def tuple_of(self, entries: tuple[Value, ...]) -> Listed:
         return Listed(self.number(("entries", entries)), entries)
@@ -110,6 +139,8 @@ class Table:
     def choice(self, condition: Formula, yes: Value, no: Value) -> Value:
         if condition in (TRUE, FALSE) or yes == no:
             return yes if condition == TRUE or yes == no else no
+        if leads_negative(condition):
+            condition, yes, no = t.negation(condition), no, yes
         if isinstance(yes, Term) and isinstance(no, Term):
             return self.chosen(condition, yes, no)
         if isinstance(yes, Listed) and isinstance(no, Listed):
@@ -266,6 +297,17 @@ class Table:
                         alike = t.every(*(t.equal(*pair) for pair in pairs))
                         same = t.equal(t.symbol(one.name), t.symbol(other.name))
                         yield t.implies(alike, same)
+
+
+def leads_negative(condition: Formula) -> bool:
+    """Whether a comparison is written as the opposite of the one that choices are made by."""
+    match condition:
+        case t.Negation():
+            return True
+        case t.Holds(op=">=", term=left):
+            return left.parts[0][1] < 0
+        case _:
+            return False
 
 
 def names_in(formulas: Iterable[Formula]) -> set[str]:

@@ -17,6 +17,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.demands import Limit, limits
 
+Ends = tuple[float, float]
 Tape = dict[str, Any]  # what was drawn, by name: extents, packs, attributes, "p(X)", ...
 EXTENTS = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3)
 SPECIAL_REALS = (math.nan, math.inf, -math.inf, -0.0)
@@ -134,12 +135,19 @@ class Sampler(Reference):
         tensors = [tensor for _, tensor, _ in self.waiting]
         if sum(tensor.size for tensor in (*tensors, *outputs.values())) > MOST_ELEMENTS:
             raise WorkLimit
+        self.fill(env)
+        super().compute(env, outputs, equations)
+
+    def fill(self, env: Env) -> None:
+        """Give the tensors of a call their elements."""
         for name, tensor, seed in self.waiting:
             ends = [
                 limit_ends(each, env, self.compiler.value) for each in self.required.get(name, ())
             ]
-            tensor.values = sampled_elements(tensor, Random(seed), ends)
-        super().compute(env, outputs, equations)
+            tensor.values = self.elements(tensor, Random(seed), ends)
+
+    def elements(self, tensor: Tensor, random: Random, ends: Iterable[Ends]) -> list[Any]:
+        return sampled_elements(tensor, random, ends)
 
     def demand(self, item: f.Demand, env: Env) -> None:
         self.asked, self.env = item, env
@@ -383,9 +391,6 @@ class Dependencies:
                     found.add(f"data({tensor})")
                 case _:
                     pass
-
-
-Ends = tuple[float, float]
 
 
 def limit_ends(limit: Limit, env: Env, value: Callable[[n.Expr, Env], Any]) -> Ends:
