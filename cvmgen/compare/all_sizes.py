@@ -15,7 +15,9 @@ must be impossible for one of them. These arguments lead to lists and reductions
   nothing: 1 for a product, a condition that does not hold for `any`. Of a maximum both conditions
   must be the same, as it has no value of no element.
 
-What is found so of two symbols holds wherever the indices around them are in their ranges.
+What is found so of two symbols holds wherever the indices around them are in their ranges. An
+index has the number of the ranges around it for a name; within ranges nothing is assumed of what
+has the name of an index that they bind.
 
 A formula that has no value in a call is not one that gives the same, so each divisor must be shown
 not to be 0, each logarithm to be of 1 or more, on the path on which it is asked for; a maximum must
@@ -44,6 +46,8 @@ from cvmgen.verification.terms import FALSE, TRUE, Formula, Term
 
 LIMITS = {"z3": 400_000, "cvc5": 30_000}  # units of the solvers' own for one question
 MOST_QUESTIONS = 120
+WITHOUT_RANGES = (("if",), ("part",), ("item",), ("+",), ("-",), ("unflatten",))
+"""What lists are made of that bind no indices."""
 NEUTRAL = {"prod": t.ONE, "sum": t.ZERO}
 
 
@@ -173,10 +177,10 @@ class _Comparison:
         keys = [self.table.lists.get(each.number, ()) for each in (one, other)]
         mine, yours = (self.table.listings.get(each.number) for each in (one, other))
         if mine is None or yours is None or keys[0][0] != keys[1][0]:
-            return bool(keys[0]) and self.alike(given, *keys)
+            return keys[0][:1] in WITHOUT_RANGES and self.alike(given, *keys)
         if not self.same_ranges(given, mine.ranges, yours.ranges, mine.inside):
             return False
-        inside = (*given, *mine.inside)
+        inside = (*self.table.outside(given, mine.ranges), *mine.inside)
         return self.same_truth(inside, mine.condition, yours.condition) and self.same(
             (*inside, mine.condition), mine.element, yours.element
         )
@@ -223,7 +227,9 @@ class _Comparison:
             added = self.table.choice(each.condition, each.body, t.ZERO)
             assert isinstance(added, Term)
             point = point + added * factor
-        return point == t.ZERO or self.is_zero((*given, *several[0][0].inside), point)
+        first = several[0][0]
+        inside = (*self.table.outside(given, first.ranges), *first.inside)
+        return point == t.ZERO or self.is_zero(inside, point)
 
     def merge(self, given: tuple[Formula, ...], about: Iterable[Formula]) -> None:
         """Note which of the reductions that conditions speak of are equal."""
@@ -267,7 +273,7 @@ class _Comparison:
         given = (*given, *one.around, *other.around)
         if not self.same_ranges(given, one.ranges, other.ranges, one.inside):
             return False
-        inside = (*given, *one.inside)
+        inside = (*self.table.outside(given, one.ranges), *one.inside)
         conditions = one.condition, other.condition
         if isinstance(one.body, Term) and isinstance(other.body, Term):
             if one.function in ("max", "min"):
@@ -305,8 +311,8 @@ class _Comparison:
             if not ends or mine[0] != yours[0] or len(mine) != len(yours):
                 return False
             claim = t.every(*(t.equal(*pair) for pair in zip(mine[1:], yours[1:], strict=True)))
-            before = tuple(each for each in inside if mine[0] not in t.names_of(each))
-            if not self.shown((*given, *before), claim):
+            before = self.table.outside(inside, [mine])
+            if not self.shown((*self.table.outside(given, one), *before), claim):
                 return False
         return True
 

@@ -81,6 +81,8 @@ class Table:
     of_name: dict[str, Hashable] = field(default_factory=dict)  # the function of what is applied
     reduced: dict[str, Reduced] = field(default_factory=dict)
     keys: dict[str, Hashable] = field(default_factory=dict)  # what each symbol is known by
+    reals: dict[int, Hashable] = field(default_factory=dict)  # what each real number is made of
+    free: dict[Hashable, frozenset[str]] = field(default_factory=dict)  # indices, by what has them
     lists: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # what each list is made of
     listings: dict[int, Listing] = field(default_factory=dict)  # those that have ranges
 
@@ -96,7 +98,9 @@ class Table:
         return name, new
 
     def real(self, *key: Hashable) -> Real:
-        return Real(self.number(("real", *key)))
+        number = self.number(("real", *key))
+        self.reals[number] = key
+        return Real(number)
 
     def listed(self, *key: Hashable, nested: bool = False) -> Listed:
         number = self.number(("list", *key))
@@ -267,6 +271,42 @@ class Table:
             return t.TruthSymbol(name), name
         return t.symbol(name) * factor, name
 
+    # -------------------------------------------------------- bound indices
+
+    def outside(self, given: Iterable[Formula], ranges: Iterable[Any]) -> tuple[Formula, ...]:
+        """What is given that speaks of no index which these ranges bind: within them such an index
+        is another one, of which nothing else is known."""
+        bound = {each[0] for each in ranges}
+        return tuple(each for each in given if self.indices_of(each).isdisjoint(bound))
+
+    def indices_of(self, part: Any) -> frozenset[str]:
+        """The indices that a value, a condition or a key depends on."""
+        match part:
+            case Term():
+                return self.of_names(part.names)
+            case Listed(number=number, entries=entries):
+                return self.indices_of((self.lists.get(number, ()), entries or ()))
+            case Real(number=number):
+                return self.indices_of(self.reals.get(number, ()))
+            case str():
+                return frozenset([part]) if part.startswith(INDEX) else frozenset()
+            case tuple():
+                found = frozenset[str]().union(*map(self.indices_of, part))
+                return found - frozenset[str]().union(*map(bound_by, part))
+            case t.Holds() | t.TruthSymbol() | t.Every() | t.Some() | t.Negation():
+                return self.of_names(t.names_of(part))
+            case _:
+                return frozenset()
+
+    def of_names(self, names: Iterable[str]) -> frozenset[str]:
+        found: frozenset[str] = frozenset()
+        for name in names:
+            if name not in self.free:
+                own = frozenset([name]) if name.startswith(INDEX) else frozenset()
+                self.free[name] = own or self.indices_of(self.keys.get(name, ()))
+            found |= self.free[name]
+        return found
+
     # -------------------------------------------------------- what is known of symbols
 
     def laws_of(self, formulas: Iterable[Formula], more: Iterable[Formula]) -> list[Formula]:
@@ -297,6 +337,17 @@ class Table:
                         alike = t.every(*(t.equal(*pair) for pair in pairs))
                         same = t.equal(t.symbol(one.name), t.symbol(other.name))
                         yield t.implies(alike, same)
+
+
+def bound_by(part: Any) -> frozenset[str]:
+    """The indices that a part of a key binds for the others: those of its ranges."""
+    if not isinstance(part, tuple) or not part:
+        return frozenset()
+    ranges = all(
+        isinstance(each, tuple) and each and isinstance(each[0], str) and each[0][:1] == INDEX
+        for each in part
+    )
+    return frozenset(each[0] for each in part) if ranges else frozenset()
 
 
 def leads_negative(condition: Formula) -> bool:
