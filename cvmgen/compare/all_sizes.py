@@ -20,8 +20,9 @@ index has the number of the ranges around it for a name; within ranges nothing i
 has the name of an index that they bind.
 
 A formula that has no value in a call is not one that gives the same, so each divisor must be shown
-not to be 0, each logarithm to be of 1 or more, on the path on which it is asked for; a maximum must
-combine something, or be asked for by the other formula in the same calls. That no element is read
+not to be 0, each logarithm to be of 1 or more, on the path on which it is asked for, and a maximum
+to combine something; or the other formula asks for the same in the same calls, and has no value
+where this one has none. That no element is read
 outside of its tensor is what `inside` proves of each of both; where it leaves a place open, nothing
 is proved here. Real numbers are the same only where they are made in the same way of the same.
 """
@@ -78,7 +79,7 @@ def proved(old: f.Operator, new: f.Operator) -> Proved:
     attributes that only one of them has, for calls that leave them away."""
     try:
         found = _Comparison(old, new)
-    except (Unread, CvmgenError):
+    except (Unread, CvmgenError, RecursionError):
         return Proved()
     return found.proved()
 
@@ -320,12 +321,17 @@ class _Comparison:
 
     def have_values(self) -> bool:
         """Whether each formula has a value in the calls that it accepts."""
-        for side, block in zip(self.sides, self.blocks, strict=True):
-            if not all(self.is_met(each, block) for each in side.needs):
+        for at, (side, block) in enumerate(zip(self.sides, self.blocks, strict=True)):
+            other = self.sides[1 - at]
+            if not all(self.is_met(each, block, other) for each in side.needs):
                 return False
         return self.combine(*self.sides) and self.combine(*reversed(self.sides))
 
-    def is_met(self, need: Need, block: Block) -> bool:
+    def is_met(self, need: Need, block: Block, other: Items) -> bool:
+        """Whether a need is met, or the other formula needs the same wherever this one does."""
+        same = [each.path for each in other.needs if each.claim == need.claim]
+        if need.path in same or (same and self.shown(need.path, some_path(same))):
+            return True
         return self.shown(need.path, need.claim) or self.shown(
             (*need.path, block.accepted), need.claim
         )
@@ -335,7 +341,7 @@ class _Comparison:
         other one in all these calls."""
         for each in side.nonempty:
             same = [one.path for one in other.nonempty if one.key == each.key]
-            if same and self.shown(each.path, t.some(*(t.every(*path) for path in same))):
+            if each.path in same or (same and self.shown(each.path, some_path(same))):
                 continue
             if not self.shown(each.path, not_empty(each)):
                 return False
@@ -419,6 +425,10 @@ class _Comparison:
         return self.same_slots(inside, one.slots, other.slots) and self.same(
             inside, one.value, other.value
         )
+
+
+def some_path(paths: Iterable[tuple[Formula, ...]]) -> Formula:
+    return t.some(*(t.every(*path) for path in paths))
 
 
 def functions(key: Any) -> Any:

@@ -134,7 +134,8 @@ class Expressions(Binders):
             return entries[at]
         if sequence.nested:
             return self.table.listed("item", sequence, index)
-        return self.table.apply(("item", sequence), index)
+        least = self.table.floors.get(sequence.number)
+        return self.table.apply(("item", sequence), index, low=least)
 
     # -------------------------------------------------------- operations
 
@@ -281,6 +282,9 @@ class Expressions(Binders):
 
     def apply(self, name: str, arguments: Sequence[n.Expr], env: Env) -> Value:
         definition = self.definitions[name]
+        if name in self.defining:  # a list may speak of its own entries
+            at = tuple(self.integer(each, env) for each in arguments)
+            return self.table.listed("itself", self.defining.index(name), *at)
         if definition.kind == f.SELECTED:
             at = tuple(self.integer(each, env) for each in arguments)
             return self.table.listed("selected", self.of_definition(definition, env), *at)
@@ -295,25 +299,26 @@ class Expressions(Binders):
         """What a list or a recurrence is made of, for indices of its own."""
         names = [each for each, _ in definition.parameters]
         indices = [t.symbol(f"{INDEX}{self.depth + at}") for at in range(len(names))]
+        inner = {**env, **dict(zip(names, indices, strict=True))}
+        ranges = tuple(self.integer(each, env) for each in definition.ranges or ())
+        inside = [
+            t.every(t.at_most(0, at), t.below(at, extent))
+            for at, extent in zip(indices, ranges, strict=False)
+        ]
+        around = self.around
         self.depth += len(indices)
         self.defining.append(definition.name)
+        self.around = (*around, *inside)
         try:
-            # within it nothing is known of its indices, and what it needs cannot be shown
-            before, self.around = self.around, ()
-            known = len(self.needs), len(self.nonempty)
-            inner = {**env, **dict(zip(names, indices, strict=True))}
-            body = self.value(definition.body, inner)
-            ranges = tuple(self.value(each, inner) for each in definition.ranges or ())
-            if (len(self.needs), len(self.nonempty)) != known:
-                raise Unread
+            with self.where(*inside):
+                body = self.value(definition.body, inner)
+            kind, depth = definition.kind.name, self.depth
         finally:
-            self.around = before
+            self.around = around
             self.depth -= len(indices)
             self.defining.pop()
-        kind = definition.kind.name
-        return self.table.listed(
-            "definition", kind, definition.axis, len(indices), self.depth, ranges, body
-        )
+        key = (kind, definition.axis, len(indices), depth)
+        return self.table.listed("definition", *key, ranges, body)
 
     def element(self, key: Any, at: tuple[Term, ...]) -> Value:
         return self.table.apply(key, *at)

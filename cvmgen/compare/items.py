@@ -134,6 +134,7 @@ class Items(Expressions):
             found: Value
             if extent.pack:
                 found = self.table.listed(*key, nested=item.variadic)
+                self.table.floors[found.number] = 0 if item.empty else 1
             else:
                 found = self.table.apply(key, low=0 if item.empty else 1, high=MAX_SIZE - 1)
             if extent.new:

@@ -36,6 +36,7 @@ POINTS = 20_000  # of ranges, that a formula goes through in a call
 OPEN = (OpenEquality, Undecided, Unmodelled, TooMany, WorkLimit, FormulaError)
 DATA = ("values", "shape", "less", "more")  # what elements can decide
 ENDS = (0.0, -0.0, 1.0, math.inf, math.nan)
+MOST_OPEN = 3  # calls, behind which no others are looked at
 WIDE = (32, 16, 8)  # precisions that stand for smaller ones, where the call is accepted with them
 
 
@@ -53,6 +54,8 @@ def compared_on(both: Both, cases: Sequence[calls.ChosenCall]) -> OnShapes:
     """Compare two formulas on calls that both accept, up to the first that tells them apart."""
     found = OnShapes()
     for case in cases:
+        if len(found.open) == MOST_OPEN:
+            break
         wide = widened(both, case)
         shown = wide.text()
         try:

@@ -81,6 +81,7 @@ class Table:
     of_name: dict[str, Hashable] = field(default_factory=dict)  # the function of what is applied
     reduced: dict[str, Reduced] = field(default_factory=dict)
     keys: dict[str, Hashable] = field(default_factory=dict)  # what each symbol is known by
+    floors: dict[int, int] = field(default_factory=dict)  # what no entry of a list is below
     reals: dict[int, Hashable] = field(default_factory=dict)  # what each real number is made of
     free: dict[Hashable, frozenset[str]] = field(default_factory=dict)  # indices, by what has them
     lists: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # what each list is made of
