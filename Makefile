@@ -7,8 +7,9 @@
 # make sanitize   CUDA kernels on the CPU under sanitizers and the race detector
 # make emulated   kernels and models of the C target on other processors, under emulation
 # make mutants    faults put into formulas, kernels and text: what engines and tests make of them
-# make check      everything about the text: lint, format, types, layers, generated/ and README
-# make format     mend what can be;  make readme  list the operators in README.md
+# make check      everything about the text: lint, format, types, layers, generated/ and the list of operators
+# make format     mend what can be;  make readme  list the operators in docs/operators.md
+# make docs       a site of docs/, formulas and headers, in site/; it asks nothing of elsewhere
 # make bench      measure, beside the libraries that are there;  make bench-peers  install them
 # make bench-check  what got slower than the baseline;  make bench-baseline  measure a new one
 # make bench-readme  its table and picture;  make clean  remove what tools left behind
@@ -41,9 +42,10 @@ TEST := $(VENV)/.installed-test,cuda,examples,verify-$(KEY)
 CHECK := $(VENV)/.installed-check-$(KEY)
 CUDA := $(VENV)/.installed-cuda-$(KEY)
 EMULATION := $(VENV)/.installed-emulation-$(KEY)
+DOCS := $(VENV)/.installed-docs-$(KEY)
 WHEELS := $(VENV)/.installed-zig-$(KEY)
 
-.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
+.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -56,7 +58,7 @@ $(VENV)/.installed-%-$(KEY):
 	@rm -f $(VENV)/.installed-$*-*
 	@touch $@
 
-$(TEST) $(CHECK) $(CUDA) $(EMULATION) $(WHEELS): | $(CORE)
+$(TEST) $(CHECK) $(CUDA) $(EMULATION) $(WHEELS) $(DOCS): | $(CORE)
 
 quick: $(TEST)
 	@CVMGEN_TEST_TARGETS=python,numpy $(BIN)/python -m pytest $(PYTEST_FLAGS) tests/spec tests/ir \
@@ -100,7 +102,7 @@ check: $(CHECK)
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/cvmgen format --check
 	@$(BIN)/cvmgen build --check
-	@$(BIN)/cvmgen list --into README.md --check
+	@$(BIN)/cvmgen list --into docs/operators.md --check
 
 format: $(CHECK)
 	@$(BIN)/ruff check --fix .
@@ -108,7 +110,11 @@ format: $(CHECK)
 	@$(BIN)/cvmgen format
 
 readme: build
-	@$(BIN)/cvmgen list --into README.md
+	@$(BIN)/cvmgen list --into docs/operators.md
+
+docs: $(DOCS)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
 
 # BENCH_FLAGS='--only conv2d --quick' measures less.
 bench: build
@@ -153,5 +159,5 @@ wheels: $(WHEELS)
 	@$(BIN)/python tools/wheels.py dist
 
 clean:
-	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist site
 	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def write_readme(measurement: Measurement) -> int:
-    report.insert(ROOT / "README.md", report.section(measurement))
+    report.insert(ROOT / report.PAGE, report.section(measurement))
     try:
         draw(measurement, ROOT / report.PICTURE)
     except ImportError as error:

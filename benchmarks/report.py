@@ -1,4 +1,4 @@
-"""Measurements as text: the table of a run, a comparison, the table of the README."""
+"""Measurements as text: the table of a run, a comparison, the table of docs/speed.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from benchmarks.workloads import by_name
 
 BEGIN = "<!-- benchmarks: `make bench-readme` writes what follows -->"
 END = "<!-- end of benchmarks -->"
-PICTURE = "benchmarks/results.png"
+PAGE = "docs/speed.md"
+PICTURE = "docs/speed.png"
 LIBRARIES = tuple(MODULES)
 WHOLE = Effort()
 KINDS = {
@@ -104,7 +105,7 @@ def markdown(measurement: Measurement) -> str:
 
 
 def section(measurement: Measurement) -> str:
-    """What stands in the README between the marks."""
+    """What stands in the page between the marks."""
     machine = measurement.machine
     versions = ", ".join(f"{name} {version}" for name, version in measurement.versions.items())
     about = (
@@ -114,7 +115,8 @@ def section(measurement: Measurement) -> str:
         f"the machine, reaches in the same run. `{MARK}`: half of the turns of one of the times "
         f"that are compared lie more than {share_text(UNSTEADY)} apart."
     )
-    return f"{about}\n\n![times as fast as the best peer]({PICTURE})\n\n{markdown(measurement)}"
+    picture = f"![times as fast as the best peer]({Path(PICTURE).name})"
+    return f"{about}\n\n{picture}\n\n{markdown(measurement)}"
 
 
 def insert(path: Path, text: str) -> None:

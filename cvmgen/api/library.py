@@ -54,30 +54,33 @@ def load(
 ) -> Operators:
     """The generated operators on a target.
 
-    target: "c" (each operator is compiled by the C compiler found when it is called first, and
-        kept; `cvmgen build` compiles all at once), "python" or "numpy" (no compiler needed;
-        loops, or operations on whole arrays), "cuda-cpu" (the CUDA text, compiled by the C++
-        compiler found, on the CPU), "cuda" (a GPU; its kernels are compiled by NVRTC when they are
-        needed first, and cached)
-    folder: the generated folder; by default the one of this checkout or installation
-    library: a shared library built before, for the targets "c", "cuda" and "cuda-cpu"
-    order: in which "cuda-cpu" runs blocks and the threads of each: "forward", "reverse", or the
-        seed of a random one
-    device: the GPU of the target "cuda"
-    transfer: "cuda" takes and gives numpy arrays, which are copied to the device and back;
-        otherwise arrays of any library in the memory of the device, where they lie
-    wait: each call of "cuda" returns when its kernels are done, so that what fails, or does not fit
-        its type, is told by the call that it is the fault of; CVMGEN_CUDA_SYNC=1 in the environment
-        asks for it too
-    threads: how many threads calls of the target "c" use; 0: as many as there are processors,
-        or as OMP_NUM_THREADS says. Results do not depend on it, and `Operators.threads` changes
-        it later
-    variant: which of `Operators.variants` calls of the target "c" use, such as "avx2", or how some
-        of them begin, such as "generic": then the best of these; None: the one in use, at first
-        the best that this processor has. Results do not depend on it
-    Raises CvmgenError for an unknown target or folder, and where "cuda" finds no driver or GPU;
-    BuildError when compiling fails, or what is compiled cannot be kept. An operator that alone
-    cannot be compiled or imported says so when it is called.
+    Args:
+        target: "c" (each operator is compiled by the C compiler found when it is called first, and
+            kept; `cvmgen build` compiles all at once), "python" or "numpy" (no compiler needed;
+            loops, or operations on whole arrays), "cuda-cpu" (the CUDA text, compiled by the C++
+            compiler found, on the CPU), "cuda" (a GPU; its kernels are compiled by NVRTC when they
+            are needed first, and cached)
+        folder: the generated folder; by default the one of this checkout or installation
+        library: a shared library built before, for the targets "c", "cuda" and "cuda-cpu"
+        order: in which "cuda-cpu" runs blocks and the threads of each: "forward", "reverse", or the
+            seed of a random one
+        device: the GPU of the target "cuda"
+        transfer: "cuda" takes and gives numpy arrays, which are copied to the device and back;
+            otherwise arrays of any library in the memory of the device, where they lie
+        wait: each call of "cuda" returns when its kernels are done, so that what fails, or does not
+            fit its type, is told by the call that it is the fault of; CVMGEN_CUDA_SYNC=1 in the
+            environment asks for it too
+        threads: how many threads calls of the target "c" use; 0: as many as there are processors,
+            or as OMP_NUM_THREADS says. Results do not depend on it, and `Operators.threads` changes
+            it later
+        variant: which of `Operators.variants` calls of the target "c" use, such as "avx2", or how
+            some of them begin, such as "generic": then the best of these; None: the one in use, at
+            first the best that this processor has. Results do not depend on it
+
+    Raises:
+        CvmgenError: for an unknown target or folder, and where "cuda" finds no driver or GPU
+        BuildError: when compiling fails, or what is compiled cannot be kept. An operator that
+            alone cannot be compiled or imported says so when it is called.
     """
     if target not in TARGETS:
         raise CvmgenError(f"unknown target '{target}'; targets are {', '.join(TARGETS)}")

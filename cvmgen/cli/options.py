@@ -117,8 +117,7 @@ def add_list(made: argparse.ArgumentParser) -> None:
         "--into",
         type=Path,
         metavar="FILE",
-        help="write those tables into FILE, between the two marks in it; links in them start at "
-        "the folder of spec/",
+        help="write those tables into FILE, between the two marks in it, with links to spec/",
     )
     made.add_argument(
         "--check", action="store_true", help="write nothing; fail when FILE would change"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,10 @@ def print_tables(spec: Path, *, as_json: bool) -> Exit:
 def update(spec: Path, path: Path, *, check: bool, as_json: bool) -> Exit:
     """Write the tables between the two marks in a file; with `check`, only look."""
     before = path.read_text(encoding="utf-8")
-    after = with_tables(before, tables_of(spec), path)
+    up = os.path.relpath(spec.resolve().parent, path.resolve().parent)
+    after = with_tables(
+        before, tables_of(spec, "" if up == "." else f"{Path(up).as_posix()}/"), path
+    )
     stale = before != after
     if stale and not check:
         path.write_text(after, encoding="utf-8")
@@ -44,10 +48,10 @@ def update(spec: Path, path: Path, *, check: bool, as_json: bool) -> Exit:
     return Exit.WRONG
 
 
-def tables_of(spec: Path) -> str:
+def tables_of(spec: Path, up: str = "") -> str:
     with Progress() as progress:
         operators = probed_operators(spec, progress)
-    return markdown(operators, generated_folder())
+    return markdown(operators, generated_folder(), up)
 
 
 def with_tables(text: str, tables: str, path: Path) -> str:
@@ -60,30 +64,29 @@ def with_tables(text: str, tables: str, path: Path) -> str:
     return f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}"
 
 
-def markdown(operators: Sequence[Operator], folder: Path) -> str:
-    """A table for each spec file; what targets do with an operator is seen in `folder`.
-
-    Links start where the folder of the specs lies.
+def markdown(operators: Sequence[Operator], folder: Path, up: str = "") -> str:
+    """A table for each spec file; what targets do with an operator is seen in `folder`. Links go
+    `up` to where the folder of the specs lies.
     """
     files = groupby(operators, key=lambda operator: operator.span.source.name)
-    return "\n\n".join(operators_table(name, list(members), folder) for name, members in files)
+    return "\n\n".join(operators_table(name, list(members), folder, up) for name, members in files)
 
 
-def operators_table(name: str, operators: Sequence[Operator], folder: Path) -> str:
+def operators_table(name: str, operators: Sequence[Operator], folder: Path, up: str) -> str:
     heads = ("operator", "formula", *TARGETS, "what it gives")
     lines = [
         heads,
         ("---",) * len(heads),
-        *(tuple(operator_row(each, folder)) for each in operators),
+        *(tuple(operator_row(each, folder, up)) for each in operators),
     ]
     body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"**[{name}]({name})**\n\n{body}"
+    return f"**[{name}]({up}{name})**\n\n{body}"
 
 
-def operator_row(operator: Operator, folder: Path) -> Iterator[str]:
+def operator_row(operator: Operator, folder: Path, up: str) -> Iterator[str]:
     name, line = operator.span.source.name, operator.span.line
     yield f"`{operator.name}`"
-    yield f"[{PurePosixPath(name).name}:{line}]({name}#L{line})"
+    yield f"[{PurePosixPath(name).name}:{line}]({up}{name}#L{line})"
     for target in TARGETS:
         path = folder / operator_file(operator, target)
         yield "runs" if path.is_file() else "not built"

@@ -27,20 +27,20 @@ def test_without_a_baseline_nothing_is_measured(
 
 
 @pytest.mark.filterwarnings("ignore")  # matplotlib's own
-def test_the_readme_is_written_from_what_is_stored(
+def test_the_page_is_written_from_what_is_stored(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(command, "ROOT", tmp_path)
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "README.md").write_text(f"{report.BEGIN}\n{report.END}\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / report.PAGE).write_text(f"{report.BEGIN}\n{report.END}\n")
     row = Row("abs, 16 M", 1, 3000.0, {"numpy": 2900.0}, probe=2700.0)
     write(tmp_path / "stored.json", Measurement(MACHINE, {"numpy": "2.4"}, {}, {}, [row]))
     status = run(monkeypatch, "--readme", tmp_path / "stored.json")
-    assert "| abs, 16 M | 3,000 | numpy 2,900 |" in (tmp_path / "README.md").read_text()
+    assert "| abs, 16 M | 3,000 | numpy 2,900 |" in (tmp_path / report.PAGE).read_text()
     drawn = (tmp_path / report.PICTURE).exists()
     assert status == (0 if drawn else 1), "1 says that there is no picture"
 
 
-def test_the_readme_has_a_place_for_the_table() -> None:
-    text = (command.ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_has_a_place_for_the_table() -> None:
+    text = (command.ROOT / report.PAGE).read_text(encoding="utf-8")
     assert text.index(report.BEGIN) < text.index(report.END)

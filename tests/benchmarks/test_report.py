@@ -1,4 +1,4 @@
-"""What a measurement looks like on the screen, in the README and as a picture."""
+"""What a measurement looks like on the screen, in the docs and as a picture."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_table_has_columns_for_each_number_of_threads() -> None:
 
 
 def test_the_section_goes_between_the_marks(tmp_path: Path) -> None:
-    page = tmp_path / "README.md"
+    page = tmp_path / "page.md"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
     report.insert(page, report.section(WHOLE))
     text = page.read_text()

@@ -1,9 +1,10 @@
-"""What README.md shows is true: its excerpts are in the files, its programs run."""
+"""What README.md and docs/ show is true: their excerpts are in the files, their programs run."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,22 +14,48 @@ import pytest
 
 from cvmgen.api import library
 from cvmgen.build import c_compiler, cpp_compiler
+from cvmgen.cli.command import parser
 from cvmgen.errors import BuildError
 from cvmgen.paths import generated_folder
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from tests.conftest import written
+from tests.docs.documents import DOCUMENTS, fenced
 
 from .conftest import Command
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+BLOCKS = [(document, *each) for document in DOCUMENTS for each in fenced(document)]
+COMMAND = re.compile(r"^    (?:> )?(cvmgen [^\n#]*)", re.MULTILINE)
+LARGEST = 12 * 1024
 
 
-def block(kind: str, part: str) -> str:
-    (found,) = (text for language, text in BLOCKS if language == kind and part in text)
-    return str(found)
+def block(kind: str, part: str, document: str = "") -> str:
+    (found,) = (
+        text
+        for where, language, text in BLOCKS
+        if language == kind and part in text and where.name.startswith(document)
+    )
+    return found
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.encode()) <= LARGEST
+
+
+def test_every_block_is_one_that_tests_run() -> None:
+    """Formulas, sessions, programs and what is printed; of Python at least the syntax."""
+    for document, language, text in BLOCKS:
+        assert language in ("cvm", "text", "pycon", "python", "c", "diff", ""), document
+        if language == "python":
+            compile(text, document.name, "exec")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: str(each.name))
+def test_the_command_knows_what_is_typed(document: Path) -> None:
+    for line in COMMAND.findall(document.read_text(encoding="utf-8")):
+        parser().parse_args(shlex.split(line)[1:])
 
 
 def test_the_formula_is_the_one_in_the_spec() -> None:
@@ -45,7 +72,7 @@ def test_the_excerpt_is_in_the_generated_file() -> None:
 @pytest.mark.parametrize("name", ["double", "top_values", "rolled"])
 def test_the_operator_to_add_passes(cvmgen: Command, tmp_path: Path, name: str) -> None:
     path = tmp_path / "mine.cvm"
-    path.write_text(block("cvm", f"operator {name}"))
+    path.write_text(block("cvm", f"operator {name} {{"))
     assert cvmgen("check", path).code == 0
 
 
@@ -55,7 +82,7 @@ def test_the_error_is_what_the_checker_says(
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "spec/cvm"
     folder.mkdir(parents=True)
-    formula = block("cvm", "operator double").replace("2 * X[d...]", "X[e...]")
+    formula = block("cvm", "operator double {").replace("2 * X[d...]", "X[e...]")
     (folder / "mine.cvm").write_text(formula)
     folders = ("--spec", tmp_path / "spec", "--out", tmp_path / "out")
     outcome = cvmgen("build", "--target", "python", *folders)
@@ -73,8 +100,8 @@ def test_every_command_is_named(cvmgen: Command) -> None:
 def test_the_operators_are_those_of_the_specs(cvmgen: Command) -> None:
     """With the lines of their formulas, and what each target does with them; `make check` asks
     the same."""
-    outcome = cvmgen("list", "--into", ROOT / "README.md", "--check")
-    assert outcome.code == 0, "README.md is stale; `make readme` brings it up to date"
+    outcome = cvmgen("list", "--into", ROOT / "docs/operators.md", "--check")
+    assert outcome.code == 0, "it is stale; `make readme` brings it up to date"
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +127,11 @@ def generated(spec: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("generated")
-def test_the_python_calls() -> None:
+@pytest.mark.parametrize(("document", "call"), [("README", "layer(X)"), ("python", "step()")])
+def test_the_python_calls(document: str, call: str) -> None:
     names: dict[str, object] = {}
-    exec(block("python", 'cvmgen.load(target="c")'), names)
-    step = names["step"]
-    assert callable(step)
-    assert np.array_equal(step(), [[21, 37]])
+    exec(block("python", 'cvmgen.load(target="c")', document), names)
+    assert np.array_equal(eval(call, names), [[21, 37]])
     ops, arrays = names["ops"], [names[name] for name in "XWB"]
     assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
 
@@ -117,8 +143,8 @@ def test_cuda_on_the_cpu() -> None:
     except BuildError as error:
         pytest.skip(str(error))
     names: dict[str, object] = {}
-    exec(block("python", 'cvmgen.load(target="c")'), names)
-    exec(block("python", '"cuda-cpu")  #'), names)
+    exec(block("python", 'cvmgen.load(target="c")', "python"), names)
+    exec(block("python", '"cuda-cpu")  #', "cuda"), names)
     ops, arrays = names["ops"], [names[name] for name in "XWB"]
     assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
 
@@ -130,8 +156,9 @@ def test_the_c_program(cvmgen: Command, spec: Path, generated: Path, tmp_path: P
             pytest.skip(f"no {program} here")
     folders = ("--spec", spec, "--out", generated)
     assert cvmgen("build", *folders, "--install", tmp_path / ".local").code == 0
-    (tmp_path / "dense.c").write_text(block("c", "int main"))
-    found = re.search(r"^    cvmgen build --install ~/.local\n(.*\n.*\n)", README, re.MULTILINE)
+    (tmp_path / "dense.c").write_text(block("c", "int main", "c."))
+    said = (ROOT / "docs/c.md").read_text(encoding="utf-8")
+    found = re.search(r"^    cvmgen build --install ~/.local\n(.*\n.*\n)", said, re.MULTILINE)
     assert found is not None
     done = subprocess.run(
         ["sh", "-ec", found[1]],

@@ -20,9 +20,19 @@ from cvmgen.spec.formula import Operator
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
+TUTORIAL = ROOT / "docs" / "tutorial.md"  # has a test of its own, which goes through it
+DOCUMENTS = [README, *sorted(each for each in ROOT.glob("docs/*.md") if each != TUTORIAL)]
 OPSET = "doc"
 FORMULA = re.compile(r"^```cvm\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 CALLS = re.compile(r"^```pycon\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+
+
+ANY = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def fenced(document: Path) -> list[tuple[str, str]]:
+    """All blocks of a document, each behind its language."""
+    return ANY.findall(document.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,7 @@ class Block:
         """Its checked operators. Formulas of the project see what all of its opsets share."""
         source = Source(self.document.with_suffix(".cvm").name, self.formula)
         shared = [each for each in read_folder(ROOT / "spec") if not each.opset]
-        files = [*(shared if self.document == README else ()), SpecFile(source, OPSET)]
+        files = [*(shared if self.document != LANGUAGE else ()), SpecFile(source, OPSET)]
         return check_files(files)
 
 

@@ -12,11 +12,11 @@ from cvmgen.reference import Reference
 from cvmgen.reference.probe import check_operators, example_arguments
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, Conformance, bits
-from tests.docs.documents import LANGUAGE, OPSET, README, Block, blocks, calls, report_of
+from tests.docs.documents import DOCUMENTS, LANGUAGE, OPSET, Block, blocks, calls, report_of
 from tests.targets import load_own
 
 TARGETS = ("python", "numpy", "c")
-BLOCKS = [*blocks(LANGUAGE), *blocks(README)]
+BLOCKS = [each for document in DOCUMENTS for each in blocks(document)]
 SHOWN = [each for each in BLOCKS if each.report is None]
 REFUSED = [each for each in BLOCKS if each.report is not None]
 
@@ -80,8 +80,19 @@ def test_every_formula_has_an_example() -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("text", [pytest.param(each, id=each[:40]) for each in calls(LANGUAGE)])
 def test_calls_print_what_is_stated(loaded: dict[str, Operators], target: str, text: str) -> None:
-    names = {"ops": getattr(loaded[target], OPSET), "np": np}
-    test = doctest.DocTestParser().get_doctest(text, names, target, str(LANGUAGE), 0)
+    told(text, {"ops": getattr(loaded[target], OPSET), "np": np})
+
+
+OTHERS = [text for each in DOCUMENTS if each != LANGUAGE for text in calls(each)]
+
+
+@pytest.mark.parametrize("text", [pytest.param(each, id=each[:40]) for each in OTHERS])
+def test_sessions_print_what_is_stated(text: str) -> None:
+    told(text, {})
+
+
+def told(session: str, names: dict[str, object]) -> None:
+    test = doctest.DocTestParser().get_doctest(session, names, "session", None, 0)
     said: list[str] = []
     doctest.DocTestRunner().run(test, out=said.append)
     if said:
