@@ -107,6 +107,22 @@ class Boxes:
         yield path, t.equal(self.walked.base, 0)
         yield path, t.at_most(self.lists.size(box), self.size)
 
+    def whole(self) -> Iterator[Claim]:
+        """What shows that a box in its own order is the tensor: its k-th place is element k, and
+        there are as many of both. Of halves of dimensions, each whole is the product of its own."""
+        (walk,) = self.walked.walks.values()
+        box, path = walk.box.before or walk.box, self.path
+        if box.halves is not None:
+            whole, factors = box.halves
+            at = self.position(0)
+            inside = t.conjuncts(self.lists.inside(whole, at))
+            extent, factor = (self.lists.entry(each, at) for each in (whole, factors))
+            rest = self.symbols.truncdiv(extent, factor) * factor
+            yield (*path, *self.call.dimensions.facts((at,)), *inside), t.equal(rest, extent)
+            path = (*path, t.equal(self.lists.size(box), self.lists.size(whole)))
+        yield path, t.equal(self.walked.base, 0)
+        yield path, t.equal(self.lists.size(box), self.size)
+
     # ------------------------------------------------------------ digits
 
     def all_digits(self) -> tuple[OffsetDigits, ...] | None:

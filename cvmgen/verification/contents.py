@@ -33,15 +33,17 @@ def know_contents(
 
 def one_stored(symbols: Symbols, stored: Stored, older: Set[str], element: str) -> Formula:
     """The element is the value that one place stores."""
-    names = copies(symbols, stored, older)
+    spoken_of = stored.value.names.union(*map(t.names_of, stored.path))
+    names = copies(symbols, spoken_of, older)
     path = (each for each in stored.path if not t.names_of(each).isdisjoint(names))
     value = t.renamed_term(stored.value, names)
     return t.every(*(t.renamed(each, names) for each in path), t.equal(t.symbol(element), value))
 
 
-def copies(symbols: Symbols, stored: Stored, older: Set[str]) -> Mapping[str, str]:
-    """New symbols for those that are not older, each with the same axioms."""
-    left = set(stored.value.names).union(*map(t.names_of, stored.path)) - older
+def copies(symbols: Symbols, wanted: Set[str], older: Set[str]) -> Mapping[str, str]:
+    """New symbols for those that are not older, and for what these are made of, each with the same
+    axioms."""
+    left = set(wanted - older)
     names: dict[str, str] = {}
     while left:
         left.remove(name := min(left))

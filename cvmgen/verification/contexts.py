@@ -44,6 +44,9 @@ class Contexts:
 
     def shown(self, path: Path, claim: Formula) -> bool:
         """Whether a claim is shown by elimination at a place."""
+        if len(self.order) < len(self.symbols.axioms):  # some were made since
+            for name in self.symbols.axioms:
+                self.order.setdefault(name, len(self.order))
         key = path, claim
         if key not in self.asked:
             self.asked[key] = shown(self.of(path, claim), self.order, claim, 0)

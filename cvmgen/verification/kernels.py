@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import leaves_loop
 from cvmgen.ir.text import text
-from cvmgen.ir.uses import carried, names_in, reassigned
+from cvmgen.ir.uses import carried, has, names_in, reassigned
 from cvmgen.source import Span
 from cvmgen.typing.agreement import HOST
 from cvmgen.verification import terms as t
@@ -19,6 +20,15 @@ from cvmgen.verification.counters import Counters, is_test
 from cvmgen.verification.lists import List
 from cvmgen.verification.reading import LIMITS, FormulaReader, PlaceScope
 from cvmgen.verification.terms import Formula, Term
+from cvmgen.verification.writes import (
+    CarriedLocal,
+    Written,
+    WrittenBox,
+    WrittenEither,
+    WrittenInTurn,
+    WrittenLoop,
+    WrittenRun,
+)
 
 CARRIED = "an iteration leaves it for the next"
 
@@ -33,7 +43,7 @@ class Stored:
 
 class KernelWalk:
     """Walks blocks in order; `lengths` are those of its own arrays, `stores` what it stores there,
-    `unread` the statements that it cannot see through."""
+    `here` what it writes to other memory, `unread` the statements that it cannot see through."""
 
     def __init__(self, reader: FormulaReader) -> None:
         self.reader = reader
@@ -44,6 +54,8 @@ class KernelWalk:
         self.loops = 0  # around the place
         self.tests = set[str]()  # locals that are the number of a test
         self.unread: list[tuple[str, Span | None]] = []
+        self.here = self.written = WrittenInTurn()
+        self.returns = False  # whether it may be left early
 
     def block(self, body: i.Block, scope: PlaceScope) -> PlaceScope:
         for each in body:
@@ -74,7 +86,8 @@ class KernelWalk:
                 self.bind(name, kind, accumulated(op, name, value), scope)
             case i.Store(target=i.Load(tensor=tensor) as target, value=value):
                 stored = self.value(value, reader.elements.get(tensor, "i64"), scope)
-                reader.access(target, scope, stored=True)
+                offset = reader.access(target, scope, stored=True)
+                self.write(tensor, offset, t.ONE, scope, stored)
                 self.stores.setdefault(tensor, []).append(Stored(stored, scope.path))
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 return self.branches(reader.condition(condition, scope), then, otherwise, scope)
@@ -85,10 +98,13 @@ class KernelWalk:
                 at = self.within_count(ends[0], scope)
                 self.strided(source, ends[2], *at)
                 self.strided(target, ends[1], *at, stored=True)
+                self.write_run(target, ends[1], ends[0], scope)
             case i.Fill(count=count, target=target, step=step, value=value):
-                at = self.within_count(reader.integer(count, scope), scope)
+                ends = [reader.integer(each, scope) for each in (count, step)]
+                at = self.within_count(ends[0], scope)
                 self.value(value, statement.type, scope)
-                self.strided(target, reader.integer(step, scope), *at, stored=True)
+                self.strided(target, ends[1], *at, stored=True)
+                self.write_run(target, ends[1], ends[0], scope)
             case i.Move(extents=extents, target=target, source=source):
                 self.box(target, statement.steps, extents, scope, stored=True)
                 self.box(source, statement.source_steps, extents, scope)
@@ -100,9 +116,10 @@ class KernelWalk:
                 self.strided(source, t.ONE, *at)
             case i.Fetch(place=place):
                 reader.integer(place.offset, scope)  # reads nothing
-            case i.Overflow(offset=offset):
-                reader.integer(offset, scope)
+            case i.Overflow(tensor=tensor, offset=offset):  # a call that comes here is refused
+                self.write(tensor, reader.integer(offset, scope), t.ONE, scope)
             case i.Break() | i.Return():
+                self.returns = self.returns or isinstance(statement, i.Return)
                 return scope.inner(t.FALSE)
             case i.Barrier():
                 pass
@@ -146,8 +163,15 @@ class KernelWalk:
         """Behind a branch a local is what either way made of it; where a way is left for good,
         what the other way tested holds."""
         one, other = scope.inner(test), scope.inner(t.negation(test))
+        outside, ways = self.here, (WrittenInTurn(), WrittenInTurn())
         before = dict(scope.names)
-        one, other = self.block(then, one), self.block(otherwise, other)
+        self.here = ways[0]
+        one = self.block(then, one)
+        self.here = ways[1]
+        other = self.block(otherwise, other)
+        self.here = outside
+        if ways[0].parts or ways[1].parts:
+            outside.parts.append(WrittenEither(test, scope.path, *ways))
         behind = scope
         if ends(then):
             behind = scope.inner(t.negation(test))
@@ -172,6 +196,8 @@ class KernelWalk:
         low = t.ZERO if loop.low is None else reader.integer(loop.low, scope)
         counters = Counters(reader, self.tests, loop, scope)
         count = self.iterations(loop, low, scope) if counters.counters else None
+        age, outside, self.here = len(self.symbols.axioms), self.here, WrittenInTurn()
+        before = {name: scope.names.get(name) for name in changed}
         inner, index = scope.inner(), self.symbols.fresh(loop.index)
         self.forget(changed, inner)  # the end is asked for before each iteration
         inner = self.iteration(loop, index, low, inner)
@@ -179,12 +205,31 @@ class KernelWalk:
         for each in (loop.worth, loop.share):
             if each is not None:
                 reader.below(each, scope)
+        begin, inside = {name: inner.names[name] for name in changed}, inner.path
         self.loops += 1
-        self.block(loop.body, inner)
+        end = self.block(loop.body, inner)
         self.loops -= 1
         self.forget(changed, scope)
         counters.know_behind(scope, count)
+        body, self.here = self.here, outside
+        if body.parts:
+            several = (
+                (each.get(name) for each in (before, begin, end.names, scope.names))
+                for name in changed
+            )
+            kept = tuple(local for each in several if (local := carried_local(*each)) is not None)
+            end_at = index if loop.low is None else self.end_of(loop, scope)
+            outside.parts.append(
+                WrittenLoop(
+                    *(index, low, end_at, loop.step, scope.path, inside, age, body, kept),
+                    left=loop.low is None or leaves_loop(loop.body) or has(loop.body, i.Return),
+                )
+            )
         return scope
+
+    def end_of(self, loop: i.Loop, scope: PlaceScope) -> Term:
+        with self.reader.quiet():
+            return self.reader.integer(loop.high, scope)
 
     def iterations(self, loop: i.Loop, low: Term, scope: PlaceScope) -> Term | None:
         """How many there are of a loop whose end they do not change."""
@@ -221,6 +266,53 @@ class KernelWalk:
             else:
                 scope.names[name] = self.reader.unknown(name, CARRIED, kind, name)
 
+    # ------------------------------------------------------------ what is written
+
+    def write(
+        self, tensor: str, offset: Term, count: Term, scope: PlaceScope, value: Term | None = None
+    ) -> None:
+        """Elements of memory that is not the kernel's own."""
+        if tensor not in self.lengths:
+            self.here.parts.append(WrittenRun(tensor, offset, count, scope.path, value))
+
+    def write_run(self, place: i.Load, step: Term, count: Term, scope: PlaceScope) -> None:
+        """A run of elements so far apart: those behind each other at once."""
+        with self.reader.quiet():
+            offset = self.reader.integer(place.offset, scope)
+        if step == t.ONE:
+            self.write(place.tensor, offset, count, scope)
+            return
+        age, outside, self.here = len(self.symbols.axioms), self.here, WrittenInTurn()
+        at, inner = self.within_count(count, scope)
+        self.write(place.tensor, offset + at * step, t.ONE, inner)
+        body, self.here = self.here, outside
+        if body.parts:
+            outside.parts.append(
+                WrittenLoop(at, t.ZERO, count, 1, scope.path, inner.path, age, body)
+            )
+
+    def write_box(
+        self, place: i.Load, offset: Term, box: List, by: List, scope: PlaceScope
+    ) -> None:
+        if place.tensor in self.lengths:
+            return
+        if not self.written_out(box, by):
+            made = WrittenBox(place.tensor, offset, box, by, scope.path)
+            self.here.parts.append(made)
+            return
+        loops: list[tuple[Term, Term, int, PlaceScope, PlaceScope]] = []
+        for extent, step in zip(box.parts or (), by.parts or (), strict=True):
+            assert isinstance(extent, Term) and isinstance(step, Term)
+            age, outer = len(self.symbols.axioms), scope
+            at, scope = self.within_count(extent, scope)
+            offset = offset + at * step
+            loops.append((at, extent, age, outer, scope))
+        found: Written = WrittenRun(place.tensor, offset, t.ONE, scope.path)
+        for at, extent, age, outer, inner in reversed(loops):
+            body = WrittenInTurn([found])
+            found = WrittenLoop(at, t.ZERO, extent, 1, outer.path, inner.path, age, body)
+        self.here.parts.append(found)
+
     # ------------------------------------------------------------ runs of elements
 
     def within_count(self, count: Term, scope: PlaceScope) -> tuple[Term, PlaceScope]:
@@ -252,6 +344,8 @@ class KernelWalk:
         reader = self.reader
         box, by = reader.sequence(extents, scope), reader.sequence(steps, scope)
         offset = reader.integer(place.offset, scope)
+        if stored:
+            self.write_box(place, offset, box, by, scope)
         inner = scope.inner()
         if self.written_out(box, by):
             for extent, step in zip(box.parts or (), by.parts or (), strict=True):
@@ -276,6 +370,17 @@ class KernelWalk:
 
     def unseen(self, statement: i.Stmt, scope: PlaceScope) -> None:
         self.unread.append((type(statement).__name__, getattr(statement, "span", None)))
+
+
+def carried_local(
+    before: object, begin: object, end: object, behind: object
+) -> CarriedLocal | None:
+    """A local that is an integer all the way."""
+    match before, begin, end, behind:
+        case Term(), Term(), Term(), Term():
+            return CarriedLocal(before, begin, end, behind)
+        case _:
+            return None
 
 
 def ends(body: i.Block) -> bool:

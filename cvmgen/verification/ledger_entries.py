@@ -52,6 +52,8 @@ STANDS: Mapping[str, str] = {
     "divisors": "nothing checks it at run time",
     "widths": "the host refuses tensors of 2^40 elements and names beyond 2^62, and a result that "
     "its integer type does not hold is refused; the types of what is between come from intervals",
+    "written": "nothing checks it at run time",
+    "once": "nothing checks it at run time; what is written last counts",
     VALUES: "nothing checks it at run time",
     BARRIERS: "`cuda-cpu` stops where only some threads of a block come to a barrier",
     RACES: "nothing checks it at run time",
@@ -59,7 +61,10 @@ STANDS: Mapping[str, str] = {
 """What a call does where a property is open."""
 TESTS: Mapping[str, str] = {
     **dict.fromkeys(("bounds", "walks", "divisors", "widths", BARRIERS), "calls are tested"),
-    VALUES: "random calls are compared with the exact evaluation of the formula",
+    **dict.fromkeys(
+        (VALUES, "written", "once"),
+        "random calls are compared with the exact evaluation of the formula",
+    ),
     RACES: "`make sanitize` runs every operator on the CPU under a detector of races",
 }
 """What the project's tests do there, for its own operators."""

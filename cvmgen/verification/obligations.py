@@ -18,11 +18,14 @@ WALKS = "walks"
 DIVISORS = "divisors"
 WIDTHS = "widths"
 VACUITY = "vacuity"
+WRITTEN, ONCE = "written", "once"
 PROPERTIES: Mapping[str, str] = {
     BOUNDS: "each element that is read or written lies in its tensor",
     WALKS: "a box of any rank that the host has walked by steps lies in its tensor",
     DIVISORS: "no divisor is 0",
     WIDTHS: "no operation leaves its machine type, unless it is one of bits",
+    WRITTEN: "each element of what a nest makes is written",
+    ONCE: "no element of what a nest makes is written twice",
     VACUITY: "there is a call of which all is so that proofs begin with",
 }
 

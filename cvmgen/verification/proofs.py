@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from cvmgen.errors import InternalError
 from cvmgen.verification import terms as t
@@ -47,6 +48,7 @@ class Prover:
         self.decided: dict[str, tuple[str, str]] = {}  # by question: what a solver says, and which
         self.proofs: dict[tuple[tuple[Formula, ...], Formula], Proof] = {}
         self.known: Contexts | None = None  # of the symbols of the last claim
+        self.seen: dict[tuple[object, ...], bool] = {}  # what was shown at once, from which facts
 
     def contexts(self, symbols: Symbols) -> Contexts:
         if self.known is None or self.known.symbols is not symbols:
@@ -130,6 +132,19 @@ class Prover:
             return None
         first = self.solvers[0]
         return Proof("refuted", (first,), whole.facts, asked.text, answer.cost, answer.model)
+
+    def at_once(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
+        """Whether a claim is shown by elimination; kernels of other types ask the same."""
+        names = frozenset().union(*map(names_of, (*path, claim)))
+        left, axioms = set(names), dict[str, tuple[Formula, ...]]()
+        while left:
+            name = left.pop()
+            axioms[name] = symbols.axioms.get(name, ())
+            left |= frozenset().union(*map(names_of, axioms[name])) - axioms.keys()
+        key = path, claim, tuple(sorted(axioms.items(), key=itemgetter(0)))
+        if key not in self.seen:
+            self.seen[key] = self.contexts(symbols).shown(path, claim)
+        return self.seen[key]
 
     def quick(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
         """Whether a claim is proved with little effort."""

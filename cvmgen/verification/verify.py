@@ -15,12 +15,23 @@ from cvmgen.verification.boxes import Boxes, Claim
 from cvmgen.verification.calls import HostReader, Shape
 from cvmgen.verification.contents import know_contents
 from cvmgen.verification.kernels import KernelWalk
-from cvmgen.verification.obligations import BOUNDS, DIVISORS, VACUITY, WALKS, WIDTHS, Obligation
+from cvmgen.verification.obligations import (
+    BOUNDS,
+    DIVISORS,
+    ONCE,
+    VACUITY,
+    WALKS,
+    WIDTHS,
+    WRITTEN,
+    Obligation,
+)
 from cvmgen.verification.proofs import Proof, Prover
 from cvmgen.verification.reading import Demand, FormulaReader
+from cvmgen.verification.regions import Shows, WrittenTensor
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import ONE, ZERO, Formula, Term, conjuncts, every, names_of, product
 from cvmgen.verification.walks import WalkClaims, walked
+from cvmgen.verification.written import WholeTensor, whole_tensor
 
 PRODUCTS = "products of extents that the solvers give up on"
 MOST_WAYS = 4
@@ -28,6 +39,8 @@ ANY_RANK = (
     "what the host makes of the shape is not understood; calls of all ranks are tried in tests"
 )
 UNKNOWN_SHAPE = "memory whose shape is not looked at"
+LEFT = "the kernel may end early"
+AGAIN = "a block that begins earlier writes elements again; that they are the same, values show"
 
 Way = tuple[Formula, ...]
 
@@ -116,6 +129,52 @@ class KernelProofs:
                 case _:
                     raise AssertionError(each.kind)
         yield from self.boxes
+        if self.prover.solvers:
+            yield from self.written()
+
+    # ------------------------------------------------------------ what is written
+
+    def written(self) -> Iterator[Obligation]:
+        """All of what the nest makes is written, and nothing twice."""
+        nest, path = self.kernel.nest, (*self.call.scope.path, *self.call.sizes)
+        for tensor in () if nest.guarded else self.made():
+            shows = Shows(self.at_once, self.at_last)
+            found = whole_tensor(self.walk.written, tensor, self.call, shows)
+            if self.walk.returns:
+                found = WholeTensor((), why=LEFT)
+            proofs = tuple(self.prover.prove(self.symbols, *each) for each in found.claims)
+            claims = tuple(claim for _, claim in found.claims)
+            demand = Demand("written", path, f"all of {tensor.name}", nest.span, ZERO)
+            yield self.obligation(WRITTEN, demand, claims, proofs, found.why)
+            if found.again:
+                yield self.obligation(ONCE, demand, (), (), AGAIN)
+            else:
+                yield self.obligation(ONCE, demand, claims, proofs, found.why)
+
+    def made(self) -> Iterator[WrittenTensor]:
+        """A result or a `let` of the nest; a list, with what goes with its entries."""
+        nest, kept = self.kernel.nest, {each.array for each in self.kernel.subject.kept}
+        shapes = {name: shape or (ONE,) for name, shape in self.call.shapes.items()}
+        own = self.kernels.program.lists_of(nest.tensor)
+        if nest.tensor in self.kernels.operator.output_names or not own:
+            yield WrittenTensor(nest.tensor, shapes[nest.tensor])
+            yield from (WrittenTensor(each.name, shapes[each.name]) for each in own)
+            return
+        length = self.symbols.once(("length", nest.tensor), lambda: self.symbols.fresh("length"))
+        lengths, rows = f"{nest.tensor}_length", len(own[0].shape) - 1
+        for name in (e.name for e in own if e.name not in kept and not e.is_spare):
+            found = WrittenTensor(name, shapes[name])
+            yield (
+                found
+                if name == lengths
+                else replace(found, lengths=lengths, length=length, rows=rows)
+            )
+
+    def at_once(self, path: Way, claim: Formula) -> bool:
+        return self.prover.at_once(self.symbols, path, claim)
+
+    def at_last(self, path: Way, claim: Formula) -> bool:
+        return self.prover.prove(self.symbols, path, claim).status == "proved"
 
     # ------------------------------------------------------------ boxes of any rank
 

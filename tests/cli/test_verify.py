@@ -58,7 +58,7 @@ def test_what_stands_where_a_property_is_open(
 def test_data(cvmgen, spec: Path) -> None:
     told = json.loads(cvmgen("verify", "--spec", spec, "--json").out)
     assert {each["status"] for each in told} == {"proved"}
-    assert {each["property"] for each in told} == {"bounds", "vacuity", "widths"}
+    assert {each["property"] for each in told} == {"bounds", "once", "vacuity", "widths", "written"}
 
 
 def test_all_cannot_be_explained_at_once(cvmgen, spec: Path) -> None:
