@@ -32,6 +32,7 @@ from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
 from cvmgen.lower.places import find_places, tabulate_places
 from cvmgen.lower.repeated_sums import repeated_sums
+from cvmgen.lower.scans import carry_scans
 from cvmgen.lower.speculation import speculate_loads
 from cvmgen.lower.split import split_indices
 from cvmgen.lower.store_order import order_walks
@@ -103,8 +104,11 @@ C_LIKE: Passes = (
     ("walks", walk_boxes),
     ("unfold_all", unfold_all),
 )
+UNFOLDING = [name for name, _ in C_LIKE].index("unfold")
 C: Passes = (
-    *((name, tabulate_places if name == "offsets" else each) for name, each in C_LIKE),
+    *C_LIKE[:UNFOLDING],
+    ("scans", carry_scans),
+    *((name, tabulate_places if name == "offsets" else each) for name, each in C_LIKE[UNFOLDING:]),
     ("compaction", compact),
     ("decisions", decide_early),
 )

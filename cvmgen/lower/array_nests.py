@@ -22,6 +22,7 @@ from cvmgen.lower.array_scope import NestScope, NotAnArray, OneByOne, tensor_its
 from cvmgen.lower.array_statements import Statements, perfect_loops_and_body
 from cvmgen.lower.guards import place_guards
 from cvmgen.lower.idioms import with_idioms
+from cvmgen.lower.scans import NEUTRAL, Scan, scan_of
 from cvmgen.lower.unfold import unfold_bindings, unfold_nests
 from cvmgen.lower.widths import Width, Widths, host_ranges, nest_width
 from cvmgen.ranges import Range
@@ -60,6 +61,10 @@ def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | Non
     Indices on each of whose values something depends are found on the way, and tried again as
     loops of Python.
     """
+    if (scan := scan_of(program, nest)) is not None:
+        body = accumulated(program, nest, scan, ranges)
+        if body is not None:
+            return body
     simple = step_by_step(program, with_idioms(program, nest, ranges))
     width = nest_width(program, simple, ranges)
     single = steps_of(program, nest)
@@ -75,6 +80,44 @@ def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | Non
             return None
         else:
             return nest_epilogue(scope, width)
+
+
+ACCUMULATED = {"+": "add", "*": "multiply", "max": "maximum", "min": "minimum"}
+
+
+def accumulated(program: i.Program, nest: i.Nest, scan: Scan, ranges: Ranges) -> i.Block | None:
+    """The terms of a running reduction as arrays, and what numpy accumulates of them in place.
+
+    numpy goes from each to the next, in order. Its extremes of real numbers are not ours: of -0 and
+    +0 it may give either.
+    """
+    memory, target = program.lets[nest.tensor], scan.store.target
+    if memory.kind != "int" and not (memory.kind == "real" and scan.op in ("+", "*")):
+        return None
+    assert isinstance(target, i.Access) and memory.axis is not None
+    value = scan.term
+    if scan.start not in (None, NEUTRAL.get(scan.op)):
+        begins = i.Compare("==", i.Var(scan.loops[-1].index), i.ZERO)
+        value = i.Select(begins, combined(scan.op, value, scan.start), value)
+    body: i.Block = (replace(scan.store, value=value),)
+    order = [place for place, _ in target.index]
+    for loop in sorted(scan.loops, key=lambda each: -order.index(i.Var(each.index))):
+        body = (replace(loop, body=body),)
+    terms = with_idioms(program, replace(nest, body=body), ranges)
+    if (width := nest_width(program, terms, ranges)).name not in ("int32", "int64"):
+        return None
+    scope = NestScope(program, terms, width.name, frozenset())
+    try:
+        Statements(scope).block(terms.body)
+    except (OneByOne, NotAnArray):
+        return None
+    own = tensor_itself(nest.tensor)
+    call = i.Call(f"np.{ACCUMULATED[scan.op]}.accumulate", (own, i.Const(memory.axis)))
+    return (*nest_epilogue(scope, width, whole=True), a.Into(call, own, False, span=nest.span))
+
+
+def combined(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
+    return i.Binary(op, left, right) if op in ("+", "*") else i.Call(op, (left, right))
 
 
 def steps_of(program: i.Program, nest: i.Nest) -> frozenset[str]:
@@ -131,15 +174,16 @@ def with_own_integers(name: str, body: i.Block) -> i.Block:
     return rebuild(body, change)
 
 
-def nest_epilogue(scope: NestScope, width: Width) -> i.Block:
-    """The statements of a nest behind what they begin with, by blocks if all elements are alike."""
+def nest_epilogue(scope: NestScope, width: Width, *, whole: bool = False) -> i.Block:
+    """The statements of a nest behind what they begin with, by blocks if all elements are alike and
+    no `whole` array is asked for."""
     program, nest = scope.program, scope.nest
     body = without_dead_axes(tuple(scope.statements))
     tensors = tensors_of(program, nest)
     inputs = read_as_elements(program, nest)
     computed = [name for name in tensors if name in inputs & scope.computed]
     front = nest_prologue(program, nest, width, computed)
-    if not is_elementwise(scope):
+    if whole or not is_elementwise(scope):
         return (*front, *converted_tensors(program, nest, computed, scope.integer), *body)
     walked = [name for name in tensors if name in scope.walked]
     blocks = blocked(scope, walked, computed, body)

@@ -33,7 +33,7 @@ class Class:
 def recurrence(subject: Subject) -> Roles | None:
     """The loops around that in which each element follows from those before it."""
     loops = outermost(subject.body)
-    at = loops.index(subject.sequential) if subject.sequential in loops else 0
+    at = loops.index(subject.sequential) if subject.sequential in loops else len(loops)
     return {"outer": loops[:at]} if subject.sequential else None
 
 

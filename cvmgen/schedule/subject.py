@@ -55,11 +55,19 @@ class InModel:
 
 
 def sequential_index(program: i.Program, nest: i.Nest) -> str:
-    """The index along which a nest reads what it has stored: that of a recurrence."""
+    """The index along which a nest reads what it has stored, or stores what it has so far: that of
+    a recurrence."""
     memory = program.lets.get(nest.tensor)
     if memory is None or memory.axis is None:
-        return ""
+        return next((each.index for each in nodes_in(nest.body, i.Loop) if stores_totals(each)), "")
     return program.operator.definition(nest.tensor).parameters[memory.axis][0]
+
+
+def stores_totals(loop: i.Loop) -> bool:
+    """Whether a loop stores what it goes on to accumulate."""
+    totals = {each.name for each in loop.body if isinstance(each, i.Accumulate)}
+    stores = (each for each in loop.body if isinstance(each, i.Store))
+    return any(totals & names_in(each.value) for each in stores)
 
 
 @dataclass(frozen=True, slots=True)

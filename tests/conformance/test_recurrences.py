@@ -143,6 +143,50 @@ ROWS = [
         VECTORS,
     ),
     Row(
+        "a sum stored at other places, in arithmetic",
+        "input X : int16[N, K]\n output Y : int64[K, N]\n"
+        "let S[n, k] = (S[n, k - 1] if k != 0 else 0) + (3 * X[n, k] - X[n, K - 1 - k])\n"
+        "Y[i, j] = S[j, i] * X[j, 0] - S[j, i]",
+        types=(np.int16,),
+    ),
+    Row(
+        "a sum that begins with a number, and a minimum",
+        MATRIX.format("int8", "int64") + "let S[n, k] = X[n, k] + (S[n, k - 1] if k >= 1 else 5)\n"
+        "let M[n, k] = X[n, k] if k == 0 else min(M[n, k - 1], X[n, k])\n"
+        "Y[n, k] = S[n, k] - M[n, k]",
+    ),
+    Row(
+        "zeros of either sign",
+        MATRIX.format("float64", "float64")
+        + "let S[n, k] = 0.0 * X[n, k] + (S[n, k - 1] if k > 0 else 0.0)\n"
+        "let T[n, k] = S[n, k - 1] * 2 + 0.0 * X[n, k] if k > 0 else 0.0 * X[n, k]\n"
+        "let U[n, k] = U[n, k - 1] + 0.0 * X[n, k] if k > 0 else 0.0 * X[n, k]\n"
+        "Y[n, k] = (1 over S[n, k]) + (1 over U[n, k]) if k mod 2 == 0 else 1 over T[n, k]",
+        types=(np.float64,),
+    ),
+    Row(
+        "zeros of either sign in one sum",
+        MATRIX.format("float64", "float64")
+        + "let S[n, k] = S[n, k - 1] + 0.0 * X[n, k] if k > 0 else 0.0 * X[n, k]\n"
+        "Y[n, k] = 1 over S[n, k]",
+        types=(np.float64,),
+    ),
+    Row(
+        "zeros of either sign, from 0 on",
+        MATRIX.format("float64", "float64")
+        + "let S[n, k] = (S[n, k - 1] if k > 0 else 0.0) + 0.0 * X[n, k]\n"
+        "Y[n, k] = 1 over S[n, k]",
+        types=(np.float64,),
+    ),
+    Row(
+        "extremes and products of real numbers",
+        MATRIX.format("float64", "float64")
+        + "let M[n, k] = max(M[n, k - 1], 0.0 * X[n, k]) if k > 0 else 0.0 * X[n, k]\n"
+        "let P[n, k] = X[n, k] * (P[n, k - 1] if k > 0 else 1.0)\n"
+        "Y[n, k] = (1 over M[n, k]) + P[n, k]",
+        types=(np.float64,),
+    ),
+    Row(
         "in a case alone",
         VECTOR.format("int8", "int64") + "attr up : bool = true\n"
         "let S[i] = X[i] + (S[i - 1] if i > 0 else 0)\n"
@@ -176,6 +220,19 @@ def test_recurrences(at: int, tried: Conformance) -> None:
         for dtype in row.types:
             inputs = tuple(drawn(random, shape, dtype) for shape in shapes)
             assert tried.check(Call(f"tried.f{at}", inputs)).refusal == ""
+
+
+def test_no_memory_for_what_one_output_stores() -> None:
+    """A running sum is a local of the loop that stores it; what is read otherwise is memory."""
+    for row in ROWS:
+        program = lower(checked(row.block), FOR_C)
+        local = row.why in (
+            *("sums along rows", "of a vector", "the largest so far", "in a case alone"),
+            *("sums with a precision that follows", "zeros of either sign in one sum"),
+            *("a sum stored at other places, in arithmetic", "zeros of either sign, from 0 on"),
+            "inside of a block",
+        )
+        assert bool(program.scratch) != local, row.why
 
 
 REFUSED = [
