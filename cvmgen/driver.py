@@ -31,6 +31,7 @@ from cvmgen.lower.normal_form import normal_form
 from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
 from cvmgen.lower.places import find_places, tabulate_places
+from cvmgen.lower.products import part_products
 from cvmgen.lower.repeated_sums import repeated_sums
 from cvmgen.lower.scans import carry_scans
 from cvmgen.lower.speculation import speculate_loads
@@ -107,6 +108,7 @@ C_LIKE: Passes = (
 UNFOLDING = [name for name, _ in C_LIKE].index("unfold")
 C: Passes = (
     *C_LIKE[:UNFOLDING],
+    ("products", part_products),
     ("scans", carry_scans),
     *((name, tabulate_places if name == "offsets" else each) for name, each in C_LIKE[UNFOLDING:]),
     ("compaction", compact),

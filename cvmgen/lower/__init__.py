@@ -8,6 +8,7 @@ for all targets:
   outputs that take computing, get names
 - lift (`lift.py`): the loop over a variadic input's tensors, and folds over host values, leave
   the nests
+- products (`products.py`): C: sums of sums of products become sums of products, each by itself
 - scans (`scans.py`): C: running reductions that one output stores need no memory
 - unfold (`unfold.py`): reductions become loops with an accumulator, bindings locals
 - guards (`guards.py`): conditions and locals move out to where they belong

@@ -168,9 +168,15 @@ class CCallWriter(CallWriter):
         call = i.Call(kernel.name, given_arguments(given, values))
         run = i.Invoke(call, self.span)
         if tiles := kernel.tiles:
-            tiled = self.let(TILED, "bool", self.by_tiles(kernel, tiles, values))
-            return (tiled, self.where(i.Not(TILED), run))
+            name = self.tiled(kernel)
+            tiled = self.let(name, "bool", self.by_tiles(kernel, tiles, values))
+            return (tiled, self.where(i.Not(name), run))
         return (run,)
+
+    def tiled(self, kernel: Kernel) -> i.Var:
+        """Whether tiles have done the nest; by its tensor, where several nests may be so done."""
+        several = len(workspaces(self.kernels)) > 1
+        return i.Var(f"{h.OURS}{kernel.nest.tensor}_tiled") if several else TILED
 
     def argument(self, nest: i.Nest, given: KernelParameter) -> i.Expr:
         """What is given for a tensor: the caller's elements, those that became int32, or memory of

@@ -1,0 +1,299 @@
+"""C: sums of products of two inputs, each by itself, as the register tile makes them.
+
+    sum[k < K]((X[n, k] - z) * W[j, k]) + sum[k < H](h[n, k] * R[j, k])
+
+is the sum of products of X and W, less z times the sum of W, plus that of products of h and R: over
+the integers a sum of sums of products is the sum of the sums, and what does not depend on the
+indices of a sum is a factor of all of it. One sum of products stays with the result. Each other
+sum is memory of the call, filled in front by a nest of its own, with an element for each value of
+those indices of the result that it depends on; what has elements of one input alone has to depend
+on fewer of these than the result, so that it costs little beside the products.
+
+The terms are those of a formula whose places are proved to be inside, and each is evaluated for
+the same indices as before, in integers that hold all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from cvmgen import algebra
+from cvmgen.dtypes import CVM
+from cvmgen.ir import nodes as i
+from cvmgen.ir.host import insert
+from cvmgen.ir.uses import has, names_in
+from cvmgen.ir.visit import fresh, rebuild, replaced, substitute
+from cvmgen.lower.list_nests import box_size
+from cvmgen.lower.scans import perfect
+from cvmgen.lower.widths import Widths, host_ranges
+
+Factors = tuple[i.Expr, ...]
+MOST_TERMS = 8
+WIDEST = 104  # bits of an integer that a kernel computes
+
+
+def part_products(program: i.Program) -> i.Program:
+    """Results of several sums of products, or of products of more than two elements, keep all but
+    one of them in memory of the call."""
+    factors = factor_names(program)
+    if len(factors) < 2:
+        return program
+    parts = Parts(program, factors)
+    nests = [each for nest in program.nests for each in parts.nest(nest)]
+    if not parts.memory:
+        return replace(program, nests=tuple(nests))
+    prepare = insert(program.prepare, parts.sizes)
+    memory = (*program.scratch, *parts.memory)
+    found = replace(program, prepare=prepare, nests=tuple(nests), scratch=memory)
+    return program if too_wide(found) else found
+
+
+def too_wide(program: i.Program) -> bool:
+    """Whether a kernel could not compute a sum of sums, which may need some bits more."""
+    host = host_ranges(program)
+    nests = (each for each in program.nests if not has(each.body, i.Sort))
+    return not all(Widths(program, each, host).largest().fits(WIDEST) for each in nests)
+
+
+def factor_names(program: i.Program) -> frozenset[str]:
+    """The inputs whose elements may be of int8, of known ranks."""
+    return frozenset(
+        each.name
+        for each in program.operator.inputs
+        if each.dtype in (CVM, "int8")
+        and not (each.optional or each.variadic or any(extent.pack for extent in each.extents))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A product in a sum: what depends on the indices of the sum, and what does not."""
+
+    summed: Factors
+    others: Factors
+
+
+class Parts:
+    """The nests with their sums apart, and the memory of those that are."""
+
+    def __init__(self, program: i.Program, factors: frozenset[str]) -> None:
+        self.program, self.factors = program, factors
+        self.memory: list[i.Scratch] = []
+        self.sizes: dict[int | None, list[i.Stmt]] = {}
+        self.taken = {name for each in program.nests for name in names_in(each.body)}
+        self.taken |= set(names_in(program.prepare)) | set(program.operator.type_of)
+        self.taken |= {each.name for each in program.scratch}
+
+    def nest(self, nest: i.Nest) -> Iterator[i.Nest]:
+        """The nests that fill memory for a nest, and that nest."""
+        loops, store = perfect(nest.body)
+        if store is None or nest.each is not None or not loops or nest.guarded is not None:
+            yield nest
+            return
+        own = Results(self, nest, loops, store)
+        value = own.value()
+        yield from own.nests
+        if value == store.value:
+            yield nest
+            return
+        body: i.Block = (replace(store, value=value),)
+        for loop in reversed(loops):
+            body = (replace(loop, body=body),)
+        yield replace(nest, body=body)
+
+
+class Results:
+    """One nest: `kept` is the sum of products that stays."""
+
+    def __init__(
+        self, parts: Parts, nest: i.Nest, loops: tuple[i.Loop, ...], store: i.Store
+    ) -> None:
+        self.parts, self.of, self.loops, self.store = parts, nest, loops, store
+        self.nests: list[i.Nest] = []
+        self.kept: i.Expr | None = None
+        self.names: dict[i.Expr, i.Expr] = {}
+
+    def value(self) -> i.Expr:
+        """What is stored, with its sums apart; as it is, where one sum of products is all."""
+        value = with_places(self.store.value)
+        folds = outer_sums(value)
+        terms = {fold: self.terms(fold) for fold in folds}
+        products = [fold for fold, found in terms.items() if found]
+        if not products or (len(products) == 1 and is_plain(products[0], terms)):
+            return self.store.value
+        return replaced(value, lambda node: self.sum(node, terms))
+
+    def sum(self, node: Any, terms: Mapping[i.Fold, list[Term] | None]) -> Any:
+        found = terms.get(node) if isinstance(node, i.Fold) else None
+        if not found:
+            return node
+        assert isinstance(node, i.Fold)
+        return algebra.total([self.part(node, term) for term in found])
+
+    def part(self, fold: i.Fold, term: Term) -> i.Expr:
+        """The sum of one term: a product of sums, or how many there are."""
+        if not term.summed:
+            return algebra.product([*term.others, *(distance(each) for each in fold.over)])
+        part = replace(fold, element=joined(term.summed))
+        if self.kept is None and self.is_product(term):
+            self.kept = part
+        value = part if part == self.kept else self.in_memory(part)
+        return joined((*term.others, value))
+
+    def is_product(self, term: Term) -> bool:
+        """Whether two inputs are multiplied, whose elements different indices of the result lead
+        to."""
+        match term.summed:
+            case (i.Access(tensor=first) as one, i.Access(tensor=second) as other):
+                mine, others = self.free(one), self.free(other)
+                return first != second and bool(mine - others and others - mine)
+            case _:
+                return False
+
+    def free(self, node: object) -> frozenset[str]:
+        """The indices of the result that something depends on."""
+        return frozenset({each.index for each in self.loops} & names_in(node))
+
+    def terms(self, fold: i.Fold) -> list[Term] | None:
+        """The terms of a sum, of which at least one is a product; None if it is no such sum, or
+        more would be added for a result than its products."""
+        over = [each for each in fold.over if isinstance(each, i.Over) and each.low == i.ZERO]
+        if fold.condition is not None or len(over) != len(fold.over):
+            return None
+        summed = {each.index for each in over}
+        ends = names_in(tuple(each.high for each in over))
+        monomials = expanded(fold.element)
+        if monomials is None or ends & {*summed, *(each.index for each in self.loops)}:
+            return None
+        found = [parted(factors, summed) for factors in monomials]
+        good = all(map(self.is_good, found)) and any(map(self.is_product, found))
+        return found if good else None
+
+    def is_good(self, term: Term) -> bool:
+        """Whether a term is a product, or one that is worth a sum of its own."""
+        elements = [each for each in term.summed if isinstance(each, i.Access)]
+        if len(elements) != len(term.summed):
+            return False
+        if any(each.tensor not in self.parts.factors for each in elements):
+            return False
+        return (
+            len(elements) == 0
+            or self.is_product(term)
+            or (len(elements) == 1 and len(self.free(elements[0])) < len(self.loops))
+        )
+
+    def in_memory(self, part: i.Fold) -> i.Expr:
+        """The element of memory that holds a sum, for the indices of the result at hand."""
+        if part in self.names:
+            return self.names[part]
+        parts, span = self.parts, self.store.span
+        name = fresh(f"{self.of.tensor}_sums", parts.taken)
+        loops = [loop for loop in self.loops if loop.index in names_in(part)]
+        shape = tuple(loop.high for loop in loops) or (i.ONE,)
+        why = "a sum by itself, which is made in front of all results"
+        memory = i.Scratch(name, name, shape, self.of.case, "int", why)
+        parts.memory.append(memory)
+        size = i.Let(memory.size, "int", box_size(shape), span)
+        parts.sizes.setdefault(self.of.case, []).append(size)
+        place: i.Access = i.Access(
+            name, None, tuple((i.Var(loop.index), False) for loop in loops) or ((i.ZERO, False),)
+        )
+        body: i.Block = (i.Store(place, part, span),)
+        for loop in reversed(loops):
+            body = (replace(loop, body=body),)
+        self.nests.append(i.Nest(name, self.of.case, None, (), body, self.of.formula, span))
+        self.names[part] = place
+        return place
+
+
+def parted(factors: Factors, summed: set[str]) -> Term:
+    """A product by what depends on the indices of the sum, and what does not."""
+    varying = tuple(each for each in factors if names_in(each) & summed)
+    return Term(varying, numbers_first(each for each in factors if not names_in(each) & summed))
+
+
+def with_places(value: i.Expr) -> i.Expr:
+    """An expression with the names of places and of host values put in."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case i.Bind(name=name, value=bound, body=body) if not has(bound, i.Fold, i.Access):
+                return substitute(body, {name: bound})
+            case _:
+                return node
+
+    return rebuild(value, change)
+
+
+def numbers_first(factors: Iterable[i.Expr]) -> Factors:
+    """Factors with one number in front, unless that is 1."""
+    number, others = 1, []
+    for each in factors:
+        if isinstance(each, i.Const):
+            number *= each.value
+        else:
+            others.append(each)
+    return tuple(others) if number == 1 else (i.Const(number), *others)
+
+
+def outer_sums(value: i.Expr) -> list[i.Fold]:
+    """The sums in an expression that are evaluated whatever its conditions are, outside of other
+    reductions."""
+    found: list[i.Fold] = []
+
+    def visit(node: i.Expr) -> None:
+        match node:
+            case i.Fold(op="sum"):
+                found.append(node)
+            case i.Binary(left=left, right=right):
+                visit(left)
+                visit(right)
+            case i.Call(arguments=arguments):
+                for each in arguments:
+                    visit(each)
+            case _:
+                pass
+
+    visit(value)
+    return list(dict.fromkeys(found))
+
+
+def is_plain(fold: i.Fold, terms: Mapping[i.Fold, list[Term] | None]) -> bool:
+    """Whether a sum is one of products of two elements already."""
+    found = terms[fold] or []
+    return len(found) == 1 and not found[0].others
+
+
+def distance(over: i.Over | i.OverPack) -> i.Expr:
+    assert isinstance(over, i.Over)
+    return over.high
+
+
+def joined(factors: Factors) -> i.Expr:
+    result = factors[0]
+    for each in factors[1:]:
+        result = i.Binary("*", result, each)
+    return result
+
+
+def expanded(value: i.Expr) -> list[Factors] | None:
+    """An expression as a sum of products of what is no sum, difference or product."""
+    match value:
+        case i.Binary(op="+" | "-" as op, left=left, right=right):
+            first, second = expanded(left), expanded(right)
+            if first is None or second is None:
+                return None
+            return [*first, *(second if op == "+" else [(i.Const(-1), *e) for e in second])]
+        case i.Binary(op="*", left=left, right=right):
+            first, second = expanded(left), expanded(right)
+            if first is None or second is None:
+                return None
+            found = [(*one, *other) for one, other in product(first, second)]
+            return found if len(found) <= MOST_TERMS else None
+        case i.Const() | i.Var() | i.Access():
+            return [(value,)]
+        case _:
+            return None if has(value, i.Fold, i.Select) else [(value,)]

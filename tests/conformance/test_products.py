@@ -1,0 +1,124 @@
+"""Sums of sums of products: the same on every target, and in C by the register tile."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from cvmgen.driver import schedule_effects
+from cvmgen.schedule.schedules import packaged
+from cvmgen.source import Source
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
+from tests.conformance.calls import Call, Conformance
+from tests.conformance.together import CLIP, drawn, operator_text, together
+
+TWO = "input X : int8[M, K]\n input W : int8[N, K]\n"
+OUT = 'require K < 4096 : "few"\n output Y : int64[M, N]\n '
+ZEROS = "attr zx : int in [-128, 128)\n attr zw : int in [-128, 128)\n"
+FOUR = TWO + "input A : int8[M, L]\n input B : int8[N, L]\n"
+SIZES = ((3, 5, 2, 4), (1, 40, 33, 7), (17, 24, 40, 64))  # M, K, N, L
+
+# What, its block, whether all of its products are tiles.
+ROWS = [
+    (
+        "zero points of both",
+        TWO + ZEROS + OUT + "Y[i, j] = sum[k < K]((X[i, k] - zx) * (W[j, k] - zw))",
+        True,
+    ),
+    (
+        "zero points that are elements",
+        TWO + "input z : int8[]\n input v : int8[N]\n" + OUT
+        + "Y[i, j] = sum[k < K]((X[i, k] - z[]) * (W[j, k] - v[j])) + v[j]",
+        True,
+    ),
+    (
+        "one zero point, a bias and a number in front of each product",
+        TWO + ZEROS + OUT + "Y[i, j] = (sum[k < K](3 * (X[i, k] - zx) * W[j, k] * 2) - zw) div 2^3",
+        True,
+    ),
+    (
+        "two sums, and one in a cut",
+        FOUR + 'require L < 4096 : "few"\n' + OUT
+        + "let s[i, j] = sum[k < K](X[i, k] * W[j, k]) + sum[l < L](A[i, l] * B[j, l])\n"
+        "Y[i, j] = clip(s[i, j], -9, 999) * s[i, N - 1 - j]",
+        True,
+    ),
+    (
+        "gates at other lines",
+        "input X : int8[M, K]\n input c : int8[M, N]\n input W : int8[2 * N, K]\n" + OUT
+        + "let g[i, j] = sum[k < K](X[i, k] * W[j, k])\n"
+        "Y[i, j] = max(g[i, j], 0) * c[i, j] - min(g[i, j + N], 7)",
+        True,
+    ),
+    (
+        "elements of int32 that may be as small",
+        TWO.replace("int8", "cvm").replace("cvm[N, K]\n", "cvm[N, K]\n" + ZEROS)
+        + "output Y : cvm[M, N] precision 32\n"
+        + 'require p(X) <= 8 and p(W) <= 8 and K < 1024 : "small"\n'
+        + "Y[i, j] = sum[k < K]((X[i, k] - zx) * (W[j, k] - zw)) div 2^9",
+        True,
+    ),
+    (
+        "behind a condition, which stays",
+        TWO + ZEROS + OUT + "Y[i, j] = sum[k < K if k + i > 2]((X[i, k] - zx) * W[j, k])",
+        False,
+    ),
+    (
+        "only asked for where a condition holds",
+        TWO + ZEROS + OUT + "Y[i, j] = sum[k < K]((X[i, k] - zx) * W[j, k]) if i > j else 0",
+        False,
+    ),
+    (
+        "a sum of elements that depends on all indices",
+        TWO + "input D : int8[M, N, K]\n" + OUT
+        + "Y[i, j] = sum[k < K](X[i, k] * W[j, k] + D[i, j, k])",
+        False,
+    ),
+    (
+        "of one tensor with itself",
+        "input X : int8[M, K]\n input W : int8[N, K]\n" + ZEROS + OUT
+        + "Y[i, j] = sum[k < K]((X[i, k] - zx) * X[j mod M, k]) + W[j, 0]",
+        False,
+    ),
+]  # fmt: skip
+
+
+def operands(block: str, random: Random, sizes: tuple[int, ...]) -> Call:
+    m, k, n, taps = sizes
+    shapes: list[tuple[int, ...]] = [(m, k), (n, k)]
+    if "input c" in block:
+        shapes = [(m, k), (m, n), (2 * n, k)]
+    if "input A" in block:
+        shapes += [(m, taps), (n, taps)]
+    if "input z" in block:
+        shapes += [(), (n,)]
+    shapes += [(m, n, k)] * ("input D" in block)
+    inputs = tuple(drawn(random, shape, np.int8) for shape in shapes)
+    zeros = {"zx": random.randint(-128, 127), "zw": random.choice((-128, 0, 9, 127))}
+    return Call("", inputs, zeros if "attr zx" in block else {})
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
+    texts = [CLIP, *(operator_text(at, block) for at, (_, block, _) in enumerate(ROWS))]
+    return together(tmp_path_factory.mktemp("products"), texts)
+
+
+@pytest.mark.parametrize("at", range(len(ROWS)), ids=[why for why, *_ in ROWS])
+def test_products(at: int, tried: Conformance) -> None:
+    why, block, _ = ROWS[at]
+    random = Random(why)
+    for sizes in SIZES:
+        call = operands(block, random, sizes)
+        made = Call(f"tried.f{at}", call.inputs, call.attributes)
+        assert tried.check(made).refusal == ""
+
+
+def test_which_become_tiles() -> None:
+    texts = [CLIP, *(operator_text(at, block) for at, (_, block, _) in enumerate(ROWS))]
+    operators = check_files([SpecFile(Source("tried.cvm", "\n".join(texts)), "tried")])
+    for operator, (why, _, tiled) in zip(operators, ROWS, strict=True):
+        assert (not schedule_effects(operator, packaged()).untiled) == tiled, why
