@@ -44,6 +44,21 @@ class Missing(Exception):
     """A workload cannot be measured here; the text says what is not there."""
 
 
+# The opset of operators that are measured and that the product does not have.
+OWN, OWN_FORMULAS = "own", Path(__file__).parent / "spec"
+
+
+@cache
+def own_library(target: str = "c") -> Any:
+    """The operators of the benchmarks' own formulas, generated when one is first asked for."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "cvmgen", "build", "--spec", str(OWN_FORMULAS)]
+        done = subprocess.run([*command, "--out", folder], stdout=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            raise Missing("this version does not build the formulas of benchmarks/spec")
+        return cvmgen.load(target, folder=Path(folder))
+
+
 @cache
 def library(target: str = "c") -> Any:
     if target != "c":
@@ -72,8 +87,9 @@ def bound(problem: Problem, target: str = "c") -> Call:
     """
     operator = operator_of(problem, target)
     operands: list[Any] = problem.arrays
+    typed = problem.workload.kind.startswith(f"{OWN}.")  # elements of types without a precision
     precisions: list[Any] = [
-        None if each.dtype.startswith("float") else each.bits for each in problem.inputs
+        None if typed or each.dtype.startswith("float") else each.bits for each in problem.inputs
     ]
     if operator.variadic is not None:
         operands, precisions = [operands], [precisions]
@@ -96,7 +112,8 @@ def bound_to_constants(problem: Problem, bind: Callable[..., Any]) -> Call:
 
 def operator_of(problem: Problem, target: str) -> Any:
     opset, name = problem.workload.kind.split(".")
-    return getattr(getattr(library(target), opset), name)
+    found = own_library(target) if opset == OWN else library(target)
+    return getattr(getattr(found, opset), name)
 
 
 def outputs(result: Any) -> tuple[Array, ...]:

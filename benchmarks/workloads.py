@@ -194,6 +194,46 @@ REAL = (
              "stream", (), ((3, 4), (3, 4))),
 )  # fmt: skip
 
+NUMPY = ("numpy",)
+HIDDEN, GATES = 256, 1024
+
+# Formulas of benchmarks/spec.
+OWN = (
+    Workload("running sums, 8x20000", "own.running_sums", (Input((8, 20_000), bits=16),), {},
+             "stream", (OfPeers(1.0, NUMPY),), ((3, 17),)),
+    Workload(
+        "reflecting pad by 3 of (4,16,56,56)", "own.reflecting_pad", (Input((4, 16, 56, 56)),),
+        {"before": (0, 0, 3, 3), "behind": (0, 0, 3, 3)},
+        "stream", (OfPeers(1.0, NUMPY),), ((2, 2, 5, 4),),
+    ),
+    Workload(
+        "gather_nd, 100000 of (512,512)", "own.gather_nd",
+        (Input((512, 512)), Input((2, 100_000), bits=10, low=0)), {},
+        None, (OfPeers(1.0, NUMPY),), ((512, 512), (2, 9)),
+    ),
+    Workload(
+        "gather_nd, 10000 rows of (64,64,32)", "own.gather_nd",
+        (Input((64, 64, 32)), Input((2, 10_000), bits=7, low=0)), {},
+        None, (OfPeers(1.5, NUMPY),), ((64, 64, 3), (2, 9)),
+    ),
+    Workload(
+        "LSTM cell of int8, 16x256", "own.lstm_cell",
+        (Input((16, HIDDEN), "int8"), Input((16, HIDDEN), "int8"),
+         Input((16, HIDDEN), "int16", bits=12), Input((GATES, HIDDEN), "int8", constant=True),
+         Input((GATES, HIDDEN), "int8", constant=True), Input((GATES,), bits=16, constant=True)),
+        {}, None, (OfPeers(0.2, NUMPY),), ((2, 5), (2, 3), (2, 3), (12, 5), (12, 3), (12,)),
+    ),
+    Workload(
+        "dense of int8 with zero points, 64x1024x1024", "own.quantised_dense",
+        (Input((64, 1024), "int8"), Input((1024, 1024), "int8", constant=True),
+         Input((1024,), bits=16, constant=True)),
+        {"zx": 3, "zy": -5, "scale": 1_300_000}, None, (OfPeers(1.0, NUMPY),),
+        ((3, 24), (17, 24), (17,)),
+    ),
+    Workload("top 10 of each of 64 rows of 4096", "own.top_k", (Input((64, 4096), bits=20),),
+             {"k": 10}, None, (OfPeers(1.0, NUMPY),), ((3, 40),)),
+)  # fmt: skip
+
 FOUR_ELEMENTS = Input((4,))
 
 OVERHEAD = (
@@ -214,7 +254,7 @@ MODELS = (
 )  # fmt: skip
 
 WORKLOADS = (
-    *PRODUCTS, *ELEMENTWISE, *REDUCTIONS, *MOVES, *LISTS, *REAL, *OVERHEAD, *MODELS,
+    *PRODUCTS, *ELEMENTWISE, *REDUCTIONS, *MOVES, *LISTS, *REAL, *OWN, *OVERHEAD, *MODELS,
 )  # fmt: skip
 
 

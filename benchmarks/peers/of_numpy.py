@@ -185,6 +185,73 @@ def dense(problem: Problem) -> Iterator[Call]:
     yield into(out, partial(np.matmul, x, w.T, out=out), "float32", exact=False)
 
 
+def running_sums(problem: Problem) -> Iterator[Call]:
+    out = problem.empty()
+    yield into(out, partial(np.cumsum, problem.arrays[0], axis=1, dtype=np.int64, out=out))
+
+
+def reflecting_pad(problem: Problem) -> Iterator[Call]:
+    """There is no way to have it in memory that is there."""
+    pairs = list(zip(problem.attributes["before"], problem.attributes["behind"], strict=True))
+    run = partial(np.pad, problem.arrays[0], pairs, mode="reflect")
+    yield Call(NAME, run, run)
+
+
+def gather_nd(problem: Problem) -> Iterator[Call]:
+    x, places = problem.arrays
+    run = partial(x.__getitem__, tuple(places))
+    yield Call(NAME, run, run)
+
+
+def lstm_cell(problem: Problem) -> Iterator[Call]:
+    """The weights are int32 and turned before, as a user would keep them."""
+    x, h, c, w, r, b = problem.arrays
+    columns, recurrent = (np.ascontiguousarray(each.T.astype(np.int32)) for each in (w, r))
+    size = h.shape[1]
+
+    def run() -> tuple[Array, Array]:
+        total = x.astype(np.int32) @ columns + h.astype(np.int32) @ recurrent + b
+        gates = np.clip((total[:, : 3 * size] >> 8) + 128, 0, 255)
+        news = np.clip(total[:, 3 * size :] >> 7, -127, 127)
+        inward, outward, kept = (gates[:, at * size : (at + 1) * size] for at in range(3))
+        cell = np.clip((kept * c + 2 * inward * news) >> 8, -32767, 32767)
+        result = np.clip(outward * (cell >> 8) >> 8, -128, 127)
+        return result.astype(np.int8), cell.astype(np.int16)
+
+    yield Call(NAME, run, run)
+
+
+def quantised_dense(problem: Problem) -> Iterator[Call]:
+    """Of float32, which holds few sums exactly; as those that do not ask for the same bits."""
+    x, w, b = (each.astype(np.float32) for each in problem.arrays)
+    turned, given = np.ascontiguousarray(w.T), problem.attributes
+    factor = np.float32(given["scale"] / 2**38)
+
+    def run() -> Array:
+        total = (x - given["zx"]) @ turned + b
+        found: Array = np.clip(given["zy"] + np.rint(total * factor), -128, 127)
+        return found.astype(np.int8)
+
+    yield Call(NAME, run, None, "float32")
+
+
+def top_k(problem: Problem) -> Iterator[Call]:
+    """In two steps: which they are, and their order."""
+    (x,), count = problem.arrays, problem.attributes["k"]
+
+    def run() -> Array:
+        order = np.argsort(-x, axis=1, kind="stable")[:, :count]
+        return order.astype(np.int32)
+
+    def parted() -> Array:
+        some = np.argpartition(-x, count, axis=1)[:, :count]
+        order = np.argsort(-np.take_along_axis(x, some, 1), axis=1, kind="stable")
+        return np.take_along_axis(some, order, 1).astype(np.int32)
+
+    yield Call(NAME, run, run, "sorted")
+    yield Call(NAME, parted, None, "parted")
+
+
 def bound_call(problem: Problem) -> Iterator[Call]:
     (x,), out = problem.arrays, problem.empty()
     yield into(out, partial(np.maximum, x, np.zeros_like(x), out=out))
@@ -231,6 +298,12 @@ WAYS: dict[str, Ways] = {
     "tosa.reduce_sum": real_reduction(np.sum, exact=False),
     "tosa.reduce_max": real_reduction(np.max, exact=True),
     "systemml.mul": multiply,
+    "own.running_sums": running_sums,
+    "own.reflecting_pad": reflecting_pad,
+    "own.gather_nd": gather_nd,
+    "own.lstm_cell": lstm_cell,
+    "own.quantised_dense": quantised_dense,
+    "own.top_k": top_k,
     "bound call": bound_call,
     "free call": free_call,
     "load": loading,
