@@ -276,7 +276,7 @@ def common_type(one: str, other: str) -> str | None:
     if {"bool", HOST} == {one, other}:
         return "bool"
     if HOST in (one, other) and not {one, other} & {*REALS, "list"}:
-        return HOST
+        return "i128" if "i128" in (one, other) else HOST
     if "bool" in (one, other) or (one in REALS) != (other in REALS):
         return None
     if one in REALS:

@@ -172,8 +172,8 @@ class Typer(CallTyper):
             high, high_type, high_range = self.expr(high)
             high = saturated(high, high_type)
         if attribute.kind == "int":
-            least = max(low_range.low, ATTRIBUTE_LOW) if low_range else ATTRIBUTE_LOW
-            most = min(high_range.high, ATTRIBUTE_HIGH) - 1 if high_range else ATTRIBUTE_HIGH - 1
+            least = max(low_range.low, INT64.low) if low_range else ATTRIBUTE_LOW
+            most = min(high_range.high - 1, INT64.high) if high_range else ATTRIBUTE_HIGH - 1
             found = Range(least, max(least, most))
             if attribute.words:
                 found = found.join(Range(0, 0))

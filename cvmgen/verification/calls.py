@@ -16,6 +16,7 @@ from cvmgen.ir.uses import assigned
 from cvmgen.lower.demand_nests import requirements
 from cvmgen.rules import MOST_NAMED
 from cvmgen.spec.formula import Input
+from cvmgen.typing.machine_types import INT64
 from cvmgen.verification import terms as t
 from cvmgen.verification.dimensions import Dimensions
 from cvmgen.verification.lists import KnownList, List, Of
@@ -237,7 +238,11 @@ class HostReader:
             if attribute.kind == "bool":
                 self.scope.names[name] = self.reader.symbols.fresh_truth(name)
             else:
-                self.integer(name, ATTRIBUTE_LOW, ATTRIBUTE_HIGH)
+                self.integer(
+                    name,
+                    ATTRIBUTE_LOW if statement.low is None else INT64.low,
+                    ATTRIBUTE_HIGH if statement.high is None else INT64.high,
+                )
         if whole:
             entries = replace(
                 self.list(own, None), known=KnownList(holds=self.limits_of(statement))

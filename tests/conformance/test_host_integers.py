@@ -33,6 +33,11 @@ ROWS: dict[str, tuple[str, list[tuple[dict[str, Any], list[int] | str]]]] = {
             ({"a": LEAST, "b": -1}, [-3, -2]),
         ],
     ),
+    "a place far outside": (
+        f"attr c = 1 in [-2^40, 2^40)\nattr d = 1 in [-2^40, 2^40)\n{OUTPUT}"
+        "Y[i] = X[i + c*d] if 0 <= i + c*d < N else 7",
+        [({"c": 2**32, "d": 2**32}, [7, 7]), ({"c": 0, "d": 2**39}, [1, 2])],
+    ),
     "0 times what is beyond": (
         f"let V = a^5 * b\n{OUTPUT}Y[i] = X[i] + V",
         [({"a": MOST, "b": 0}, [1, 2]), ({"a": MOST, "b": 1}, f"V {ENDS} (a = {MOST}, b = 1)")],

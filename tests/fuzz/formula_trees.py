@@ -67,6 +67,7 @@ ATTRIBUTES = (
     Attribute("a", "a = 1 in [-5, 6)", ("a", "a"), ("a > 0",), (-5, 5, 0, 2)),
     Attribute("b", "b in [1, 5)", ("b",), ("b == 1",), (1, 4, 2), required=True),
     Attribute("c", "c = -3", ("c",), ("c < 0",), (-(2**31), 2**31 - 1, 0, -1)),
+    Attribute("h", "h = 1 in [-2^40, 2^40)", ("h",), ("h > 1",), (-(2**40), 2**40 - 1, 2**32, 0)),
     Attribute("f", "f : bool = false", ("int(f)",), ("f", "not f"), (True, False)),
     Attribute(
         "l",
