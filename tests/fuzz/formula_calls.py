@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from random import Random
 from typing import Any
+
+import numpy as np
 
 from tests.fuzz.formula_trees import REALS, Invented
 
@@ -21,10 +23,13 @@ class Drawn:
     attributes: Mapping[str, Any]
 
 
-def draw(invented: Invented, random: Random) -> Drawn:
+SIDES = (1, 2, 3, 4, 5)
+
+
+def draw(invented: Invented, random: Random, sides: Sequence[int] = SIDES) -> Drawn:
     """A call of small extents; numbers and attributes are often the ends of what is declared."""
     low = 0 if invented.empty and random.random() < 0.4 else 1
-    extents = {name: random.choice((low, 1, 2, 3, 4, 5)) for name in "NMK"} | {"3": 3}
+    extents = {name: random.choice((low, *sides)) for name in "NMK"} | {"3": 3}
     packs = {
         name: tuple(random.choice((low, 1, 2, 3)) for _ in range(random.choice((low, 1, 1, 2, 3))))
         for name in "nm"
@@ -79,3 +84,23 @@ def numbers(random: Random, type_name: str, count: int) -> list[Any]:
         else random.randint(*((low, high) if wide else (max(low, -9), min(high, 9))))
         for _ in range(count)
     ]
+
+
+def arrays(drawn: Drawn, random: Random) -> list[Any]:
+    """The inputs; elements with a precision are int8 where they fit, half of the time."""
+    inputs: list[Any] = []
+    for shape, type_name, values in zip(drawn.shapes, drawn.types, drawn.values, strict=True):
+        if shape is None:
+            inputs.append(None)
+        elif isinstance(shape, list):
+            inputs.append([array(*each, type_name, 32) for each in zip(shape, values, strict=True)])
+        else:
+            small = type_name == "cvm" and all(abs(each) < 128 for each in values)
+            bits = 8 if small and random.random() < 0.5 else 32
+            inputs.append(array(shape, values, type_name, bits))
+    return inputs
+
+
+def array(shape: Sequence[int], values: Sequence[Any], type_name: str, bits: int) -> Any:
+    dtype = f"int{bits}" if type_name == "cvm" else type_name
+    return np.array(values, dtype).reshape(tuple(shape))

@@ -455,8 +455,3 @@ OPERATORS: Mapping[str, Invented] = {
         truths,
     ),
 }
-
-
-def text_of(name: str, new: str) -> str:
-    """The operator by another name."""
-    return f'operator {new} {{\n"{name}"\n{OPERATORS[name].items}\n}}\n'

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 from cvmgen import driver
+from cvmgen.ir.nodes import Program
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES
@@ -21,11 +22,8 @@ from cvmgen.schedule.legality import applied
 from cvmgen.schedule.schedules import checked_schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Source, SpecError, SpecErrors
-from cvmgen.spec.check import check_files
-from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
-from tests.fuzz.scheduled_operators import text_of
 
 NUMBERS = (1, 2, 3, 4, 7, 8, 16, 32, 63, 64, 100, 1024, 8192, 65536, 2**31, 2**40)
 USUAL = (2, 3, 4, 7, 8, 16, 32, 64)
@@ -56,9 +54,8 @@ class Nests:
     subjects: Mapping[str, list[Subject]]  # by class, with the roles that it gives
 
     @classmethod
-    def of(cls, name: str) -> Nests:
-        (operator,) = check_files([SpecFile(Source("z.cvm", text_of(name, name)), "z")])
-        kernels = driver.typed_kernels(driver.lower(operator, driver.C))
+    def of(cls, operator: Operator, program: Program) -> Nests:
+        kernels = driver.typed_kernels(program)
         found: dict[str, list[Subject]] = {}
         for number, _ in enumerate(kernels.program.nests):
             for subject in (each.subject for each in kernels.of(number)[:2]):
@@ -122,20 +119,19 @@ class Inventor:
     def schedule(self, shape: str, subjects: Sequence[Subject]) -> Growing:
         found = Growing(shape, list(subjects), roles=[*ROLES[shape]])
         random = self.random
-        ways = [self.mutated, self.alone, self.built]
+        ways = [self.mutated, self.mutated, self.mutated, self.alone, self.built]
         for line in random.choice(ways)(found):
             found.add(line)
         return found
 
     def mutated(self, growing: Growing) -> Iterator[str]:
-        """What is left of a schedule that works, with others between."""
+        """What is left of a schedule that works, with others between, and some of it again."""
         random = self.random
         lines = [*random.choice([*self.shipped.values()])]
-        if growing.shape in self.shipped and random.random() < 0.7:
+        if growing.shape in self.shipped and random.random() < 0.8:
             lines = [*self.shipped[growing.shape]]
-        for _ in range(random.randint(0, 2)):
-            at = random.randrange(len(lines))
-            one = lines.pop(at)
+        for _ in range(random.choice((0, 0, 1, 2))):
+            one = lines.pop(random.randrange(len(lines)))
             if random.random() < 0.5:
                 lines.insert(random.randint(0, len(lines)), one)
             if not lines:
@@ -145,12 +141,34 @@ class Inventor:
                 yield self.action(growing)
             if random.random() < 0.08:
                 continue
+            if random.random() < 0.12:
+                line = self.of_others(line, growing)
             yield self.eager(line)
+        if lines and random.random() < 0.3:
+            first = random.randrange(len(lines))
+            for line in lines[first : first + random.randint(1, 8)]:
+                yield self.again(self.eager(self.of_others(line, growing)))
         for _ in range(random.randint(0, 3)):
             yield self.action(growing)
 
+    def of_others(self, line: str, growing: Growing) -> str:
+        """The line with another loop for one of those that it speaks of."""
+        spoken, behind, made = line.partition(" into ")
+        known = [each for each in growing.roles if re.search(rf"\b{each}\b", spoken)]
+        if not known:
+            return line
+        old, new = self.random.choice(known), self.random.choice(growing.roles)
+        return re.sub(rf"\b{old}\b", new, spoken, count=1) + behind + made
+
+    def again(self, line: str) -> str:
+        """The line with other names for what it makes."""
+        head, into, made = line.partition(" into ")
+        made, when, test = made.partition(" when ")
+        names = (f"n{self.random.randrange(10**6)}" for _ in made.split(", "))
+        return head + into + ", ".join(names) * bool(into) + when + test
+
     def alone(self, growing: Growing) -> Iterator[str]:
-        for _ in range(self.random.randint(4, 20)):
+        for _ in range(self.random.randint(4, 40)):
             yield self.action(growing)
 
     def built(self, growing: Growing) -> Iterator[str]:

@@ -20,7 +20,7 @@ from cvmgen.spec.schedules import parse_schedules
 from tests.conformance.calls import Call, Conformance
 from tests.emit.on_cpu import quickly
 from tests.fuzz import seeds
-from tests.fuzz.scheduled_operators import OPERATORS, text_of
+from tests.fuzz.named_operators import operator_named, text_of
 
 # One for each mapping, and the operators that mappings are tried on beside it.
 NAMES = ("product", "pooled", "rows", "real_rows", "spread", "kept_apart", "above_first", "taken")
@@ -66,7 +66,7 @@ def test_mappings(tmp_path: Path, seed: int) -> None:
 
 def check(conformance: Conformance, name: str, random: Random) -> None:
     while True:
-        inputs, attributes = OPERATORS[name].draw(random)
+        inputs, attributes = operator_named(name).draw(random)
         if sum(each.size for each in inputs) <= MOST:
             break
     conformance.check(Call(f"z.{name}", tuple(inputs), attributes))

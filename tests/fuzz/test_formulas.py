@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +34,7 @@ from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Call, Conformance
 from tests.emit import on_cpu
 from tests.fuzz import EFFORT, seeds
-from tests.fuzz.formula_calls import Drawn, draw
+from tests.fuzz.formula_calls import arrays, draw
 from tests.fuzz.formula_trees import Invented, Node, shrunk
 from tests.fuzz.formulas import DEFINITIONS, invent
 
@@ -151,7 +150,9 @@ def compare(
     failed = {what.partition(":")[0] for what in found.wrong.get(one.name, ())}
     random = Random(one.name)
     for _ in range(count):
-        call = made(draw(one, random), operator, random)
+        drawn = draw(one, random)
+        inputs = tuple(arrays(drawn, random))
+        call = Call(operator.full_name, inputs, drawn.attributes)
         budget = reference.compiler.budget
         assert budget is not None
         budget.left = STEPS
@@ -169,26 +170,6 @@ def compare(
                 shown = f"{type(error).__name__}: {error}"[:1500]
                 where = "".join(traceback.format_tb(error.__traceback__, limit=-2))
                 found.add(one.name, f"{target}: {call} {call.inputs}: {shown}\n{where}")
-
-
-def made(drawn: Drawn, operator: Operator, random: Random) -> Call:
-    """A call as arrays; elements with a precision are int8 where they fit, half of the time."""
-    inputs: list[Any] = []
-    for shape, type_name, values in zip(drawn.shapes, drawn.types, drawn.values, strict=True):
-        if shape is None:
-            inputs.append(None)
-        elif isinstance(shape, list):
-            inputs.append([array(*each, type_name, 32) for each in zip(shape, values, strict=True)])
-        else:
-            small = type_name == "cvm" and all(abs(each) < 128 for each in values)
-            bits = 8 if small and random.random() < 0.5 else 32
-            inputs.append(array(shape, values, type_name, bits))
-    return Call(operator.full_name, tuple(inputs), drawn.attributes)
-
-
-def array(shape: Sequence[int], values: Sequence[Any], type_name: str, bits: int) -> Any:
-    dtype = f"int{bits}" if type_name == "cvm" else type_name
-    return np.array(values, dtype).reshape(tuple(shape))
 
 
 def report(found: Findings, formulas: Sequence[Invented], folder: Path) -> str:
