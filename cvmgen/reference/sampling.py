@@ -62,12 +62,15 @@ class Sampler(Reference):
         self.tape, self.steps.left, self.waiting = tape, steps, []
         return self.run({}, {}, compute)
 
-    def accepted(self, steps: int, *, compute: bool) -> tuple[Tape, ReferenceResult] | None:
-        """A call that the operator accepts, mending refused ones; None when that fails.
+    def accepted(
+        self, steps: int, *, compute: bool, tape: Tape | None = None
+    ) -> tuple[Tape, ReferenceResult] | None:
+        """A call that the operator accepts, mending refused ones; None when that fails. It follows
+        what the tape holds, as far as it is not refused.
 
         Raises FormulaError or WorkLimit; `tape` then holds the call.
         """
-        tape: Tape = {}
+        tape = {} if tape is None else tape
         for _ in range(REPAIRS):
             try:
                 return tape, self.follow(tape, steps, compute=compute)

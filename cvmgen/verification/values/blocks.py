@@ -185,6 +185,9 @@ class _Writer:
                     if opcode == "fcmp"
                     else a.comparison(each.more, instructions.bits_of(inner))
                 )
+                small = [self.machine.thresholds.get(number_of(e), 0) for e in each.operands]
+                if any(small):
+                    test = _threshold(machine, test, small)
                 return instructions.by_entries(test, about), [about, about]
             case "select":
                 return instructions.select(machine, about, each.types[0]), each.types
@@ -309,6 +312,25 @@ def _alloca(machine: Executor, about: llvm.Type, writer: _Writer) -> Callable[[A
     size = llvm.size_of(about)
     name = f"a local of {writer.function.name}"
     return lambda count: machine.memory.new(size * count, name, known=False)
+
+
+def number_of(value: llvm.Value) -> int:
+    """The number that a value is; 0 for others."""
+    known = isinstance(value, llvm.Constant) and isinstance(value.value, int)
+    return value.value if known else 0  # type: ignore[union-attr]
+
+
+def _threshold(
+    machine: Executor, test: Callable[[Any, Any], Any], small: list[int]
+) -> Callable[[Any, Any], Any]:
+    """A comparison with a number, or with what stands for it."""
+
+    def compare(one: Any, other: Any) -> Any:
+        if machine.counts_little():
+            one, other = small[0] or one, small[1] or other
+        return test(one, other)
+
+    return compare
 
 
 def _switched(writer: _Writer, table: str) -> Callable[..., Any]:

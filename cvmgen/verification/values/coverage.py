@@ -54,7 +54,7 @@ def _from(machine: Machine, name: str, called: set[str]) -> Iterator[llvm.LlvmFu
             (m.functions[name] for m in machine.modules if name in m.functions and name in called),
             None,
         )
-        if name in seen or home is None or not home.blocks or name in machine.library:
+        if name in seen or home is None or not home.body or name in machine.library:
             continue
         seen.add(name)
         yield home

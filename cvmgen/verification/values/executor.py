@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from cvmgen.verification.values import llvm
@@ -14,6 +15,10 @@ class Executor(Protocol):
 
     memory: TypedMemory
     distances: dict[int, int]  # of 64 bits, by what stands for them in 32
+    thresholds: Mapping[int, int]  # for numbers that tests compare with, what stands for them
+
+    def counts_little(self) -> bool:
+        """Whether little counts as much: tests compare with what stands for their numbers."""
 
     def constant(self, number: int, about: llvm.Type, value: llvm.Value) -> Any:
         """The value of a constant in the module of a number."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,7 +108,15 @@ class LlvmFunction:
     parameters: list[tuple[Type, str]]
     by_value: list[Type | None]
     variadic: bool
-    blocks: list[BasicBlock] = field(default_factory=list)
+    body: Callable[[], list[BasicBlock]] | None = None  # reads it, where there is one
+    known: list[BasicBlock] = field(default_factory=list)
+
+    @property
+    def blocks(self) -> list[BasicBlock]:
+        """Its blocks, which are read when somebody asks: most functions are never called."""
+        if self.body is not None and not self.known:
+            self.known = self.body()
+        return self.known
 
 
 @dataclass(slots=True)

@@ -116,19 +116,25 @@ def _head(line: LineTokens) -> LlvmFunction:
 
 
 def _function(lines: list[str], at: int, named: dict[str, Type], module: Module) -> int:
+    """Its head; the body is read when it is asked for. The line that ends it."""
     function = _head(LineTokens(lines[at], named))
     module.functions[function.name] = function
-    block = BasicBlock(str(len(function.parameters)))
-    function.blocks.append(block)
-    at += 1
-    while lines[at] != "}":
+    first, end = at + 1, lines.index("}", at)
+    function.body = lambda: _body(lines, first, end, named, str(len(function.parameters)))
+    return end
+
+
+def _body(
+    lines: list[str], at: int, end: int, named: dict[str, Type], label: str
+) -> list[BasicBlock]:
+    blocks = [block := BasicBlock(label)]
+    while at < end:
         line = lines[at]
-        label = LABEL.match(line)
-        if label:
-            name = label[1].strip('"')
+        found = LABEL.match(line)
+        if found:
+            name = found[1].strip('"')
             if block.instructions:
-                block = BasicBlock(name)
-                function.blocks.append(block)
+                blocks.append(block := BasicBlock(name))
             else:
                 block.label = name
         elif line.strip().startswith("switch"):
@@ -139,7 +145,7 @@ def _function(lines: list[str], at: int, named: dict[str, Type], module: Module)
         elif line.strip() and not line.lstrip().startswith((";", "#dbg")):
             block.instructions.append(_instruction(LineTokens(line, named), at))
         at += 1
-    return at
+    return blocks
 
 
 def _instruction(line: LineTokens, number: int) -> Instruction:

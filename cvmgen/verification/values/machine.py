@@ -7,7 +7,7 @@ Each block becomes a Python function on the list of its function's registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from cvmgen.verification.values import llvm
@@ -18,13 +18,20 @@ from cvmgen.verification.values.memory import SHIFT, Fault, Unmodelled, merged
 from cvmgen.verification.values.typed_memory import TypedMemory, chosen, parts_of
 
 MOST_STEPS = 2_000_000
+LITTLE = "small thresholds"
+"""A feature of a processor for which little is worth what otherwise much is."""
 Routine = Callable[["Machine", list[Any]], Any]
 
 
 class Machine:
     """Modules linked together, with their memory."""
 
-    def __init__(self, modules: list[llvm.Module], library: dict[str, Routine]) -> None:
+    def __init__(
+        self,
+        modules: list[llvm.Module],
+        library: dict[str, Routine],
+        thresholds: Mapping[int, int] | None = None,
+    ) -> None:
         self.memory = TypedMemory()
         self.facts = PathFacts()
         self.library = library
@@ -36,6 +43,8 @@ class Machine:
         self.split: Callable[[t.Condition], bool] | None = None
         self.features: frozenset[str] = frozenset()  # of the processor
         self.asked = False  # for one of them
+        self.thresholds = thresholds or {}
+        self.compared = False  # with a number for which another one may stand
         self.doubts: dict[tuple[t.Condition, ...], str] = {}
         self.distances: dict[int, int] = {}
         self.lasting: dict[int, bytes] = {}  # blocks that are there before a call, as they are
@@ -87,6 +96,11 @@ class Machine:
         elif test:
             raise Fault(why)
 
+    def counts_little(self) -> bool:
+        """Whether small calls go the ways of large ones."""
+        self.compared = True
+        return LITTLE in self.features
+
     # ------------------------------------------------------------ names
 
     def address(self, number: int, name: str) -> int:
@@ -102,7 +116,7 @@ class Machine:
             self.lasting[place >> SHIFT] = bytes(1)
             module = self.modules[home] if home is not None else None
             body = module.functions.get(name) if module is not None else None
-            has_body = body is not None and body.blocks and name not in self.library
+            has_body = body is not None and body.body and name not in self.library
             self.routines[place] = (home or 0, body) if has_body and body else name
             if home is not None:
                 self.places[home, name] = place
@@ -114,7 +128,7 @@ class Machine:
         for each in (number, *range(len(self.modules))):
             module = self.modules[each]
             function, variable = module.functions.get(name), module.variables.get(name)
-            if (function and function.blocks) or (variable and variable.value is not None):
+            if (function and function.body) or (variable and variable.value is not None):
                 return each  # type: ignore[no-any-return]
         return None
 

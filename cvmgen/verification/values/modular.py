@@ -27,7 +27,7 @@ def signed(a: t.Integer, bits: int) -> t.Integer:
         return (a + half) % (2 * half) - half
     if in_signed(a, bits):
         return a
-    a = reduced(a, bits)
+    a = lowest(a, bits)
     if isinstance(a, int):
         return signed(a, bits)
     if in_signed(a, bits):
@@ -44,7 +44,7 @@ def unsigned(a: t.Integer, bits: int) -> t.Integer:
         t.tighten(a)
     if a.low >= 0 and a.high < whole:
         return a
-    a = reduced(a, bits)
+    a = lowest(a, bits)
     if isinstance(a, int):
         return a % whole
     t.tighten(a)
@@ -57,6 +57,22 @@ def unsigned(a: t.Integer, bits: int) -> t.Integer:
     return remainder_by(a, whole)
 
 
+def lowest(a: t.Term, bits: int) -> t.Integer:
+    """A congruent polynomial modulo 2^bits, with small coefficients; of numbers that were joined of
+    bytes with those bytes that count."""
+    total: t.Integer = reduced(a, bits)
+    for monomial, factor in a.parts.items() if isinstance(total, t.Term) else ():
+        key = t.TABLE.atoms[monomial[0]].key if len(monomial) == 1 else ()
+        if key[:1] != ("bytes",):
+            continue
+        size, zeros = 8 * len(key[1]), (factor & -factor).bit_length() - 1
+        if bits - size < zeros < bits:
+            whole = t.of_parts({monomial: 1}, *t.bounds_of({monomial: 1}))
+            less = t.add(spread(whole), t.negated(whole))
+            total = t.add(total, t.multiply(less, factor))
+    return reduced(total, bits) if isinstance(total, t.Term) else total
+
+
 def note_sign(sign: t.Integer, a: t.Term, whole: int) -> None:
     """Let bounds know that a + whole * sign is from 0 to whole - 1, where `a` is an atom."""
     own, of = t.single(sign), t.single(a)
@@ -64,16 +80,29 @@ def note_sign(sign: t.Integer, a: t.Term, whole: int) -> None:
         t.TABLE.signs[own.number] = of.number, whole
 
 
+def without_sign(value: t.Integer) -> t.Term | None:
+    """The number with a sign of which this one is what `unsigned` reads."""
+    if not isinstance(value, t.Term) or len(value.parts) != 2:
+        return None
+    for monomial, factor in value.parts.items():
+        number, whole = t.TABLE.signs.get(monomial[0], (-1, 0)) if len(monomial) == 1 else (-1, 0)
+        if factor == whole and value.parts.get((number,)) == 1:
+            return t.of_parts({(number,): 1}, *t.bounds_of({(number,): 1}))  # type: ignore[return-value]
+    return None
+
+
 def spread(value: t.Integer) -> t.Integer:
     """A number that was joined of bytes as their sum, of which a shift takes some."""
-    parts = pieces.parts_of(value)
+    last, parts = signed, pieces.parts_of(value)
+    if parts is None and (inner := without_sign(value)) is not None:
+        last, parts = unsigned, pieces.parts_of(inner)
     if parts is None:
         return value
     total: t.Integer = 0
     at, several = 0, pieces.wholes(parts)
     for size, key in several:
         part, at = t.of_key(key), at + size
-        read = signed if at == len(parts) else unsigned
+        read = last if at == len(parts) else unsigned
         total = t.add(total, t.multiply(read(part, 8 * size), 1 << 8 * (at - size)))
     return total
 

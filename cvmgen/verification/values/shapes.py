@@ -1,75 +1,168 @@
 """Calls at the edges of an operator's schedules: each number that its text compares, divides or
-steps by is an extent, and so are its neighbours."""
+steps by is an extent, and so are its neighbours. What comes to blocks of the text that no call came
+to before is looked at for neighbours that come further."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import FormulaError, WorkLimit
-from cvmgen.reference.sampling import Sampler
+from cvmgen.reference.sampling import Sampler, Tape
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.values.calls import ChosenCall, tensors_of, with_types
 
 MOST_ELEMENTS = 2000  # of the inputs and the outputs of a call together
+MOST_OF_LONG = 20_000  # of those of a call with a long extent
 STEPS = 50_000  # of the evaluator for one call
 MOST_EDGE = 130
-_NUMBER = re.compile(r"(?:[<>]=?|\+=|[-/%*+]) (\d+)\b")
+LONGEST = 10_000
+LEAST_THRESHOLD, MOST_THRESHOLD, SMALL = 200, 1 << 20, 8
+_THRESHOLD = re.compile(r">= (\d+)\b")
+_NUMBER = re.compile(r"(?:[<>]=?|\+=|[-/%*+]|min_i64\() ?(\d+)\b")
 
 
 def edges_of(text: str) -> list[int]:
     """The numbers of a text from 2 on, each with its neighbours; of a large one, which a product of
     extents reaches, its roots."""
-    found = {int(each) for each in _NUMBER.findall(text)}
+    found = numbers_of(text)
     roots = {round(each ** (1 / n)) for each in found if each >= MOST_EDGE for n in (2, 3, 4)}
     near = {each + step for each in found | roots if 2 <= each < MOST_EDGE for step in (-1, 0, 1)}
     return sorted(near | {1, 2, 3})
 
 
+def long_edges_of(text: str) -> list[int]:
+    """The large numbers of a text that an extent by itself can reach, with what is behind them."""
+    found = {each for each in numbers_of(text) if MOST_EDGE <= each <= LONGEST}
+    return sorted({each + step for each in found for step in (0, 1)})
+
+
+def numbers_of(text: str) -> set[int]:
+    return {int(each) for each in _NUMBER.findall(text)}
+
+
+def thresholds_of(text: str) -> dict[int, int]:
+    """What may stand for the numbers from which on a text has enough to do. A test for such a
+    number, and one for less than it, are the same ones."""
+    found = {int(each) for each in _THRESHOLD.findall(text)}
+    return {
+        each - less: SMALL - less
+        for each in found
+        if LEAST_THRESHOLD <= each <= MOST_THRESHOLD
+        for less in (0, 1)
+    }
+
+
 class EdgeSampler(Sampler):
     """A sampler whose extents are at edges, more often in later calls."""
 
-    def __init__(self, operator: Operator, edges: list[int]) -> None:
+    def __init__(self, operator: Operator, text: str) -> None:
         super().__init__(operator)
-        self.edges, self.often = edges, 0.0
+        self.edges, self.long, self.often = edges_of(text), long_edges_of(text), 0.0
+        self.names = {each.new for item in operator.inputs for each in item.extents if each.new}
 
     def extent(self) -> int:
-        if self.random.random() < self.often:
-            return self.random.choice(self.edges)
-        return super().extent()
+        return self.edge() if self.random.random() < self.often else super().extent()
+
+    def edge(self) -> int:
+        pick = self.random
+        if self.long and pick.random() < LONG:
+            return pick.choice(self.long)
+        return min(pick.choice(self.edges) for _ in range(pick.choice((1, 2, 3))))
+
+    def neighbour(self, tape: Tape) -> Tape:
+        """The same draws, but for one or two: an extent at another edge, an attribute anew."""
+        found, pick = dict(tape), self.random
+        names = sorted(name for name in tape if not name.startswith(("data(", "p(")))
+        for name in pick.sample(names, min(len(names), pick.choice((1, 1, 2)))):
+            value = found.pop(name)
+            if name not in self.names or pick.random() < 0.2:
+                continue
+            if isinstance(value, int):
+                found[name] = self.edge()
+            elif isinstance(value, tuple) and value and all(isinstance(e, int) for e in value):
+                at = pick.randrange(len(value))
+                found[name] = (*value[:at], self.edge(), *value[at + 1 :])
+        return found
+
+
+TYPES = ("int8", "int32")
+LONG = 0.05  # how often an extent is a long one
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A call, and the draws that it was made by."""
+
+    call: ChosenCall
+    tape: Tape
+
+
+Came = Callable[[ChosenCall], bool | None]
+"""Whether a call came to what no call came to before; None where there were enough."""
+
+
+def searched(operator: Operator, text: str, tries: int, came: Came) -> None:
+    """Try calls with inputs of int8 and of int32, `text` being the kernel's: a third of them at
+    edges, then neighbours of those that came to something new, the last ones more often."""
+    sampler = EdgeSampler(operator, text)
+    seen, good = set[str](), list[Tape]()
+
+    def new(call: ChosenCall, dtype: str) -> bool | None:
+        typed = with_types(call, dtype)
+        if typed.text() in seen:
+            return False
+        seen.add(typed.text())
+        return came(typed)
+
+    for number in range(2 * tries):
+        sampler.often = min(0.8, 3 * number / tries)
+        near = 3 * number > tries and good and sampler.random.random() < 0.8
+        at = int(len(good) * sampler.random.random() ** 0.5)
+        tape = sampler.neighbour(good[at]) if near else {}
+        for drawing in _small(_accepted(sampler, tape)):
+            one, other = TYPES if number % 2 else TYPES[::-1]
+            came_further = new(drawing.call, one)
+            if came_further is None:
+                return
+            if came_further:
+                good.append(drawing.tape)
+                new(drawing.call, other)
+        if len(seen) >= tries:
+            return
 
 
 def edge_calls(operator: Operator, text: str, most: int) -> list[ChosenCall]:
     """Calls with inputs of int8 and of int32 by turns; `text` is the kernel's."""
-    found: dict[str, ChosenCall] = {}
-    sampler = EdgeSampler(operator, edges_of(text))
-    for drawn in range(4 * most):
-        sampler.often = drawn / (4 * most)
-        for call in _small(_accepted(sampler)):
-            typed = with_types(call, "int8" if len(found) % 2 else "int32")
-            found.setdefault(typed.text(), typed)
-        if len(found) == most:
-            break
-    return list(found.values())
+    found: list[ChosenCall] = []
+
+    def kept(call: ChosenCall) -> bool:
+        found.append(call)
+        return False
+
+    searched(operator, text, most, kept)
+    return found
 
 
-def _accepted(sampler: Sampler) -> Any | None:
+def _accepted(sampler: Sampler, tape: Tape) -> tuple[Tape, Any] | None:
     try:
-        found = sampler.accepted(STEPS, compute=False)
+        return sampler.accepted(STEPS, compute=False, tape=tape)
     except (FormulaError, WorkLimit, OperatorError):
         return None
-    return None if found is None else found[1]
 
 
-def _small(result: Any) -> Iterator[ChosenCall]:
+def _small(accepted: tuple[Tape, Any] | None) -> Iterator[Drawing]:
     """The call of a result, if there is one and it is not too large to look at."""
-    if result is None:
+    if accepted is None:
         return
+    tape, result = accepted
     call = ChosenCall(dict(result.env["$inputs"]), dict(result.env["$attributes"]))
-    read = sum(tensor.size for _, tensor in tensors_of(call))
-    written = sum(prod(tensor.shape) for tensor in result.outputs.values())
-    if read + written <= MOST_ELEMENTS:
-        yield call
+    shapes = [tensor.shape for _, tensor in tensors_of(call)]
+    shapes += [tensor.shape for tensor in result.outputs.values()]
+    long = any(extent >= MOST_EDGE for shape in shapes for extent in shape)
+    if sum(map(prod, shapes)) <= (MOST_OF_LONG if long else MOST_ELEMENTS):
+        yield Drawing(call, dict(tape))

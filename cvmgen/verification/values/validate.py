@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -25,16 +25,17 @@ from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.formula import TermReference
 from cvmgen.verification.values.library import LIBRARY
 from cvmgen.verification.values.llvm import Module
-from cvmgen.verification.values.machine import Machine
+from cvmgen.verification.values.machine import LITTLE, Machine
 from cvmgen.verification.values.memory import Fault, Unmodelled
 from cvmgen.verification.values.solver import example, possible
 from cvmgen.verification.values.terms import Undecided
 from cvmgen.verification.values.text import condition_text, value_text
 from cvmgen.verification.values.ways import ways
 
-TRIED_STEPS = 60_000
+TRIED_STEPS = 25_000
+MOST_TRIED = 1_200_000  # blocks that are run to find calls
 POINTS = 1_000_000  # of ranges, that the formula goes through in a call
-DRAWN = 6  # calls for each that is looked at
+DRAWN = 20  # calls for each that is looked at
 PLAIN = frozenset[str]()
 PROCESSORS = {
     "c": (
@@ -51,6 +52,7 @@ PROCESSORS = {
 """One block goes through all that several share, and needs its memory again."""
 _SUFFIXES = {"c": (".c", ".h"), "cuda": (".cu", ".h")}  # the first is that of operators
 Case = tuple[calls.ChosenCall, frozenset[str]]  # and the features of the processor
+Trial = tuple[Case, set[Feature], int]  # what ran, and how many blocks
 Shown = calls.ChosenCall | None  # with numbers
 Decider = Callable[[t.Condition], bool] | None
 UNKNOWN = (OpenEquality, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
@@ -123,7 +125,8 @@ class Text:
     def machine(self, info: OperatorInfo) -> Machine:
         """What runs the text of an operator."""
         library = gpu.BlockThreads().routines() if self.target == "cuda" else LIBRARY
-        return Machine(self.modules(info), library)
+        thresholds = shapes.thresholds_of(self.sources[self.own(info)])
+        return Machine(self.modules(info), library, thresholds)
 
     def caller(self, machine: Machine, info: OperatorInfo) -> calls.Caller:
         return calls.Caller(machine, self.manifest, info, "_cuda" if self.target == "cuda" else "")
@@ -177,10 +180,9 @@ def validate_edges(operator: Operator, text: Text, most: int) -> ValidatedCalls:
     """Check at most so many calls: those that come to as many blocks of the text as can be, on
     processors that differ where the text asks for it."""
     checking = _Checking(operator, text)
-    source = text.sources[text.own(checking.info)]
-    drawn = shapes.edge_calls(operator, source, DRAWN * most)
-    chosen = covering(checking.trials(drawn), most)
-    return checking.all(chosen or [(case, PLAIN) for case in drawn[:most]])
+    trials = checking.searched(text.sources[text.own(checking.info)], DRAWN * most)
+    chosen = covering(trials, most)
+    return checking.all(chosen or [case for case, *_ in trials[:most]])
 
 
 class _Checking:
@@ -209,7 +211,7 @@ class _Checking:
             except Fault as error:
                 result.faults.append(f"{case.text()}: {error}")
                 result.shown_by = calls.with_numbers(case, {})
-            except WorkLimit:
+            except (WorkLimit, RecursionError):
                 continue  # it is not among the calls that were looked at
             except UNKNOWN as error:
                 result.open.append(f"{case.text()}: {type(error).__name__}: {told(error)}")
@@ -227,20 +229,37 @@ class _Checking:
         random, draw = Random(1), _drawing(case)
         call = calls.with_terms(case, lambda name, at, _: draw((name, at), random))
         self.machine.begin(PathFacts(), None, TRIED_STEPS)
-        self.machine.asked = False
+        self.machine.asked = self.machine.compared = False
         try:
             outputs = self.outputs(case)[-1]
             self.caller.run(call, outputs)
-        except (Fault, OperatorError, WorkLimit, *UNKNOWN):
+        except (calls.Refused, OperatorError, WorkLimit, *UNKNOWN):
             return set(), TRIED_STEPS
+        except Fault as error:
+            return {(str(error), 0, 1)}, 0  # the first to look at
         return coverage.features(self.machine), TRIED_STEPS - self.machine.steps
 
-    def trials(self, drawn: Iterable[calls.ChosenCall]) -> Iterator[tuple[Case, set[Feature], int]]:
-        """What runs in each call, on several processors where the text asks for them."""
-        for case in drawn:
-            yield (case, PLAIN), *self.tried((case, PLAIN))
-            for each in PROCESSORS[self.text.target] if self.machine.asked else ():
-                yield (case, each), *self.tried((case, each))
+    def searched(self, source: str, tries: int) -> list[Trial]:
+        """What runs in calls, of which later ones are near those in which something new ran; on
+        several processors where the text asks for them."""
+        found: list[Trial] = []
+        ran = set[Feature]()
+
+        def came(case: calls.ChosenCall) -> bool | None:
+            if sum(cost for *_, cost in found) > MOST_TRIED:
+                return None
+            before, machine = len(ran), self.machine
+            trials = [((case, PLAIN), *self.tried((case, PLAIN)))]
+            more = frozenset([LITTLE] if machine.compared else ())
+            several = [more] if more else []
+            several += [each | more for each in PROCESSORS[self.text.target] if machine.asked]
+            trials += [((case, each), *self.tried((case, each))) for each in several]
+            found.extend(trials)
+            ran.update(*(features for _, features, _ in trials))
+            return len(ran) > before
+
+        shapes.searched(self.operator, source, tries, came)
+        return found
 
     def check(self, case: calls.ChosenCall) -> None:
         """All at once where that can be; else way by way."""
@@ -284,7 +303,7 @@ class _Checking:
                 name: Tensor(tensor.shape, [], 0, dtypes[name]) for name, tensor in wanted.items()
             }
             found = self.caller.run(call, outputs)
-            self.ran |= coverage.features(self.machine)
+            ran = coverage.features(self.machine)
             for assumed, why in list(self.machine.doubts.items()):
                 if not self.result.refuted and possible(assumed):
                     self.fault(case, why, assumed, outputs)
@@ -292,6 +311,7 @@ class _Checking:
                 self.compare(case, outputs, wanted, found, facts)
             if self.result.refuted:
                 return
+            self.ran |= ran
             shown = ", ".join(f"{name}: {dtype}" for name, dtype in dtypes.items())
             on = (
                 f" with {', '.join(sorted(self.machine.features))}" if self.machine.features else ""

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from cvmgen.verification.values import choices, extremes, modular, quotients
+from cvmgen.verification.values import choices, extremes, modular, pieces, quotients
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.arithmetic import binary, comparison, conversion
 from cvmgen.verification.values.compare import Comparison
@@ -137,6 +137,14 @@ def test_bytes_that_are_put_together_are_taken_apart():
     for at, byte in enumerate(bytes_):
         up = binary("shl", 32, frozenset())(whole, 24 - 8 * at)
         assert binary("ashr", 32, frozenset())(up, 24).same(byte), at
+
+
+def test_two_bytes_that_were_stored_apart_are_taken_apart():
+    low, high = (t.element("x", at, -128, 127) for at in range(2))
+    both, plain = pieces.joined([low, high]), frozenset()
+    assert binary("lshr", 16, plain)(both, 8).same(modular.unsigned(high, 8))
+    up = binary("shl", 32, plain)(both, 24)  # as vectors take bytes out of wider entries
+    assert binary("ashr", 32, plain)(up, 24).same(low)
 
 
 def test_an_exclusive_or_with_itself_is_nothing():

@@ -81,7 +81,7 @@ def test_equal_for_all_values(name, calls, features, why):
 def test_calls_at_edges_are_equal_for_all_values(name):
     result = validate_edges(_operators()[name], Text(ROOT / "generated"), 4)
     assert result.validated, result
-    assert sum(result.not_run.values()) < 0.8 * result.blocks, result
+    assert sum(result.not_run.values()) < 0.78 * result.blocks, result
 
 
 def test_what_the_formula_takes_too_long_for_is_not_looked_at(monkeypatch):
@@ -129,6 +129,14 @@ def test_a_planted_fault_is_found_with_numbers(call, file, before, after, why):
         # what is not written depends on threads, and which tile runs on the processor
         if file == "cvm/dense.c" and found != UNSET:
             assert result.difference.compiled in (found, None), why
+
+
+def test_what_large_calls_alone_do_is_found_in_small_ones():
+    """A sum that threads share is made of streams, from 262,144 steps on."""
+    planted = _planted("cvm/sum.c", "d_R_stream + 3 * d_R_share", "d_R_stream + 2 * d_R_share")
+    result = validate_edges(_operators()["cvm.sum"], Text(ROOT / "generated", planted), 24)
+    assert result.refuted
+    assert result.difference.numbers[0] != result.difference.numbers[1]
 
 
 def _divided(shape):
