@@ -76,8 +76,8 @@ TRUSTED: Mapping[str, str] = {
     "printers": "that C and CUDA text do what the IR that they are printed from says: bounds, "
     "divisors, widths and threads are proved of the IR. Values of C are those of the text itself",
     "machine on terms": "that `cvmgen/verification/values` runs LLVM modules and models intrinsics "
-    "as processors do; with small thresholds tests of whether there is enough to do compare with 8, "
-    "so that small calls go the ways of large ones",
+    "as processors do; with small thresholds tests of whether there is enough to do compare with "
+    "8, so that small calls go the ways of large ones",
     "clang": "that the modules which it makes of the unmodified C mean what the C says; and of the "
     "compiler that makes the library, that its machine code does",
     "solvers": "z3 and cvc5 where both proved it; the one that is named where it is alone",
