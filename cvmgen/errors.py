@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from cvmgen import rules
-from cvmgen.escape import printable
+from cvmgen.escape import html_table, in_html, printable
 
 
 class CvmgenError(Exception):
@@ -17,9 +17,17 @@ class CvmgenError(Exception):
         """By its message and its fields, which not all classes are made of."""
         return rules.error_again, (type(self), self.args, self.__dict__)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the message as it stands, places and carets below each other."""
+        return f"<pre>{in_html(str(self))}</pre>"
+
 
 class OperatorError(CvmgenError, rules.OperatorError):
     """A call that an operator refuses; fields operator, argument, value, rule."""
+
+    def _repr_html_(self) -> str:
+        told = (self.operator, self.argument, self.value, self.rule)
+        return html_table(("operator", "argument", "value", "rule"), [told])
 
 
 rules.raise_as(OperatorError)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 from unicodedata import category
@@ -77,6 +78,14 @@ def in_c_format(text: str) -> str:
 def in_html(text: str) -> str:
     """The inside of an element of a page, or of an attribute in quotes."""
     return escape(lines_for_terminal(text), quote=True)
+
+
+def html_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table of a page; what its cells say is text."""
+    shown = "".join(f"<th>{in_html(each)}</th>" for each in heads)
+    lines = ("".join(f"<td>{in_html(str(cell))}</td>" for cell in row) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table><thead><tr>{shown}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def json_in_html(value: Any) -> str:

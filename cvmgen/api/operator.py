@@ -80,6 +80,11 @@ class Operator(Arguments, Uncopied):
         return tuple(dict(row) for row in self._info.types)
 
     @property
+    def doc(self) -> str:
+        """What it gives, in a line."""
+        return self._info.doc
+
+    @property
     def formula(self) -> str:
         """The operator's block in the spec."""
         return self._info.formula
@@ -106,6 +111,16 @@ class Operator(Arguments, Uncopied):
 
     def __repr__(self) -> str:
         return f"<operator {self._info.opset}.{self.signature}>"
+
+    def _repr_html_(self) -> str:
+        from cvmgen.api.notebook import operator_html
+
+        return operator_html(self._info, self.signature)
+
+    def _repr_latex_(self) -> str | None:
+        from cvmgen.api.notebook import operator_latex
+
+        return operator_latex(self._info)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return reduced_to_recipe(f"<operator {self.name}>", self.recipe, self.name)

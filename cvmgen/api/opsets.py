@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cvmgen.api.calls import Uncopied, reduced_to_recipe
 from cvmgen.api.operator import Operator
 from cvmgen.errors import CvmgenError
+from cvmgen.escape import html_table
 from cvmgen.source import did_you_mean
 
 if TYPE_CHECKING:
@@ -57,6 +58,10 @@ class Opset(Uncopied):
 
     def __repr__(self) -> str:
         return f"<opset {self._name}: {len(self)} operators>"
+
+    def _repr_html_(self) -> str:
+        rows = [(each.signature, each.doc) for each in self]
+        return html_table((self._name, "what it gives"), rows)
 
 
 class Operators(Uncopied):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cvmgen.build import compile_library
 from cvmgen.build.files import digest_of
 from cvmgen.errors import CvmgenError, ModelError
+from cvmgen.escape import html_table, in_html
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import Array, checked_data, clamp, largest_magnitude
 from cvmgen.memory import zeroed_bytes
@@ -106,6 +107,15 @@ class CompiledModel:
     def __repr__(self) -> str:
         shapes = ", ".join(map(str, self.output_shapes))
         return f"<CompiledModel {self.name} {self.input_shape} -> {shapes}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what goes in and what comes out, with the memory between steps."""
+        heads = ("", "shape", "type", "bits")
+        rows = [("input", self.input_shape, self.input_dtype, self.input_precision)]
+        for shape, precision in zip(self.output_shapes, self.output_precisions, strict=True):
+            rows.append(("output", shape, self.output_dtype, precision))
+        told = f"{self.name}: {self.workspace_bytes:,} bytes between steps"
+        return f"<p>{in_html(told)}</p>{html_table(heads, rows)}"
 
 
 def model_again(folder: str, name: str, threads: int, files: str) -> CompiledModel:

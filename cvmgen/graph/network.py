@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvmgen.errors import CvmgenError, ModelError
+from cvmgen.escape import html_table, in_html
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import INPUT, Array, checked_data, clamp, largest_magnitude
 from cvmgen.graph.operators import BoundOperator, OperatorLibrary, sorted_inputs
@@ -74,6 +75,7 @@ class Network:
         self.peak_bytes = plan.layout.peak_bytes
         self.total_bytes = plan.layout.total_bytes
         self.nodes = plan.steps
+        self._tensors = plan.tensors
         self._symbol, self._operators = symbol, operators
         self._file = symbol.file
         self._lock = threading.Lock()
@@ -123,6 +125,18 @@ class Network:
             f"<Network {self._file or ''} {self.input_shape} -> "
             f"{', '.join(map(str, self.output_shapes))}, {len(self.nodes)} nodes>"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the steps in order, with the shapes and precisions of their results."""
+        heads = ("node", "operator", "attributes", "gives", "bits")
+        rows = []
+        for each in self.nodes:
+            given = ", ".join(f"{name}={value}" for name, value in each.attributes)
+            results = [self._tensors[index] for index in each.outputs]
+            shapes = ", ".join(str(result.shape) for result in results)
+            bits = ", ".join(str(result.precision) for result in results)
+            rows.append((each.node, each.operator, given, shapes, bits))
+        return f"<p>{in_html(repr(self))}</p>{html_table(heads, rows)}"
 
     def _fail(self, rule: str, where: str) -> NoReturn:
         raise ModelError(rule, file=self._file, where=where)
