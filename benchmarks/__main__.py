@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from benchmarks import report
@@ -21,6 +22,7 @@ from benchmarks.plot import draw
 from benchmarks.results import Measurement, Row, compare, read, write
 from benchmarks.session import measured
 from benchmarks.worker import Task
+from cvmgen.build.progress import Progress
 
 ROOT = Path(__file__).resolve().parents[1]
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -65,6 +67,7 @@ def main() -> int:
 
     def show(row: Row, whole: Measurement) -> None:
         """What is stored so far is kept when the rest is interrupted."""
+        progress.clear()
         print(report.line(row), flush=True)
         if given.json is not None:
             write(given.json, whole)
@@ -72,7 +75,8 @@ def main() -> int:
     print(report.header(), flush=True)
     effort = "quick" if given.quick else "busy" if given.busy else "whole"
     tasks = [Task(count, given.only, effort, given.also) for count in counts]
-    measurement = measured(tasks, show, lambda text: print(text, file=sys.stderr, flush=True))
+    with Progress() as progress:
+        measurement = measured(tasks, show, partial(tell, progress))
     for text in (*report.summary(measurement), *report.rates(measurement)):
         print(text)
     if given.json is not None:
@@ -80,6 +84,14 @@ def main() -> int:
     if stored is not None:
         print("\n".join(report.changes(compare(measurement, stored))))
     return int(any(row.wrong for row in measurement.rows))
+
+
+def tell(progress: Progress, text: str, done: int, of: int) -> None:
+    """On a terminal a bar, elsewhere a line."""
+    if progress.speaks:
+        progress.step(text, done, of)
+    else:
+        print(text, file=sys.stderr, flush=True)
 
 
 def write_readme(measurement: Measurement) -> int:

@@ -17,21 +17,23 @@ from benchmarks.worker import Task, environment
 from benchmarks.workloads import by_name
 
 Show = Callable[[Row, Measurement], None]
+Note = Callable[[str, int, int], None]  # what is being done, number so many of so many
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def measured(
-    tasks: Sequence[Task], show: Show, note: Callable[[str], None] = lambda text: None
+    tasks: Sequence[Task], show: Show, note: Note = lambda text, done, of: None
 ) -> Measurement:
     """Do the tasks, one by one, as often as their effort says; `show` gets each row in the last
     pass, and all that there is, `note` what is done before that."""
     session = Session(Measurement(describe(), {}, {}, {}, [], effort=tasks[0].effort))
     passes = tasks[0].turns.passes
     for number in range(1, passes + 1):
-        for task in tasks:
+        for place, task in enumerate(tasks, 1):
             if number < passes:
-                note(f"pass {number} of {passes}, threads: {task.threads}")
+                text = f"pass {number} of {passes}, threads: {task.threads}"
+                note(text, (number - 1) * len(tasks) + place, passes * len(tasks))
             session.run(task, show if number == passes else lambda row, whole: None)
     return session.whole
 

@@ -363,14 +363,12 @@ def _compile_all(job: _Job, units: Mapping[str, str], progress: Progress) -> lis
     # The longest first: they take the longest, and would be waited for at the end.
     missing = [unit for unit, each in objects.items() if not is_stored(each.key, ".o")]
     missing.sort(key=lambda unit: -len(units[unit]))
-    count = f": {{}} of {len(missing)} files" if len(missing) > 1 else ""
-    what = f"compiling {job.name}{count}"
-    progress.step(what.format(0))
+    progress.step(f"compiling {job.name}", 0, len(missing))
     with ThreadPoolExecutor(max_workers=workers()) as pool:
         made = {unit: pool.submit(objects[unit].compiled) for unit in missing}
         try:
             for done, _ in enumerate(as_completed(made.values()), 1):
-                progress.step(what.format(done))
+                progress.step(f"compiling {job.name}", done, len(missing))
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             end_running()

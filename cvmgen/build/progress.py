@@ -1,19 +1,26 @@
-"""What takes more than a second says what it is doing: a line that changes, or plain lines."""
+"""What takes more than a second says what it is doing: a line that changes, with a bar where it is
+known how much there is to do, or plain lines."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 DELAY = 1.0
 """Seconds before the first word."""
 EVERY = 1.5
 """Seconds from one plain line to the next."""
+BAR = 20
+"""Characters of a bar."""
 _CLEAR = "\r\x1b[K"
 
 _shown: list[Progress] = []
@@ -33,6 +40,7 @@ class Progress:
         self.speaks = self._live or (there and aloud)
         self._started = False
         self._text = ""
+        self._done, self._of = 0, 0
         self._said = ""
         self._since = 0.0
         self._lock = threading.Lock()
@@ -55,12 +63,21 @@ class Progress:
             self._over.set()
         self.clear()
 
-    def step(self, text: str) -> None:
-        """From here on, `text` is what is being done."""
+    def step(self, text: str, done: int = 0, of: int = 0) -> None:
+        """From here on, `text` is what is being done, number `done` `of` so many where it is known
+        how many there are."""
         with self._lock:
-            self._text = text
+            self._text = f"{text}, {done} of {of}" if of > 1 else text
+            self._done, self._of = done, of
             if self._live and self._started:
                 self._show()
+
+    def over(self, items: Iterable[Item], told: Callable[[Item], str]) -> Iterator[Item]:
+        """The items one by one, each a step of which is told what is being done."""
+        known = tuple(items)
+        for number, each in enumerate(known, 1):
+            self.step(told(each), number, len(known))
+            yield each
 
     def clear(self) -> None:
         """Wipe the line, so that something else can be printed; the next step shows it again."""
@@ -83,13 +100,28 @@ class Progress:
         if not self._text:
             return
         if self._live:
-            print(f"{_CLEAR}{self._text} ...", end="", file=sys.stderr, flush=True)
+            # A line that does not fit would stay on the screen when the next one is shown.
+            room = shutil.get_terminal_size().columns - 1
+            line = f"{_bar_text(self._done, self._of) if self._of > 1 else ''}{self._text} ..."[
+                :room
+            ]
+            print(f"{_CLEAR}{line}", end="", file=sys.stderr, flush=True)
             return
         if self._text != self._said:
             self._said, self._since = self._text, time.monotonic()
         seconds = round(time.monotonic() - self._since)
         still = f", {seconds} s" if seconds else ""
         print(f"cvmgen: {self._text}{still}", file=sys.stderr, flush=True)
+
+
+def _bar_text(done: int, of: int) -> str:
+    full = BAR * min(done, of) // of
+    bar = f"{'━' * full}{'─' * (BAR - full)} "
+    try:
+        bar.encode(getattr(sys.stderr, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return bar.translate({ord("━"): "#", ord("─"): "-"})
+    return bar
 
 
 @contextlib.contextmanager

@@ -281,7 +281,7 @@ def cached_texts(
     numbers = count(1)
 
     def make(operator: Operator, targets: Sequence[str], schedules: Schedules | None) -> Texts:
-        progress.step(f"generating {operator.full_name}, {next(numbers)} of {len(operators)}")
+        progress.step(f"generating {operator.full_name}", next(numbers), len(operators))
         made = ahead.get(operator.full_name)
         if made is not None and made.texts is not None:
             return made.texts

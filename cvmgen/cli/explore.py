@@ -37,8 +37,7 @@ def explore(
         ledger = read_ledger(generated_folder())
         entries = {} if ledger is None else ledger.entries
         files = {"index.html": index(operators)}
-        for number, operator in enumerate(operators, 1):
-            progress.step(f"page of {operator.full_name}, {number} of {len(operators)}")
+        for operator in progress.over(operators, lambda each: f"page of {each.full_name}"):
             with faults.apart(operator.full_name, operator.span.place):
                 files[page_name(operator)] = OperatorPage(
                     operator, schedules, entries, assembled=assembled

@@ -167,7 +167,7 @@ def verified(tasks: Sequence[Task], progress: Progress) -> Iterator[Entry]:
     """The entries in the order of the tasks, made by several processes at once."""
     ahead = helped(verify, tasks)
     for number, task in enumerate(tasks, 1):
-        progress.step(f"verifying {task.operator.full_name}, {number} of {len(tasks)}")
+        progress.step(f"verifying {task.operator.full_name}", number, len(tasks))
         made = next(ahead)
         yield verify(task) if made is None else made
 

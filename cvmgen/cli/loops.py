@@ -61,8 +61,8 @@ def loops_report(
     with ThreadPoolExecutor(max_workers=workers()) as pool:
         loops = list(pool.map(lambda unit: inner_loops(sources, unit), units))
     found: list[ReportedNest] = []
-    for operator, unit, inner in zip(operators, units, loops, strict=True):
-        progress.step(f"scheduling {operator.full_name}")
+    shown = progress.over(operators, lambda each: f"scheduling {each.full_name}")
+    for operator, unit, inner in zip(shown, units, loops, strict=True):
         found += nests(operator, schedules, unit, sources[unit], inner)
     return found
 

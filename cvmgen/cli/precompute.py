@@ -69,7 +69,7 @@ def made_ahead(
     for number, (each, made) in enumerate(zip(asked, helped(run_task, asked), strict=True), 1):
         if made is not None:
             found[each.operator.full_name] = made
-            progress.step(f"generating {each.operator.full_name}, {number} of {len(asked)}")
+            progress.step(f"generating {each.operator.full_name}", number, len(asked))
     return found
 
 

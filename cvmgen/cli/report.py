@@ -127,8 +127,7 @@ def files(
 
     # Of other operators none: they would compile this one again.
     shared = {path.name: assembly(path) for path in sorted((folder / "cuda").glob("cvmgen*.h"))}
-    for operator in operators:
-        progress.step(f"lowering {operator.full_name}")
+    for operator in progress.over(operators, lambda each: f"lowering {each.full_name}"):
         path, own = operator_file(operator, "cuda"), interface_file(operator, "cuda")
         headers = {**shared, own.removeprefix("cuda/"): assembly(folder / own)}
         source, classes = assembly(folder / path), operator_kernel_classes(operator, schedules)

@@ -88,8 +88,9 @@ def probe_all(
     Raises SpecErrors with what these show; those on which we fail are left out."""
     errors: list[SpecError] = []
     tried: list[Operator] = []
-    for operator in operators:
-        progress.step(f"trying {operator.full_name} on small calls")
+    for operator in progress.over(
+        operators, lambda each: f"trying {each.full_name} on small calls"
+    ):
         with faults.apart(operator.full_name, operator.span.place):
             try:
                 get_or_build(_trial(operator), SOUND, partial(_probe, operator, sound))
@@ -146,8 +147,7 @@ def apply_all(
     errors: dict[Span, SpecError] = {}
     changing: dict[str, set[int]] = {}
     untiled: list[SpecWarning] = []
-    for operator in operators:
-        progress.step(f"scheduling {operator.full_name}")
+    for operator in progress.over(operators, lambda each: f"scheduling {each.full_name}"):
         parts = {"operator": meaning_of(operator), "schedules": schedules.meaning_for("c")}
         key = content_key(parts, compiler=code_digest(SCHEDULING))
         with faults.apart(operator.full_name, operator.span.place):
@@ -177,8 +177,7 @@ def unproved_places(
     from cvmgen import driver
 
     found: list[SpecWarning] = []
-    for operator in operators:
-        progress.step(f"proving {operator.full_name}")
+    for operator in progress.over(operators, lambda each: f"proving {each.full_name}"):
         with faults.apart(operator.full_name, operator.span.place):
             path = get_or_build(_proof(operator), PLACES, partial(_prove, operator, known))
             if path.read_text(encoding="utf-8") != "0":
@@ -193,8 +192,9 @@ def repeated_lets(
     from cvmgen import driver
 
     found: list[SpecWarning] = []
-    for operator in operators:
-        progress.step(f"counting what {operator.full_name} computes")
+    for operator in progress.over(
+        operators, lambda each: f"counting what {each.full_name} computes"
+    ):
         with faults.apart(operator.full_name, operator.span.place):
             found += driver.costly_lets(operator)
     return found

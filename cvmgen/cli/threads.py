@@ -46,8 +46,8 @@ def verify_threads(spec: Path, names: Sequence[str], *, explain: bool, as_json: 
     with Progress() as progress:
         operators = checked_operators(spec, progress, Strict())
         schedules, prover = read_schedules(spec), Prover()
-        for each in find_operators(operators, names) if names else operators:
-            progress.step(f"proving {each.full_name}")
+        chosen = find_operators(operators, names) if names else operators
+        for each in progress.over(chosen, lambda one: f"proving {one.full_name}"):
             made = mapped_kernels(each, schedules)
             for kernel in made.kernels:
                 if kernel.mapped is not None:

@@ -28,8 +28,8 @@ def verify_values(
     results = []
     with Progress() as progress:
         operators = checked_operators(spec, progress, Strict())
-        for each in find_operators(operators, names) if names else operators:
-            progress.step(f"checking {each.full_name}")
+        chosen = find_operators(operators, names) if names else operators
+        for each in progress.over(chosen, lambda one: f"checking {one.full_name}"):
             results.append(validate_edges(each, text, calls))
     told = [json_entry(result) for result in results]
     give(

@@ -41,8 +41,8 @@ def verify(
         chosen = find_operators(operators, names) if names else list(operators)
         schedules, found = read_schedules(spec), list[Obligation]()
         tasks = [(each, schedules) for each in chosen]
-        for task, made in zip(tasks, helped(prove, tasks), strict=True):
-            progress.step(f"proving {task[0].full_name}")
+        shown = progress.over(tasks, lambda task: f"proving {task[0].full_name}")
+        for task, made in zip(shown, helped(prove, tasks), strict=True):
             found += prove(task) if made is None else made
     lines = [*([] if installed() else [NO_SOLVERS]), *table(found, PROPERTIES)]
     lines += explained(found, PROPERTIES) if explain else left(found)

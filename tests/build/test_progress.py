@@ -44,6 +44,18 @@ def test_slow_steps_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert screen.getvalue().endswith("second ...\r\x1b[K"), "the line is wiped"
 
 
+def test_a_bar_shows_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    monkeypatch.setattr(progress, "DELAY", 0.01)
+    monkeypatch.setenv("COLUMNS", "50")
+    with Progress() as shown:
+        for each in shown.over(("a", "b", "c", "d"), lambda each: f"doing {each}"):
+            wait_for(screen, f"doing {each}, ")
+        shown.step("x" * 100)
+    assert f"\r\x1b[K{'━' * 10}{'─' * 10} doing b, 2 of 4 ..." in screen.getvalue()
+    assert f"\x1b[K{'x' * 49}\r" in screen.getvalue(), "a line stays on one line"
+
+
 def test_quick_steps_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = terminal(monkeypatch)
     with Progress() as shown:
