@@ -22,7 +22,8 @@ class DType:
     @property
     def machine(self) -> str:
         """The machine type of its elements in memory."""
-        letter = "f" if self.kind == "real" else "i" if self.signed else "u"
+        numbers = self.kind == "real" and self.bits > 16  # others are bits, which helpers read
+        letter = "f" if numbers else "i" if self.signed else "u"
         return f"{letter}{self.bits}"
 
     @property
@@ -46,7 +47,8 @@ FLOAT64 = DType("float64", 7, 64, "double", "real")
 INT128 = DType("int128", 0, 128, "__int128")  # of memory of a call alone: no tensor has it
 UINT8 = DType("uint8", 8, 8, "uint8_t", signed=False)
 UINT16 = DType("uint16", 9, 16, "uint16_t", signed=False)
-_ALL = (BOOL, INT8, UINT8, INT16, UINT16, INT32, INT64, FLOAT32, FLOAT64)
+FLOAT16 = DType("float16", 10, 16, "uint16_t", "real", signed=False)
+_ALL = (BOOL, INT8, UINT8, INT16, UINT16, INT32, INT64, FLOAT16, FLOAT32, FLOAT64)
 DTYPES = {dtype.name: dtype for dtype in _ALL}
 
 # Elements of the type `cvm` are stored as int8 or int32 and have a precision: every value lies

@@ -12,13 +12,12 @@ from cvmgen import rules, typed
 from cvmgen.dtypes import (
     CVM,
     DTYPES,
-    FLOAT32,
     MAX_LIST,
     MAX_PRECISION,
     MAX_RANK,
 )
 from cvmgen.functions import unflatten
-from cvmgen.reals import to_float32
+from cvmgen.reals import STORED
 from cvmgen.reference.arguments import BoundArguments
 from cvmgen.reference.binders import BinderWalk, Closure
 from cvmgen.reference.failures import (
@@ -118,7 +117,7 @@ class Reference(BoundArguments):
                 raise self.refuse(name, "", typed.overflow_rule(index, dtype.name))
             if dtype.kind == "real":
                 exact = float(value)
-                output.values[position] = to_float32(exact) if dtype == FLOAT32 else exact
+                output.values[position] = STORED[dtype.name](exact)
 
     def compute(
         self,

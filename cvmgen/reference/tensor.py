@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from cvmgen.reals import to_float32
+from cvmgen.reals import STORED
 
 
 @dataclass(slots=True)
@@ -34,10 +34,8 @@ class Tensor:
             shape.append(len(level))
             level = level[0] if level else None
         values = list(_flat(nested))
-        if dtype.startswith("float"):
-            values = [float(value) for value in values]
-        if dtype == "float32":
-            values = [to_float32(value) for value in values]
+        if dtype in STORED:
+            values = [STORED[dtype](float(value)) for value in values]
         if precision is None:
             whole = [abs(value) for value in values if isinstance(value, int)]
             precision = max(whole, default=0).bit_length() + 1

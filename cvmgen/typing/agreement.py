@@ -28,6 +28,8 @@ HELPERS = {
     "to_int": ("f64", "i64"),
     "order": ("f64", "i64"),
     "stored_f32": ("f64", "f32"),
+    "stored_float16": ("f64", "u16"),
+    "of_float16": ("u16", "f64"),
     "isnan": ("f64", "bool"),
     "floor_log2": ("i64", "i32"),
     "ceil_log2": ("i64", "i32"),

@@ -55,6 +55,23 @@ def as_real(typed: Typed) -> i.Expr:
             return i.Convert("f64", value)
 
 
+def real_element(load: i.Expr, dtype: DType) -> i.Expr:
+    """An element of real numbers as one of 64 bits."""
+    if dtype.machine == "f64":
+        return load
+    if dtype.machine.startswith("f"):
+        return i.Convert("f64", load)
+    return i.Call(f"of_{dtype.name}", (load,))
+
+
+def stored_real(value: i.Expr, dtype: DType) -> i.Expr:
+    """A real number as an element, rounded once; NaN in its one form."""
+    if isinstance(value, i.Real) and dtype.machine == "f64":
+        return value
+    kind = dtype.machine if dtype.machine.startswith("f") else dtype.name
+    return i.Call(f"stored_{kind}", (value,))
+
+
 def type_limits(type_name: str) -> Range:
     """What a type holds; of the widest one, what a power of two bounds."""
     if type_name == "i128":

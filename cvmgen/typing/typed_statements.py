@@ -30,6 +30,7 @@ from cvmgen.typing.machine_types import (
     known_range,
     narrowest_type,
     saturated,
+    stored_real,
     type_limits,
 )
 from cvmgen.typing.too_large import MOST_BITS, most_bits
@@ -396,9 +397,7 @@ class Typer(CallTyper):
             return [replace(statement, target=place, value=self.condition(statement.value))]
         typed = self.expr(statement.value)
         if dtype.kind == "real":
-            value = as_real(typed)
-            if not isinstance(value, i.Real) or dtype.bits < 64:
-                value = i.Call(f"stored_f{dtype.bits}", (value,))
+            value = stored_real(as_real(typed), dtype)
             return [replace(statement, target=place, value=value)]
         value, type_name, _ = typed
         plain = self.loads_type(statement.value) == dtype.name

@@ -38,6 +38,7 @@ from cvmgen.typing.machine_types import (
     narrowed,
     narrowest_type,
     raised,
+    real_element,
     saturated,
     type_limits,
 )
@@ -83,8 +84,8 @@ class ValueTyper(ABC):
         # The outputs with a storage type of their own, into which values go exactly.
         kinds = operator.type_of.items()
         self.exact = frozenset(name for name, kind in kinds if kind != CVM)
-        lets = {item.name for item in all_items(operator.items) if isinstance(item, Let)}
-        self.named = frozenset(lets)  # each tested where it may be large
+        # Lets, each tested where it may be large.
+        self.named = {item.name for item in all_items(operator.items) if isinstance(item, Let)}
         self.span = operator.span  # of the statement at hand
         self.sizes = EXTENT_OR_0 if operator.empty_tensors else EXTENT
         for item in operator.inputs:
@@ -271,9 +272,9 @@ class ValueTyper(ABC):
                 if (dtype := self.dtypes.get(tensor) or self.kept.get(tensor)) is None:
                     return self.place(expr), "i64", self.scratch[tensor]  # of a selected list
                 self.around += 1
-                offset_of = self.index(place)
+                load = replace(expr, offset=self.index(place))
                 self.around -= 1
-                return self.loaded(replace(expr, offset=offset_of), dtype)
+                return self.loaded(load, dtype)
             case i.Given():
                 return expr, "bool", Range(0, 1)
             case i.PrecisionOf():
@@ -291,7 +292,7 @@ class ValueTyper(ABC):
             case "bool":
                 return i.Compare("!=", load, i.Const(0)), "bool", Range(0, 1)
             case "real":
-                return (load if dtype.bits == 64 else i.Convert("f64", load)), "f64", None
+                return real_element(load, dtype), "f64", None
             case _:
                 natural = dtype.machine if dtype.bits > 32 else "i32"
                 held = both(Range(dtype.low, dtype.high), self.required.get(load.tensor, UNLIMITED))
@@ -309,8 +310,8 @@ class ValueTyper(ABC):
         return self.expr(i.Const(dtype.low if expr.end == "least" else dtype.high))
 
     def alike(self, left: Typed, right: Typed) -> tuple[i.Expr, i.Expr]:
-        """What is compared: an element beside a number of the call that fits its type, in that
-        type, so that a loop over elements compares as many at once as it moves."""
+        """What is compared: an element beside a number of the call that fits its type, in that,
+        so that a loop over elements compares as many at once as it moves."""
         if self.host:
             return left[0], right[0]
         if "f64" in (left[1], right[1]):
@@ -402,8 +403,7 @@ class ValueTyper(ABC):
         names: list[str] = []
         stack = [expr]
         while stack:
-            node = stack.pop()
-            match node:
+            match stack.pop():
                 case i.Binary(op="*", left=left, right=right):
                     stack += [left, right]
                 case i.Var(name=name) if name in self.extent_of:

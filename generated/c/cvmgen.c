@@ -8,6 +8,7 @@ static int32_t cvmgen_dlpack_dtype(int code, int bits, int lanes) {
     static const struct { int code, bits; int32_t dtype; } known[] = {
         {DLPACK_INT, 8, CVMGEN_INT8},       {DLPACK_INT, 16, CVMGEN_INT16},
         {DLPACK_INT, 32, CVMGEN_INT32},     {DLPACK_INT, 64, CVMGEN_INT64},
+        {DLPACK_FLOAT, 16, CVMGEN_FLOAT16},
         {DLPACK_FLOAT, 32, CVMGEN_FLOAT32}, {DLPACK_FLOAT, 64, CVMGEN_FLOAT64},
         {DLPACK_UINT, 8, CVMGEN_UINT8},     {DLPACK_UINT, 16, CVMGEN_UINT16},
         {DLPACK_BOOL, 8, CVMGEN_BOOL},
@@ -36,7 +37,7 @@ int cvmgen_from_dlpack(const cvmgen_dlpack_tensor *source, int32_t precision,
         return cvmgen_refuse(error, "dtype",
                              cvmgen_format("code %d of %d bits", (int)source->dtype.code,
                                            (int)source->dtype.bits).text,
-                             "elements must be bool, int8, uint8, int16, uint16, int32, int64, float32 or float64");
+                             "elements must be bool, int8, uint8, int16, uint16, int32, int64, float16, float32 or float64");
     for (int32_t i = 0; i < source->ndim; ++i) size = cvmgen_saturating_mul(size, source->shape[i]);
     for (int32_t i = source->ndim - 1; i >= 0; --i) {
         /* Where there is one element or none, nothing is a step apart. */

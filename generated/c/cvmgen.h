@@ -18,6 +18,7 @@ typedef unsigned short uint16_t;
 #define INT32_MIN (-2147483647 - 1)
 #define INT32_MAX 2147483647
 #define INT64_C(value) value##ll
+#define UINT64_C(value) value##ull
 #define INT64_MIN (-INT64_C(9223372036854775807) - 1)
 #define INT64_MAX INT64_C(9223372036854775807)
 #ifndef NULL
@@ -31,7 +32,7 @@ typedef unsigned short uint16_t;
 #define CVMGEN_MAX_RANK 16
 #define CVMGEN_LIST_CAPACITY 32
 
-enum { CVMGEN_INT8 = 1, CVMGEN_INT32 = 2, CVMGEN_INT16 = 3, CVMGEN_INT64 = 4, CVMGEN_BOOL = 5, CVMGEN_FLOAT32 = 6, CVMGEN_FLOAT64 = 7, CVMGEN_UINT8 = 8, CVMGEN_UINT16 = 9 };
+enum { CVMGEN_INT8 = 1, CVMGEN_INT32 = 2, CVMGEN_INT16 = 3, CVMGEN_INT64 = 4, CVMGEN_BOOL = 5, CVMGEN_FLOAT32 = 6, CVMGEN_FLOAT64 = 7, CVMGEN_UINT8 = 8, CVMGEN_UINT16 = 9, CVMGEN_FLOAT16 = 10 };
 enum { CVMGEN_OK = 0, CVMGEN_REFUSED = 1, CVMGEN_NO_MEMORY = 2, CVMGEN_DEVICE = 3 };
 
 /* A row-major tensor without gaps. precision 0: not declared, measured from the data, where its

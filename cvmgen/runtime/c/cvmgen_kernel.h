@@ -174,6 +174,37 @@ CVMGEN_FUNCTION float cvmgen_stored_f32(double a) { return a != a ? (float)CVMGE
 CVMGEN_FUNCTION double cvmgen_stored_f64(double a) { return a != a ? CVMGEN_NAN : a; }
 #endif
 
+/* Numbers of 16 bits: five of exponent, ten behind the point. What has no exponent is a multiple of
+   2^-24. No conversion of the processor's is asked: not all have one, nor of all 64 bits at once. */
+CVMGEN_FUNCTION double cvmgen_of_float16(uint16_t element) {
+    const uint64_t sign = (uint64_t)(element >> 15) << 63, rest = element & 0x7fff;
+    const double small = (double)(int32_t)rest / 16777216.0;
+    uint64_t bits = (rest << 42) + ((uint64_t)(rest < 0x7c00 ? 1008 : 2016) << 52);
+    double found;
+    if (rest < 0x400) memcpy(&bits, &small, sizeof bits);
+    bits |= sign;
+    memcpy(&found, &bits, sizeof found);
+    return found;
+}
+/* Rounded to nearest even at once, NaN in its one form. */
+CVMGEN_FUNCTION uint16_t cvmgen_stored_float16(double a) {
+    uint64_t bits, rest;
+    memcpy(&bits, &a, sizeof bits);
+    rest = bits & INT64_MAX;
+    if (a != a) return 0x7e00;
+    if (rest >= UINT64_C(0x40effe0000000000)) { /* 65520 */
+        rest = 0x7c00;
+    } else if (rest < UINT64_C(0x3f10000000000000)) { /* 2^-14 */
+        const double whole = fabs(a) * 16777216.0 + 4503599627370496.0; /* 2^24, 2^52 */
+        memcpy(&rest, &whole, sizeof rest);
+        rest &= 0x7ff;
+    } else {
+        rest += ((UINT64_C(1) << 41) - 1) + (rest >> 42 & 1);
+        rest = (rest >> 42) - (UINT64_C(1008) << 10);
+    }
+    return (uint16_t)(bits >> 63 << 15 | rest);
+}
+
 /* ---------------------------------------------------------------- lists */
 
 /* Whether a value is an entry of a selected list. */

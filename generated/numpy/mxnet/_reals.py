@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import TypeVar
 
 from . import _powers as powers
@@ -16,6 +17,7 @@ Number = TypeVar("Number", int, float)
 INT64_LOW = -(1 << 63)
 INT64_HIGH = (1 << 63) - 1
 # The least magnitude that rounds to no finite number of 32 bits: half a unit beyond the largest.
+FLOAT16_END = (2.0 - 2.0**-11) * 2.0**15
 FLOAT32_END = (2.0 - 2.0**-24) * 2.0**127
 
 
@@ -104,6 +106,15 @@ def order(value: float) -> int:
     return int(bits if bits >= 0 else bits ^ INT64_HIGH)
 
 
+def to_float16(value: float) -> float:
+    """Rounded to 16 bits at once, to nearest even; what is too large becomes an infinity."""
+    if value != value or math.isinf(value):
+        return float(value)
+    if abs(value) >= FLOAT16_END:
+        return math.copysign(math.inf, value)
+    return float(struct.unpack("e", struct.pack("e", value))[0])
+
+
 def to_float32(value: float) -> float:
     """Rounded to 32 bits, to nearest even; what is too large becomes an infinity."""
     if value != value or math.isinf(value):
@@ -111,3 +122,11 @@ def to_float32(value: float) -> float:
     if abs(value) >= FLOAT32_END:
         return math.copysign(math.inf, value)
     return float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+# What an element of each type is of a real number.
+STORED: dict[str, Callable[[float], float]] = {
+    "float16": to_float16,
+    "float32": to_float32,
+    "float64": float,
+}

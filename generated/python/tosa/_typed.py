@@ -16,10 +16,13 @@ from ._lists import unflatten
 from ._rules import MOST_SHOWN, refuse, shape_text
 from ._support import Operand, any_array, check_out_array, check_out_memory
 
-# The least magnitude that rounds to no finite number of 32 bits.
+# The least magnitudes that round to no finite number of 32 and of 16 bits.
 FLOAT32_END = (2.0 - 2.0**-24) * 2.0**127
+FLOAT16_END = (2.0 - 2.0**-11) * 2.0**15
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64")  # the narrower ones first
 INFINITY = float("inf")
+# What is finite in each type of real numbers is below the end; so many bits of integers are exact.
+REALS = {"float16": (FLOAT16_END, 11), "float32": (FLOAT32_END, 24), "float64": (INFINITY, 53)}
 NAN = float("nan")
 
 # Rows of storage types by operand: the choices of types that an operator is made for.
@@ -172,12 +175,12 @@ def table_text(rows: Sequence[Sequence[str]]) -> str:
 def holding(array: np.ndarray[Any, Any]) -> list[str]:
     """The types that hold every number of nested lists; where there is none, all."""
     if array.size == 0:
-        return ["bool", *INTEGERS, "float32", "float64"]
+        return ["bool", *INTEGERS, *REALS]
     if array.dtype == np.bool_:
         return ["bool"]
     if array.dtype == np.float64:
-        narrow = np.abs(array[np.isfinite(array)]).max(initial=0.0) < FLOAT32_END
-        return ["float32", "float64"] if narrow else ["float64"]
+        most = np.abs(array[np.isfinite(array)]).max(initial=0.0)
+        return [name for name, (end, _) in REALS.items() if most < end]
     if array.dtype != np.int64:
         return []
     found = []
@@ -185,7 +188,7 @@ def holding(array: np.ndarray[Any, Any]) -> list[str]:
         ends = np.iinfo(name)
         if array.min() >= ends.min and array.max() <= ends.max:
             found.append(name)
-    for name, bits in (("float32", 24), ("float64", 53)):
+    for name, (_, bits) in REALS.items():
         if -(1 << bits) <= array.min() and array.max() <= 1 << bits:
             found.append(name)
     return found
