@@ -19,6 +19,7 @@ from cvmgen.ir.verify import verify
 from cvmgen.lower.array_nests import whole_arrays
 from cvmgen.lower.compaction import compact
 from cvmgen.lower.decisions import decide_early
+from cvmgen.lower.first_entries import sort_first_entries
 from cvmgen.lower.flatten import flatten_packs
 from cvmgen.lower.guards import place_guards
 from cvmgen.lower.host_part import lower_for_python
@@ -110,6 +111,7 @@ C: Passes = (
     *C_LIKE[:UNFOLDING],
     ("products", part_products),
     ("scans", carry_scans),
+    ("firsts", sort_first_entries),
     *((name, tabulate_places if name == "offsets" else each) for name, each in C_LIKE[UNFOLDING:]),
     ("compaction", compact),
     ("decisions", decide_early),

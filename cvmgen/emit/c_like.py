@@ -306,6 +306,8 @@ class CPrinter:
         entries, count = self.stretch(statement.entries)
         keys, spare = self.expr(statement.keys), self.expr(statement.spare)
         given = f"{entries}, &{keys}, {statement.width}, &{spare}, {count}"
+        if statement.most is not None:
+            return f"cvmgen_sort_first({given}, {self.expr(statement.most)});"
         return f"cvmgen_{'block_sort' if statement.among else 'sort'}({given});"
 
     def run(self, run: i.Copy | i.Fill) -> list[str]:

@@ -72,8 +72,9 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"{text(target)} = {text(value)}"]
         case i.Overflow(tensor=tensor, offset=offset):
             return [f"overflow {tensor}@[{text(offset)}]"]
-        case i.Sort(entries=entries, keys=keys):
-            return [f"sort {text(entries)} by {text(keys)}"]
+        case i.Sort(entries=entries, keys=keys, most=most):
+            first = "" if most is None else f"the first {text(most)} of "
+            return [f"sort {first}{text(entries)} by {text(keys)}"]
         case i.Break():
             return ["break"]
         case i.Return(value=value):

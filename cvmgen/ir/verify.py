@@ -146,10 +146,10 @@ class Verifier:
             case i.Overflow(tensor=tensor, offset=offset):
                 self.tensor(tensor, self.written, "an output")
                 self.expr(offset, scope)
-            case i.Sort(entries=entries, keys=keys, spare=spare):
+            case i.Sort(entries=entries, keys=keys, spare=spare, most=most):
                 for place in (entries.first, keys, spare):
                     self.tensor(place.tensor, self.written, "an output")
-                self.expressions((entries, keys, spare), scope)
+                self.expressions((entries, keys, spare, most), scope)
             case i.Array(name=name):
                 self.scratch.add(name)
             case i.Break():

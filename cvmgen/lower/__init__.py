@@ -10,6 +10,7 @@ for all targets:
   the nests
 - products (`products.py`): C: sums of sums of products become sums of products, each by itself
 - scans (`scans.py`): C: running reductions that one output stores need no memory
+- firsts (`first_entries.py`): C: of lists whose first entries alone are read, those are sorted
 - unfold (`unfold.py`): reductions become loops with an accumulator, bindings locals
 - guards (`guards.py`): conditions and locals move out to where they belong
 - invariants (`invariant_reductions.py`): reductions that do not depend on a loop stand in front of

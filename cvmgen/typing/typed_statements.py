@@ -118,11 +118,13 @@ class Typer(CallTyper):
                 return self.keep(statement)
             case i.Store():
                 return self.store(statement)
-            case i.Sort(entries=entries, keys=keys, spare=spare):
+            case i.Sort(entries=entries, keys=keys, spare=spare, most=most):
                 run = self.list_value(entries)
                 assert isinstance(run, i.Entries)
                 done_keys, done_spare = self.place(keys), self.place(spare)
-                return replace(statement, entries=run, keys=done_keys, spare=done_spare)
+                first = None if most is None else self.index(most)
+                places = replace(statement, keys=done_keys, spare=done_spare)
+                return replace(places, entries=run, most=first)
             case i.Break():
                 return statement
             case i.Loop():

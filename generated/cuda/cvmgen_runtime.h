@@ -831,4 +831,41 @@ static inline void cvmgen_sort(int64_t *list, const int64_t *keys, int64_t width
     for (int64_t i = 0; i < count; ++i) sorted[i] = list[order[i]];
     memcpy(list, sorted, (size_t)count * sizeof *list);
 }
+/* Whether entry `a` comes before entry `b`, as its keys are less, or equal and it is the earlier. */
+static inline bool cvmgen_is_before(cvmgen_keys keys, int64_t a, int64_t b) {
+    return a < b ? cvmgen_in_order(keys, a, b) : !cvmgen_in_order(keys, b, a);
+}
+/* The place `at` of a heap of `count` entries, below which each comes before the one above it, gets
+   `entry`, or what is below it that comes last. */
+static inline void cvmgen_sink(cvmgen_keys keys, int64_t *heap, int64_t count, int64_t at,
+                               int64_t entry) {
+    for (int64_t below = 2 * at + 1; below < count; below = 2 * at + 1) {
+        if (below + 1 < count && cvmgen_is_before(keys, heap[below], heap[below + 1])) ++below;
+        if (cvmgen_is_before(keys, heap[below], entry)) break;
+        heap[at] = heap[below];
+        at = below;
+    }
+    heap[at] = entry;
+}
+/* The same for the first `most` entries alone: what lies behind them is any of the others. They are
+   found in a heap of as many, whose first one comes last. */
+static inline void cvmgen_sort_first(int64_t *list, const int64_t *keys, int64_t width,
+                                     int64_t *spare, int64_t count, int64_t most) {
+    const cvmgen_keys by = {keys, width};
+    if (most < 1) return;
+    if (most >= count / 4) {
+        cvmgen_sort(list, keys, width, spare, count);
+        return;
+    }
+    int64_t *const heap = spare, *const sorted = spare + most;
+    for (int64_t i = 0; i < most; ++i) heap[i] = i;
+    for (int64_t i = most / 2 - 1; i >= 0; --i) cvmgen_sink(by, heap, most, i, heap[i]);
+    for (int64_t i = most; i < count; ++i)
+        if (!cvmgen_in_order(by, heap[0], i)) cvmgen_sink(by, heap, most, 0, i);
+    for (int64_t left = most; left > 0; --left) {
+        sorted[left - 1] = list[heap[0]];
+        cvmgen_sink(by, heap, left - 1, 0, heap[left - 1]);
+    }
+    memcpy(list, sorted, (size_t)most * sizeof *list);
+}
 #endif

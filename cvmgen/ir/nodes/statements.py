@@ -115,6 +115,7 @@ class Sort:
     spare: Access | Load
     span: Span = span_field()
     among: str = ""  # a `block`, where its threads sort together
+    most: Expr | None = None  # how many of the first ones are read, where not all are
 
 
 @dataclass(frozen=True, slots=True)
