@@ -103,7 +103,7 @@ class Timer:
 
 def workloads(scale: int = 1) -> tuple[Workload, ...]:
     """What is measured; `scale` divides the sizes of what streams through memory."""
-    n, rows = (1 << 26) // scale, 4096 // min(scale, 64)
+    n, rows = (1 << 26) // scale, 4096 // min(scale, 1024)
     side, batch = 4096 // min(scale, 64), max(1, 64 // scale)
     wide, narrow = ((n,), "int32", 16), ((n,), "int8", 8)
     edge = 56 if scale == 1 else 8

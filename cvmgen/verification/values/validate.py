@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from cvmgen.api.manifest import Manifest, OperatorInfo, read_manifest
+from cvmgen.build.includes import with_included
 from cvmgen.dtypes import DTYPES, precision_bound
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import Budget, WorkLimit
@@ -152,18 +153,9 @@ class Text:
         }
 
     def read_by(self, unit: str) -> dict[str, str]:
-        """The files that a unit may read."""
-        return {
-            name: text
-            for name, text in self.sources.items()
-            if name == unit or (name.endswith(".h") and self.may_be_read(name, unit))
-        }
-
-    @staticmethod
-    def may_be_read(header: str, unit: str) -> bool:
-        """Whether a header is the runtime's, or the unit's own."""
-        folder, _, _ = header.rpartition("/")
-        return folder in ("", "cpu") or header[:-2] == unit.rpartition(".")[0]
+        """The files that a unit reads: no other one changes its module."""
+        front = (program.PRELUDE,) if unit.endswith(".cu") else ()
+        return with_included((unit, *front), self.sources)
 
 
 def validate(
