@@ -21,7 +21,12 @@ NARROW = i.Var(f"{h.OURS}narrow")
 
 @dataclass(frozen=True, slots=True)
 class MappingTask:
-    """A typed nest for one choice of element types, and what the schedules say of mappings."""
+    """A typed nest for one choice of element types, and what the schedules say of mappings.
+
+    It stays as it is: a mapping makes kernels of it, several of some nests. A `Subject`, of which
+    classes are recognised, goes from one action to the next, and takes along what says whether
+    each is legal.
+    """
 
     program: i.Program
     nest: i.Nest
