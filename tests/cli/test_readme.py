@@ -149,6 +149,7 @@ def test_cuda_on_the_cpu() -> None:
     assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
 
 
+@pytest.mark.usefixtures("cache")
 def test_the_c_program(cvmgen: Command, spec: Path, generated: Path, tmp_path: Path) -> None:
     """From a folder that is not the project's, by the commands below it."""
     for program in ("cc", "pkg-config"):
