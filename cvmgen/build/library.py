@@ -186,6 +186,12 @@ def compile_library(
     return library
 
 
+def compile_unit(sources: Mapping[str, str], unit: str, *, name: str) -> Path:
+    """The object of one unit, which `compile_library` of these sources finds then, or waits for;
+    arguments as of it."""
+    return _Object.of(_request(sources, name).job, unit, sources[unit]).compiled()
+
+
 def has_library(sources: Mapping[str, str], *, name: str, named: bool = False) -> bool:
     """Whether `compile_library` most likely has nothing to compile."""
     try:

@@ -7,13 +7,15 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvmgen.api.library import compiled_operators
+from cvmgen.api.library import compiled_operators, library_sources
 from cvmgen.api.manifest import operator_of
+from cvmgen.build.ahead import CompiledAhead
 from cvmgen.build.files import LISTING, folder_diff, write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli import report
@@ -31,7 +33,7 @@ from cvmgen.cli.stamp import (
     write_stamp,
 )
 from cvmgen.emit.interface import manifest_text
-from cvmgen.errors import BuildError, CvmgenError, Faults
+from cvmgen.errors import BuildError, CvmgenError, Faults, InternalError
 from cvmgen.escape import json_text, lines_for_terminal
 from cvmgen.paths import MANIFEST, schedules_folder, spec_folder
 from cvmgen.source import SpecWarning
@@ -99,8 +101,8 @@ def build_folder(request: Request, faults: Faults, *, as_json: bool, jobs: int |
     """Bring the folder up to date, compile the C library, and say what changed."""
     if jobs is not None:
         os.environ["CVMGEN_JOBS"] = str(jobs)  # read where the compilers are started
-    with Progress(aloud=not as_json) as progress:
-        changes, generated = bring_up_to_date(request, progress, faults)
+    with Progress(aloud=not as_json) as progress, CompiledAhead() as compiling:
+        changes, generated = bring_up_to_date(request, progress, faults, compiling)
         progress.clear()
         tell_warnings(generated.warnings)
         # Told before compiling: should that fail, these files are what it failed on.
@@ -217,7 +219,7 @@ def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
 
 
 def bring_up_to_date(
-    request: Request, progress: Progress, faults: Faults
+    request: Request, progress: Progress, faults: Faults, compiling: CompiledAhead
 ) -> tuple[Sequence[WrittenFile], Generated]:
     """Write what changed; also what was generated, which is nothing where nothing changed."""
     if not request.written:
@@ -232,7 +234,7 @@ def bring_up_to_date(
         if (known.spec, known.schedules, known.generator, known.files) == (*made_from, files):
             return (), Generated({}, {}, ())
     before = read_entries(request.folder)
-    generated = cached_texts(request, progress, faults, afresh=False)
+    generated = cached_texts(request, progress, faults, afresh=False, compiling=compiling)
     progress.step("writing what changed")
     changes = write_changed(
         request.folder, generated.files, remove_stale=request.whole or generated.lost
@@ -252,9 +254,15 @@ def bring_up_to_date(
 
 
 def cached_texts(
-    request: Request, progress: Progress, faults: Faults, *, afresh: bool
+    request: Request,
+    progress: Progress,
+    faults: Faults,
+    *,
+    afresh: bool,
+    compiling: CompiledAhead | None = None,
 ) -> Generated:
-    """The text of the requested files; unless `afresh`, from the cache where it is there."""
+    """The text of the requested files; unless `afresh`, from the cache where it is there. What C
+    of few operators is new is handed to `compiling` before all else."""
     progress.step("starting")
     # Imported here: these need lark, sympy and jinja2, which an up-to-date build does not.
     from cvmgen import driver
@@ -275,6 +283,9 @@ def cached_texts(
     schedules = read_schedules(request.spec)
     progress.step("generating")
     targets = () if request.names else request.targets  # of all operators few texts are missing
+    if compiling is not None and "c" in request.targets:
+        chosen = find_operators(operators, request.names) if request.names else operators
+        compile_new(chosen, request, schedules, compiling)
     ahead = made_ahead(operators, targets, schedules, progress, afresh=afresh)
     operators = probe_all(operators, progress, faults, ahead)
     places = {name: each.places for name, each in ahead.items() if each.places is not None}
@@ -322,6 +333,28 @@ def cached_texts(
     own = [each for each in members if each.full_name in chosen]
     warnings = [*unread(own), *unproved_places(own, progress, faults, places)]
     return Generated(files, entries, stale, warnings)
+
+
+def compile_new(
+    operators: Sequence[Operator],
+    request: Request,
+    schedules: Schedules,
+    compiling: CompiledAhead,
+) -> None:
+    """Begin with the C of operators whose texts are not known, where these are few, beside what an
+    earlier build wrote. What fails is told by those who need it."""
+    from cvmgen import driver
+    from cvmgen.build.helpers import FEW
+    from cvmgen.cli.texts import are_remembered
+
+    new = [each for each in operators if not are_remembered(each, request.targets, schedules)]
+    for each in new if len(new) < FEW else ():
+        with suppress(CvmgenError, InternalError):
+            texts = driver.operator_texts(each, ("c",), schedules).files
+            sources = library_sources(request.folder)
+            own = {name.removeprefix("c/"): text for name, text in texts.items()}
+            unit = driver.operator_file(each, "c").removeprefix("c/")
+            compiling.start({**sources, **own}, unit, name="cvmgen")
 
 
 def has_own_schedules(spec: Path) -> bool:

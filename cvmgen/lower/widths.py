@@ -4,13 +4,13 @@
 every value on the way, for any stored element. Sums and products that flow into a store through
 + - * alone may wrap, as the store keeps their lowest bits.
 
-`typing.typed_values` walks through intervals too, and asks something else: of nests whose reductions
-are loops, for one choice of element types, which machine type each node is written with; what
-overflows there is widened where it stands. Here reductions are whole, all element types count at
-once, nothing can be widened in the middle, and what is asked is the end of all values, also for
-the case that all that is read is below 2^bits. How intervals are added and multiplied
-(`cvmgen.ranges`), what a recurrence can come to (`elements_of`) and what host code computes (`Typer`)
-is taken from there.
+`typing.typed_values` walks through intervals too, and asks something else: of nests whose
+reductions are loops, for one choice of element types, which machine type each node is written
+with; what overflows there is widened where it stands. Here reductions are whole, all element types
+count at once, nothing can be widened in the middle, and what is asked is the ends of all values,
+also for the case that all that is read is below 2^bits. How intervals are added and multiplied
+(`cvmgen.ranges`), what a recurrence can come to (`elements_of`) and what host code computes
+(`Typer`) is taken from there.
 """
 
 from __future__ import annotations
