@@ -11,7 +11,7 @@ from cvmgen.ir import arrays as a
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import statement_lines, text
-from cvmgen.ir.uses import has
+from cvmgen.ir.uses import has, nodes_in, stored_tensors, uses
 from cvmgen.ir.visit import children, walk
 
 
@@ -36,7 +36,8 @@ def verify(program: i.Program, passes: Sequence[str]) -> None:
     """Raise InternalError, naming the last of `passes`, unless the program holds together.
 
     Every name is bound before it is read, only locals change, only outputs are stored to and
-    only inputs loaded, and what any of `passes` removes has not come back.
+    only inputs loaded, each nest writes to what it is for, and what any of `passes` removes has not
+    come back.
     """
     Verifier(program, passes[-1]).run([REMOVED[name] for name in passes if name in REMOVED])
 
@@ -103,6 +104,12 @@ class Verifier:
         self.block(nest.prologue, scope, set())
         # Kernels read what the host computed; they cannot change it.
         self.block(nest.body, scope, set())
+        written = stored_tensors(nest.body)
+        if any(issubclass(each, i.ArrayStmt) for each in uses(nest.body).kinds):
+            # Statements on whole arrays name the array that they fill.
+            written |= {each.tensor for each in nodes_in(nest.body, i.Access)}
+        if nest.tensor not in written:
+            self.fail(f"a nest that writes nothing to {nest.tensor}")
 
     # -------------------------------------------------------- statements
 

@@ -94,6 +94,9 @@ def unsound_step(step: KernelStep) -> Iterator[str]:
     if not step.outlined:
         yield from unsound(step.made)
     body = (*step.front, *step.outlined)
+    computing = (step.outlined or step.made.body, *(each.body for each in step.parts))
+    for tensor in sorted(step.kernel.written - stored_tensors(computing)):
+        yield f"nothing writes to {tensor}"
     yield from unsound_outlined(body, step.parts, (), step.made.elements)
 
 

@@ -10,7 +10,7 @@ from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import INT8
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import all_names, has
+from cvmgen.ir.uses import all_names, has, nodes_in, stored_tensors
 from cvmgen.lower.host_part import lower_for_c
 from cvmgen.schedule.entries import KeptValue
 from cvmgen.schedule.gpu.mapped import DeviceFunction, KernelParameter, Mapped
@@ -53,6 +53,15 @@ class Kernel:
     def overflows(self) -> bool:
         """Whether it can find a value beyond the type of its output."""
         return has(self.typed, i.Overflow)
+
+    @property
+    def bodies(self) -> tuple[i.Block, ...]:
+        """The statements that compute the nest, as far as stages have come."""
+        if self.mapped is not None:
+            return tuple(each.body for each in self.mapped.functions)
+        if not self.outlined:
+            return (self.subject.body,)
+        return (self.outlined, *(each.body for each in self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +275,11 @@ def host_lowered(precision: str, kernels: Kernels, schedules: Schedules) -> Kern
 
 
 def unsound_parts(program: i.Program, kernel: Kernel) -> Iterator[str]:
-    """What does not hold together in the functions that were outlined."""
+    """What does not hold together in the functions that a kernel became."""
+    places = (each.place for each in nodes_in(kernel.bodies, i.Address))  # for helpers to fill
+    given = {each.tensor for each in places if isinstance(each, i.Load)}
+    if kernel.nest.tensor not in stored_tensors(kernel.bodies) | given:
+        yield f"nothing writes to {kernel.nest.tensor}"
     fields = plan_fields(program)
     if kernel.tiles:
         yield from kernel.tiles.faults((each.name for each in fields), kernel.subject.elements)

@@ -58,7 +58,12 @@ def store(value: i.Expr, tensor: str = "Y") -> i.Stmt:
     return i.Store(i.Load(tensor, None, ZERO), value, SPAN)
 
 
+def emptied(program: i.Program) -> i.Program:
+    return replace(program, nests=(replace(program.nests[0], body=(LET,)),))
+
+
 BROKEN = [
+    (emptied, "a nest that writes nothing to Y"),
     (in_nest(store(i.Var("q"))), "the name 'q', which nothing binds"),
     (in_nest(store(i.Var("d"))), "the name 'd', which nothing binds"),
     (in_nest(store(i.Var("x")), LET), "the name 'x', which nothing binds"),

@@ -84,7 +84,23 @@ def in_function(kernel: Kernel, more: i.Block) -> Kernel:
     return replace(kernel, mapped=replace(mapped, functions=(planted, *others)))
 
 
+def subject_lost(kernel: Kernel, more: i.Block) -> Kernel:
+    return replace(kernel, subject=replace(kernel.subject, body=more))
+
+
+def outlined_lost(kernel: Kernel, more: i.Block) -> Kernel:
+    return replace(kernel, outlined=more, parts=())
+
+
+def functions_lost(kernel: Kernel, more: i.Block) -> Kernel:
+    mapped = kernel.mapped
+    assert mapped is not None
+    planted = tuple(replace(each, body=more) for each in mapped.functions)
+    return replace(kernel, mapped=replace(mapped, functions=planted))
+
+
 Plant = Callable[[Kernel, i.Block], Kernel]
+LOST: list[tuple[str, i.Block, str]] = [("statements lost", (COUNT,), "nothing writes to Y")]
 BARRIER_IN_C = (*BARRIER, "threads meet, and none of a block run it")
 BARRIER_APART = (*BARRIER, "not all threads of a block reach a")
 ROWS: list[tuple[str, str, Plant, list[tuple[str, i.Block, str]]]] = [
@@ -94,7 +110,13 @@ ROWS: list[tuple[str, str, Plant, list[tuple[str, i.Block, str]]]] = [
         for stage in ("outline", "host", "families", "dispatch")
         for plant in (in_outlined, in_part)
     ),
+    *(("c", each, subject_lost, LOST) for each in ("types", "schedule")),
+    *(("c", each, outlined_lost, LOST) for each in ("outline", "host", "families", "dispatch")),
     ("cuda", "types", in_subject, [*ANYWHERE, *MARKS, BARRIER_IN_C]),
+    *(
+        ("cuda", each, functions_lost, LOST)
+        for each in ("schedule", "host", "families", "dispatch")
+    ),
     *(
         ("cuda", stage, in_function, [*ANYWHERE, BARRIER_APART])
         for stage in ("schedule", "host", "families", "dispatch")
@@ -156,6 +178,13 @@ def in_part_of_step(step: KernelStep, more: i.Block) -> KernelStep:
     return replace(step, parts=(planted, *others))
 
 
+def step_lost(step: KernelStep, more: i.Block) -> KernelStep:
+    return replace(
+        step, made=replace(step.made, body=more), outlined=step.outlined and more, parts=()
+    )
+
+
+LOST_STEP: list[tuple[str, i.Block, str]] = [("statements lost", (COUNT,), "nothing writes to ")]
 STEPS: list[tuple[str, Callable[[KernelStep, i.Block], KernelStep]]] = [
     ("types", in_front),
     ("types", in_step),
@@ -171,8 +200,11 @@ STEPS: list[tuple[str, Callable[[KernelStep, i.Block], KernelStep]]] = [
     ("stage", "plant", "more", "fault"),
     [
         pytest.param(stage, plant, more, fault, id=f"{stage}-{plant.__name__}-{what}")
-        for stage, plant in STEPS
-        for what, more, fault in [*ANYWHERE, BARRIER_IN_C]
+        for stage, plant, faults in (
+            *((stage, plant, [*ANYWHERE, BARRIER_IN_C]) for stage, plant in STEPS),
+            *((stage, step_lost, LOST_STEP) for stage in ("types", "schedule", "outline")),
+        )
+        for what, more, fault in faults
     ],
 )
 def test_planted_into_a_model(
@@ -226,6 +258,15 @@ IN_ARRAYS: list[tuple[str, i.Block, str]] = [
     ),
     ("a barrier", (i.Barrier(SPAN),), "Barrier, which mappings to threads make"),
 ]
+
+
+def test_statements_lost_from_arrays() -> None:
+    passes = driver.TARGETS["numpy"].passes
+    program = driver.lower(OPERATOR, passes)
+    kept = tuple(each for each in program.nests[0].body if not isinstance(each, a.Into))
+    wrong = replace(program, nests=(replace(program.nests[0], body=kept),))
+    with pytest.raises(InternalError, match="a nest that writes nothing to Y"):
+        verify(wrong, [name for name, _ in passes])
 
 
 @pytest.mark.parametrize(
