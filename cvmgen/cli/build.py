@@ -284,8 +284,8 @@ def cached_texts(
     progress.step("generating")
     targets = () if request.names else request.targets  # of all operators few texts are missing
     if compiling is not None and "c" in request.targets:
-        chosen = find_operators(operators, request.names) if request.names else operators
-        compile_new(chosen, request, schedules, compiling)
+        meant = find_operators(operators, request.names) if request.names else operators
+        compile_new(meant, request, schedules, compiling)
     ahead = made_ahead(operators, targets, schedules, progress, afresh=afresh)
     operators = probe_all(operators, progress, faults, ahead)
     places = {name: each.places for name, each in ahead.items() if each.places is not None}
