@@ -23,7 +23,7 @@ LOWEST, HIGHEST = -(2**31), 2**31 - 1
 def test_wild_data_wrap_alike(conformance: Conformance, name: str) -> None:
     """The declared precisions hold for other data: results are the exact values, wrapped."""
     random = Random(name)
-    for _ in range(20):
+    for _ in range(12):
         drawn = call(name, random)
         precisions = tuple(declared(conformance.libraries[TARGETS[0]][name], drawn.inputs))
         inputs = tuple(mapped(lambda one: wild(random, one), drawn.inputs))

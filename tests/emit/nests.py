@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from cvmgen.inside.checks import stay_inside
-from cvmgen.lower.translate import operator_program
+from cvmgen.driver import STATEMENTS, lower
 from cvmgen.spec import formula as f
 
 
 def made_by_nests(operator: f.Operator) -> list[f.Definition | f.Equation]:
     """The lets and equations of an operator that become nests, in the order of the text."""
-    kept = stay_inside(operator_program(operator)).lets
+    kept = lower(operator, STATEMENTS[:3]).lets  # as far as it tells which lets are memory
     return [
         item
         for item in f.all_items(operator.items)
