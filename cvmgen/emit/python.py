@@ -23,7 +23,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
 from cvmgen.ir.uses import assigned, names_in, nodes_in
 from cvmgen.lower.host_part import given_in
-from cvmgen.lower.walks import pack_of_loop, strided
+from cvmgen.lower.walks import strided
 from cvmgen.spec.formula import Operator
 
 MODULES = ("reals", "typed", "arrays", "vectors")  # what operators import where they use it
@@ -187,7 +187,7 @@ class PythonEmitter:
     def whole_packs(self, body: tuple[i.Stmt, ...]) -> list[str]:
         """A list for each pack that is bound in parts and read entry by entry."""
         packs = {
-            pack_of_loop(each)
+            each.whole
             for each in nodes_in(body, i.PackLoop)
             if each.slots is not None and not strided(each)
         }

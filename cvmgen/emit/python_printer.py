@@ -15,7 +15,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
 from cvmgen.ir.uses import ROUNDED, may_be_real
 from cvmgen.ir.visit import walk
-from cvmgen.lower.walks import pack_of_loop, strided
+from cvmgen.lower.walks import strided
 
 BINARY = {
     "+": (9, "+"),
@@ -375,7 +375,7 @@ class PythonPrinter(Imports):
         body = self.block(loop.body)
         kept = loop.slots is not None and not strided(loop)
         if loop.slots is not None and kept:
-            whole = python_identifier(pack_of_loop(loop))
+            whole = python_identifier(loop.whole)
             body = [
                 f"for slot, entry in zip({self.expr(loop.slots)}, {pack}):",
                 f"    {whole}[slot] = entry",

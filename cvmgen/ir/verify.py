@@ -197,7 +197,7 @@ class Verifier:
                 self.fail(f"{type(statement).__name__}, which mappings to threads make")
             case i.PackLoop(pack=pack, extents=extents, slots=slots, body=body):
                 self.expressions((extents, slots), scope)
-                self.inner(body, scope, changing, pack, pack_of_slots(pack, slots))
+                self.inner(body, scope, changing, pack, statement.whole)
             case i.If(condition=condition, then=then, otherwise=otherwise):
                 self.expr(condition, scope)
                 self.inner(then, scope, changing)
@@ -380,13 +380,6 @@ class Verifier:
     def tensor(self, name: str, known: set[str], what: str) -> None:
         if name not in known:
             self.fail(f"'{name}', which is not {what}")
-
-
-def pack_of_slots(loop_pack: str, slots: i.Expr | None) -> str:
-    """The formula's name of a pack that a loop binds in part."""
-    if isinstance(slots, i.Var):
-        return loop_pack.rstrip("_").removesuffix(f"_{slots.name}")
-    return loop_pack
 
 
 def shown_node(node: object) -> str:

@@ -35,7 +35,5 @@ def position_loop(loop: i.PackLoop) -> i.Stmt:
 
 def uses_slots(loop: i.PackLoop) -> bool:
     """Whether entries of a partly bound pack are read one by one."""
-    pack = loop.pack.split("_", 1)[0]
-    return any(
-        isinstance(each, i.Item) and each.sequence == i.Var(pack) for each in walk(loop.body)
-    )
+    whole = i.Var(loop.whole)
+    return any(isinstance(each, i.Item) and each.sequence == whole for each in walk(loop.body))

@@ -10,7 +10,6 @@ from cvmgen.ir.host import with_host_part
 from cvmgen.ir.uses import assigned, has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, walk
 from cvmgen.lower.lift import of_nests
-from cvmgen.lower.walks import pack_of_loop
 
 
 def host_values(program: i.Program) -> i.Program:
@@ -119,7 +118,7 @@ def comprehended(statements: i.Block) -> set[str]:
 def packs(statements: i.Block) -> set[str]:
     """The packs that loops bind in parts."""
     loops = nodes_in(statements, i.PackLoop)
-    return {pack_of_loop(loop) for loop in loops if loop.slots is not None}
+    return {loop.whole for loop in loops if loop.slots is not None}
 
 
 def shapes_of_several(program: i.Program) -> frozenset[str]:

@@ -80,7 +80,7 @@ class Offsets(AffineLists):
         body = self.block(statement.body)
         self.walks.pop()
         self.indices -= {name, pack}
-        return i.PackLoop(name, extents, places, body, statement.span)
+        return i.PackLoop(name, extents, places, body, statement.span, pack)
 
     def expr(self, expr: Node) -> Node:
         def change(node: i.Expr) -> i.Expr:

@@ -124,7 +124,7 @@ class Walks:
         statements: list[i.Stmt] = [i.Let(pack, "list", index, span)]
         opened = False
         if loop.slots is not None:
-            whole = pack_of_loop(loop)
+            whole = loop.whole
             opened = whole not in self.open_packs
             if opened:
                 zeros = i.Call("zeros", (i.Call("max_rank", ()),))
@@ -147,17 +147,12 @@ class Walks:
         """Write the entries of a part into the pack of the formula."""
         assert loop.slots is not None
         span = loop.span
-        whole = pack_of_loop(loop)
+        whole = loop.whole
         place = i.Item(loop.slots, i.Var("slot"))
         entry = i.Item(i.Var(loop.pack), i.Var("slot"))
         write = i.SetAt(whole, place, entry, span)
         count = i.Call("len", (loop.slots,))
         return [i.Loop("slot", i.Const(0), count, (write,), 0, span)]
-
-
-def pack_of_loop(loop: i.PackLoop) -> str:
-    assert isinstance(loop.slots, i.Var)
-    return loop.pack.rstrip("_").removesuffix(f"_{loop.slots.name}")
 
 
 def _steps(loop: i.PackLoop) -> list[str]:
@@ -177,4 +172,4 @@ def strided(loop: i.PackLoop) -> bool:
     names = names_in(others)
     if loop.pack in names:
         return False
-    return loop.slots is None or pack_of_loop(loop) not in names
+    return loop.slots is None or loop.whole not in names

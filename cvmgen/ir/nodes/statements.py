@@ -177,13 +177,20 @@ class Borrow:
 
 @dataclass(frozen=True, slots=True)
 class PackLoop:
-    """Run `body` for each multi-index of a box, the last dimension fastest."""
+    """Run `body` for each multi-index of a box, the last dimension fastest. With `slots` its
+    entries are a part of a multi-index of the formula: `part_of`, where it has another name."""
 
     pack: str
     extents: Expr
     slots: Expr | None
     body: tuple[Stmt, ...]
     span: Span = span_field()
+    part_of: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The multi-index of the formula."""
+        return self.part_of or self.pack
 
 
 @dataclass(frozen=True, slots=True)
