@@ -43,7 +43,7 @@ def of_equation(equation: f.Equation, reader: EvaluationCounter) -> Iterator[Spe
             return
         trips[binder.index] = reader.trips(binder, at)
         at[binder.index] = trips[binder.index]
-    for each in reductions(equation, reader.definitions):
+    for each in reductions(equation):
         used = free_names(each, reader.definitions) & trips.keys()
         last = max((at for at, name in enumerate(trips) if name in used), default=-1)
         reads = product_of_counts(list(trips.values())[: last + 1])
@@ -59,9 +59,7 @@ def of_equation(equation: f.Equation, reader: EvaluationCounter) -> Iterator[Spe
             )
 
 
-def reductions(
-    equation: f.Equation, definitions: Mapping[str, f.Definition]
-) -> Iterator[n.Reduction]:
+def reductions(equation: f.Equation) -> Iterator[n.Reduction]:
     """The reductions of elements in an equation, outside of others, and those that its `where`
     names."""
     left: list[object] = [equation.value, *(each.body for each in equation.where)]

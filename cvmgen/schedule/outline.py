@@ -160,7 +160,7 @@ class Outliner:
         inner = {**scope, **{each.index: each for each in loops}}
         run = replace(run, body=self.block(loops[-1].body, inner))
         part = OutlinedPart(name, self.names, (), totals, counts, indices, run)
-        return replace(part, captures=tuple(self.captures(part, loop, scope)))
+        return replace(part, captures=tuple(self.captures(part, scope)))
 
     def unravelled(
         self, loops: Sequence[i.Loop], at: i.Expr
@@ -185,9 +185,7 @@ class Outliner:
 
     # -------------------------------------------------------- captures
 
-    def captures(
-        self, part: OutlinedPart, loop: i.Loop, scope: Mapping[str, Local]
-    ) -> Iterable[i.Capture]:
+    def captures(self, part: OutlinedPart, scope: Mapping[str, Local]) -> Iterable[i.Capture]:
         """What a part has from around it: the plan, tensors in their order, then locals."""
         body, totals = part.body, {each.name for each in part.totals}
         used = all_names(body)
