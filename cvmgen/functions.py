@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import isqrt, prod
 from typing import Any
 
 from cvmgen import reals
@@ -67,6 +67,12 @@ def _ceildiv(value: int, divisor: int) -> int:
     return -(-value // divisor)
 
 
+def _isqrt(value: int) -> int:
+    if value < 0:
+        raise OutsideDomain(f"isqrt({number_text(value)}) is not defined")
+    return isqrt(value)
+
+
 def flatten_index(index: Sequence[int], extents: Sequence[int]) -> int:
     """The row-major position of a multi-index."""
     position = 0
@@ -108,6 +114,11 @@ FUNCTIONS = {
         FunctionRow("floor_log2", ("int",), "int", _floor_log2, "floor(log2(x)), x >= 1"),
         FunctionRow("ceil_log2", ("int",), "int", _ceil_log2, "ceil(log2(x)), x >= 1"),
         FunctionRow("ceildiv", ("int", "int"), "int", _ceildiv, "quotient rounded up"),
+        FunctionRow("isqrt", ("int",), "int", _isqrt, "floor(sqrt(x)), x >= 0"),
+        FunctionRow("bitand", ("int", "int"), "int", operator.and_, "bits that both have"),
+        FunctionRow("bitor", ("int", "int"), "int", operator.or_, "bits that one has"),
+        FunctionRow("bitxor", ("int", "int"), "int", operator.xor, "bits that just one has"),
+        FunctionRow("bitnot", ("int",), "int", operator.invert, "all other bits: -1 - x"),
         FunctionRow("len", ("list",), "int", len, "the number of entries of a list"),
         FunctionRow("size", ("list",), "int", prod, "the product of the entries of a list"),
         FunctionRow("count", ("collection",), "int", len, "the number of elements"),
@@ -120,6 +131,8 @@ FUNCTIONS = {
 REAL_FUNCTIONS = frozenset(
     {row.name for row in FUNCTIONS.values() if row.parameters[0] in ("real", "scalar")} | {"isnan"}
 )
+# Of two's complements, which have a sign bit for ever: the sign of results follows from it.
+BITWISE = ("bitand", "bitor", "bitxor")
 # Written floor(log2(n)) and ceil(log2(n)); log2 alone is no integer.
 LOGARITHMS = {"floor": "floor_log2", "ceil": "ceil_log2"}
 SPECIAL = ("p", "present", "least", "greatest", "log2", "floor", "ceil")

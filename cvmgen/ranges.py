@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from math import isqrt
 
 MOST_EXPONENT = 200
 
@@ -115,6 +116,47 @@ def magnitude(value: Range) -> Range:
     return Range(low, value.size)
 
 
+def inverted(value: Range) -> Range:
+    """Of -1 - x, which has all other bits."""
+    return Range(-1 - value.high, -1 - value.low)
+
+
+def bit_or(left: Range, right: Range) -> Range:
+    """Bits that are added to a number raise it, but for the sign's: of numbers with other signs
+    the result is negative and not below the negative one, of two negative ones below neither."""
+    lows = []
+    if left.high < 0 or right.low >= 0:
+        lows.append(left.low)
+    if right.high < 0 or left.low >= 0:
+        lows.append(right.low)
+    low = max(lows, default=min(left.low, right.low))
+    if min(left.high, right.high) < 0:
+        return Range(low, -1)
+    bits = max(left.high, right.high).bit_length()
+    return Range(low, min((1 << bits) - 1, left.high + right.high))
+
+
+def bit_and(left: Range, right: Range) -> Range:
+    return inverted(bit_or(inverted(left), inverted(right)))
+
+
+def bit_xor(left: Range, right: Range) -> Range:
+    """As many bits as the longer one has; the sign is that of a product."""
+    for one, other in ((left, right), (right, left)):
+        if one.low == one.high == -1:
+            return inverted(other)
+    ends = (left.low, left.high, right.low, right.high)
+    most = 1 << max(max(each, -1 - each).bit_length() for each in ends)
+    apart = (left.high < 0 <= right.low) or (right.high < 0 <= left.low)
+    alike = min(left.low, right.low) >= 0 or max(left.high, right.high) < 0
+    return Range(0 if alike else -most, -1 if apart else most - 1)
+
+
+def square_root(value: Range) -> Range:
+    """Rounded down; there is none of a number below 0."""
+    return Range(isqrt(max(value.low, 0)), isqrt(max(value.high, 0)))
+
+
 RULES: Mapping[str, Callable[[Range, Range], Range]] = {
     "+": plus,
     "-": minus,
@@ -124,4 +166,7 @@ RULES: Mapping[str, Callable[[Range, Range], Range]] = {
     "mod": modulo,
     "shl": shift_left,
     "shr": shift_right,
+    "bitand": bit_and,
+    "bitor": bit_or,
+    "bitxor": bit_xor,
 }

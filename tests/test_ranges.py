@@ -1,6 +1,7 @@
 """Intervals against every value of small ranges."""
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,9 @@ RULES = [
     ("times", ranges.times, lambda a, b: a * b),
     ("plus", ranges.plus, lambda a, b: a + b),
     ("minus", ranges.minus, lambda a, b: a - b),
+    ("bitand", ranges.bit_and, lambda a, b: a & b),
+    ("bitor", ranges.bit_or, lambda a, b: a | b),
+    ("bitxor", ranges.bit_xor, lambda a, b: a ^ b),
     ("max", lambda a, b: ranges.extreme("max", (a, b)), max),
     ("min", lambda a, b: ranges.extreme("min", (a, b)), min),
 ]
@@ -39,6 +43,26 @@ def test_every_power_and_shift_lies_in_the_range() -> None:
             for b in range(max(right.low, 0), right.high + 1):
                 assert powers.low <= a**b <= powers.high, (left, right, a, b)
                 assert shifts.low <= a >> b <= shifts.high, (left, right, a, b)
+
+
+@pytest.mark.parametrize(
+    ("function", "left", "right", "found"),
+    [
+        ("bitand", (-(1 << 40), 1 << 40), (0, 255), (0, 255)),
+        ("bitand", (-4, 5), (-3, -2), (-4, 5)),
+        ("bitor", (0, 5), (8, 8), (8, 13)),
+        ("bitor", (-100, 3), (-7, 2), (-100, 3)),
+        ("bitxor", (-5, 3), (-1, -1), (-4, 4)),
+        ("bitxor", (-4, -1), (0, 7), (-8, -1)),
+    ],
+)
+def test_bits_are_no_more_than_needed(function: str, left: Any, right: Any, found: Any) -> None:
+    assert ranges.RULES[function](Range(*left), Range(*right)) == Range(*found)
+
+
+def test_square_roots() -> None:
+    assert ranges.square_root(Range(-5, 99)) == Range(0, 9)
+    assert ranges.square_root(Range(16, 1 << 126)) == Range(4, 1 << 63)
 
 
 def test_magnitude() -> None:

@@ -10,6 +10,7 @@ from cvmgen.emit.c_spelling import (
     BINARY,
     LIMITS,
     MACHINE_TYPES,
+    OF_BITS,
     PRIMARY,
     REALS,
     TERNARY,
@@ -71,10 +72,12 @@ class CPrinter:
                 return self.minus(right), UNARY
             case i.Binary(op="-", left=left, right=right) if may_be_written_zero(left):
                 return f"cvmgen_minus({self.expr(left)}, {self.expr(right)})", PRIMARY
+            case i.Binary(op="bitxor", left=left, right=i.Const(value=-1)):
+                return f"~{self.expr(left, UNARY)}", UNARY
             case i.Binary(op=op, left=left, right=right):
                 level, sign = BINARY[op]
                 # Shifts beside sums get parentheses, as compilers ask for.
-                own = PRIMARY if op in ("shl", "shr") else level
+                own = PRIMARY if op in OF_BITS else level
                 first = self.expr(left, UNARY if own == PRIMARY else level)
                 second = self.expr(right, UNARY if own == PRIMARY else level + 1)
                 return f"{first} {sign} {second}", level

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cvmgen.emit.lines import Comment
 from cvmgen.escape import in_c_comment, in_c_string
+from cvmgen.functions import BITWISE
 from cvmgen.ir.checks import OURS
 from cvmgen.schedule.generic import TYPE_PARAMETERS
 from cvmgen.schedule.gpu.mapped import KernelParameter
@@ -53,7 +54,11 @@ BINARY = {
     "rem": (10, "%"),
     "shl": (8, "<<"),
     "shr": (8, ">>"),
+    "bitand": (5, "&"),
+    "bitxor": (4, "^"),
+    "bitor": (4, "|"),
 }
+OF_BITS = ("shl", "shr", *BITWISE)
 LIMITS = {
     -(1 << 31): "INT32_MIN",
     (1 << 31) - 1: "INT32_MAX",

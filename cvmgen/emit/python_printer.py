@@ -10,10 +10,11 @@ from cvmgen.emit.line_map import marked
 from cvmgen.emit.lines import Valued, indented
 from cvmgen.emit.python_text import Imports, literal
 from cvmgen.errors import InternalError
+from cvmgen.functions import BITWISE, REAL_FUNCTIONS
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
-from cvmgen.ir.uses import ROUNDED, may_be_real
+from cvmgen.ir.uses import may_be_real
 from cvmgen.ir.visit import walk
 from cvmgen.lower.walks import strided
 
@@ -25,6 +26,9 @@ BINARY = {
     "mod": (10, "%"),
     "shl": (8, "<<"),
     "shr": (8, ">>"),
+    "bitand": (7, "&"),
+    "bitxor": (7, "^"),
+    "bitor": (7, "|"),
 }
 SUPPORT_CALLS = {
     "size": "size",
@@ -34,6 +38,7 @@ SUPPORT_CALLS = {
     "floor_log2": "floor_log2",
     "ceil_log2": "ceil_log2",
     "ceildiv": "ceildiv",
+    "isqrt": "isqrt",
 }
 # What functions of real numbers are called in `reals`; they take integers too.
 REAL_CALLS = {
@@ -182,6 +187,11 @@ class PythonPrinter(Imports):
         match expr.op:
             case "-" if left == i.Const(0):
                 return f"-{self.expr(right, UNARY)}", UNARY
+            case "bitxor" if right == i.Const(-1):
+                return f"~{self.expr(left, UNARY)}", UNARY
+            case op if op in BITWISE:
+                level, sign = BINARY[op]
+                return f"{self.expr(left, level + 1)} {sign} {self.expr(right, level + 1)}", level
             case "over":
                 given = f"{self.expr(left)}, {self.expr(right)}"
                 return self.called("reals.over", given), PRIMARY
@@ -217,7 +227,7 @@ class PythonPrinter(Imports):
 
     def call(self, expr: i.Call) -> tuple[str, int]:
         arguments = ", ".join(self.expr(argument) for argument in expr.arguments)
-        if expr.function in (REAL_CALLS if self.reals else ROUNDED - {"real"}):
+        if expr.function in (REAL_CALLS if self.reals else REAL_FUNCTIONS - {"real"}):
             return self.called(f"reals.{REAL_CALLS[expr.function]}", arguments), PRIMARY
         match expr.function:
             case "negate":
@@ -366,7 +376,7 @@ class PythonPrinter(Imports):
             case "and" | "or":
                 return Valued(f"{name} =", f"{name} {op} {self.expr(value, 4)}")
             case _:
-                return Valued(f"{name} {op}=", self.expr(value))
+                return Valued(f"{name} {BINARY[op][1] if op in BINARY else op}=", self.expr(value))
 
     def pack_loop(self, loop: i.PackLoop) -> list[str]:
         pack = python_identifier(loop.pack)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from math import prod
 
 from cvmgen import polynomials as p
 from cvmgen.dtypes import CVM, MAX_RANK, DType
@@ -301,6 +302,13 @@ class Assumptions(Forms):
                 value = self.poly(operand, at)
                 yield p.minus(atom, value)
                 yield p.plus(atom, value)
+            case i.Call(function="isqrt", arguments=(operand,)):
+                yield p.minus(self.poly(operand, at), atom)
+            case i.Binary(op="bitand", left=left, right=right):
+                for each in (left, right):
+                    if self.is_natural(each, at):
+                        yield atom
+                        yield p.minus(self.poly(each, at), atom)
             case i.Call(function="len", arguments=(i.Var(name=name),)) if name in self.ranks:
                 yield p.shifted(p.minus({}, atom), MAX_RANK)
             case i.Item(sequence=i.Var(name=name), index=index) if name in at.packs:
@@ -324,6 +332,16 @@ class Assumptions(Forms):
                 yield from self.of_element(expr, at)
             case _:
                 pass
+
+    def is_natural(self, expr: i.Expr, at: Knowledge) -> bool:
+        """Whether a value is plainly not negative: a sum of what is not below its ends."""
+        total = 0
+        for monomial, times in self.poly(expr, at).items():
+            ends = [self.least(self.atoms[number], at) for number in monomial]
+            if (times < 0 and monomial) or any(end is None or end < 0 for end in ends):
+                return False
+            total += times * prod(end for end in ends if end is not None)
+        return total >= 0
 
     def of_pack(
         self,
@@ -383,7 +401,7 @@ class Assumptions(Forms):
                 return self.ranks.get(name, 0)
             case i.Call(function="size", arguments=(sequence,)):
                 return self.least_of_list(sequence)
-            case i.Call(function="len" | "abs" | "floor_log2" | "ceil_log2"):
+            case i.Call(function="len" | "abs" | "floor_log2" | "ceil_log2" | "isqrt"):
                 return 0
             case i.Call(function="flatten_index" | "count"):
                 return None

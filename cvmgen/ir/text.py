@@ -13,6 +13,9 @@ OPERATORS = {
     "truncdiv": "tdiv",
     "shl": "<<",
     "shr": ">>",
+    "bitand": "&",
+    "bitor": "bitor",
+    "bitxor": "xor",
     "difference": "-",
     "union": "|",
 }

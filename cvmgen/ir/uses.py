@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.checks import NOTED
 from cvmgen.ir.visit import children, walk
@@ -220,11 +221,7 @@ def uses_by_walk(node: Any) -> Uses:
     )
 
 
-# Functions that say by themselves that a real number or a condition is meant.
-ROUNDED = frozenset(("floor", "ceil", "trunc", "sqrt", "isnan", "int", "float32", "real", "order"))
-
-
 def may_be_real(node: object) -> bool:
     """Whether a part of an expression can be a real number, or makes one an integer."""
-    called = isinstance(node, i.Call) and node.function in ROUNDED
+    called = isinstance(node, i.Call) and node.function in REAL_FUNCTIONS
     return called or isinstance(node, (i.Load, i.Access, i.Real, i.Limit))

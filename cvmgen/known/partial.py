@@ -13,14 +13,14 @@ from math import prod
 from typing import TypeAlias
 
 from cvmgen.errors import InternalError
-from cvmgen.functions import ARITHMETIC, FUNCTIONS, RELATIONS
+from cvmgen.functions import ARITHMETIC, BITWISE, FUNCTIONS, RELATIONS
 from cvmgen.ir import nodes as i
 from cvmgen.typing.machine_types import joined_tests
 
 Value: TypeAlias = "i.Expr | tuple[Value, ...]"
 
 SPELLINGS = {"floordiv": "div", "truncdiv": "tdiv", "mod": "mod", "+": "+", "-": "-", "*": "*"}
-SCALAR_FUNCTIONS = ("abs", "min", "max", "floor_log2", "ceil_log2", "ceildiv", "count")
+SCALAR_FUNCTIONS = ("abs", "min", "max", "floor_log2", "ceil_log2", "ceildiv", "isqrt", "count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,8 @@ def arithmetic(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
             return i.Const(1 << exponent)
         case _, i.Const(value=a), i.Const(value=b) if op in SPELLINGS:
             return i.Const(int(ARITHMETIC[SPELLINGS[op]](a, b)))
+        case _, i.Const(value=a), i.Const(value=b) if op in BITWISE:
+            return i.Const(FUNCTIONS[op].exact(a, b))
         case ("+", i.Const(value=0), other) | ("*", i.Const(value=1), other):
             return other
         case ("+" | "-", other, i.Const(value=0)):

@@ -19,6 +19,9 @@ UFUNCS = {
     "*": "np.multiply",
     "shl": "np.left_shift",
     "shr": "np.right_shift",
+    "bitand": "np.bitwise_and",
+    "bitor": "np.bitwise_or",
+    "bitxor": "np.bitwise_xor",
     "floordiv": "np.floor_divide",
     "mod": "np.remainder",
 }

@@ -41,6 +41,7 @@ OF_ARRAYS = {
             "ceil_log2",
             "bit_length",
             "ceildiv",
+            "isqrt",
             "real",
         )
     },

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import assert_never
 
+from cvmgen.functions import BITWISE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.logic import conjunction
@@ -248,7 +249,7 @@ class Expressions:
                 values = tuple(self.expr(each) for each in arguments)
                 if name in ("count", "len"):
                     return self.number_of(values[0])
-                return call_or_sum(name, values, expr.span)
+                return call_or_operation(name, values, expr.span)
             case n.Precision(tensor=tensor, which=which):
                 return i.PrecisionOf(tensor, self.optional(which))
             case n.Present(name=name):
@@ -441,9 +442,14 @@ def without_identity(expr: i.Expr) -> i.Expr:
             return expr
 
 
-def call_or_sum(function: str, arguments: tuple[i.Expr, ...], span: Span) -> i.Expr:
-    """A call; `flatten_index` of entries and extents that are all written out is their sum."""
+def call_or_operation(function: str, arguments: tuple[i.Expr, ...], span: Span) -> i.Expr:
+    """A call; `flatten_index` of entries and extents that are all written out is their sum, and
+    functions of bits are operations, of which `bitnot` changes each bit."""
     match function, arguments:
+        case "bitnot", (operand,):
+            return i.Binary("bitxor", operand, i.Const(-1))
+        case _, (left, right) if function in BITWISE:
+            return i.Binary(function, left, right)
         case "flatten_index", (i.ListOf(entries=entries), i.ListOf(entries=sides)) if len(
             entries
         ) == len(sides) > 0 and not any(pack for _, pack in (*entries, *sides)):

@@ -397,6 +397,8 @@ class Widths:
                 return known[0]
             case "order":
                 return INT64
+            case "isqrt":
+                return ranges.square_root(known[0])
             case "ceildiv":
                 return ranges.ceildiv(*known)
             case "power":

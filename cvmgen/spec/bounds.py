@@ -13,7 +13,7 @@ from functools import partial, reduce
 from typing import TypeVar
 
 from cvmgen.dtypes import CVM
-from cvmgen.functions import MIRRORED, OPPOSITE
+from cvmgen.functions import BITWISE, MIRRORED, OPPOSITE
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -452,6 +452,14 @@ class Derive(CallValues):
                 one, (found,) = self.number(1), intervals
                 low, high = (self.no_less(end, one) for end in (found.low, found.high))
                 return Interval(self.function(name, low), self.function(name, high))
+            case "isqrt":
+                (found,), zero = intervals, self.number(0)
+                low, high = (self.no_less(end, zero) for end in (found.low, found.high))
+                return Interval(self.function("isqrt", low), self.function("isqrt", high))
+            case "bitnot":
+                return self.inverted(intervals[0])
+            case name if name in BITWISE:
+                return self.bits(name, *intervals)
             # Of real numbers only such bounds are kept as are integers: they hold rounded, too.
             case "int" if any(map(self.holds_reals, (intervals[0].low, intervals[0].high))):
                 raise SpecError(expr.span, UNKNOWN, DECLARE)

@@ -22,6 +22,7 @@ from cvmgen.dtypes import (
     MAX_RANK,
     MAX_SIZE,
 )
+from cvmgen.functions import BITWISE
 from cvmgen.ranges import Range
 from cvmgen.rules import MOST_NAMED
 from cvmgen.source import SpecError
@@ -249,6 +250,12 @@ class HostBounds:
                 return bounds(ranges.magnitude(value)).held(COMPUTED, value)
             case "floor_log2" | "ceil_log2", (operand,):
                 return Bounds(0, max(self.exact(operand).high, 1).bit_length())
+            case "isqrt", (operand,):
+                return bounds(ranges.square_root(self.exact(operand)))
+            case name, (left, right) if name in BITWISE:
+                return bounds(ranges.RULES[name](self.exact(left), self.exact(right)))
+            case "bitnot", (operand,):
+                return bounds(ranges.inverted(self.exact(operand)))
             case "ceildiv", (left, right):
                 return bounds(ranges.ceildiv(self.exact(left), self.exact(right)))
             case "int", (operand,) if f.is_condition(operand):

@@ -7,6 +7,7 @@ the order, also where the range of an index has no point and where a condition n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from cvmgen.source import Span
@@ -111,6 +112,8 @@ class IntervalArithmetic:
                 return n.Arithmetic("^", left, exponent, node.span)
             case n.Function(name="floor_log2" | "ceil_log2" as name, arguments=(argument,)):
                 return self.function(name, self.no_less(argument, self.number(1)))
+            case n.Function(name="isqrt", arguments=(argument,)):
+                return self.function("isqrt", self.no_less(argument, self.number(0)))
             case n.Function(name="ceildiv" as name, arguments=(left, right)) if not self.never_0(
                 right
             ):
@@ -234,6 +237,28 @@ class IntervalArithmetic:
         if even or self.not_negative(base.low):
             return Interval(zero, size)
         return self.symmetric(size)
+
+    def inverted(self, value: Interval) -> Interval:
+        """Of -1 - x, which has all other bits."""
+        one = self.number(1)
+        if value.symmetric:
+            return self.symmetric(self.operate("+", value.high, one))
+        low, high = (self.negate(self.operate("+", end, one)) for end in (value.high, value.low))
+        return Interval(low, high)
+
+    def bits(self, function: str, left: Interval, right: Interval) -> Interval:
+        """No more bits than the longer one has, and of a mask no more than it lets through."""
+        natural = [each for each in (left, right) if self.not_negative(each.low)]
+        if function == "bitand" and natural:
+            return Interval(self.number(0), reduce(self.no_more, (each.high for each in natural)))
+        most = reduce(self.no_less, map(self.magnitude, (left, right)))
+        bits = self.function("ceil_log2", self.operate("+", most, self.number(1)))
+        beyond = self.operate("^", self.number(2), bits)
+        highest = self.operate("-", beyond, self.number(1))
+        if len(natural) == 2:
+            return Interval(self.number(0), highest)
+        # Of bits that are added to negative numbers none are below those.
+        return self.symmetric(highest if function == "bitor" else beyond)
 
     def raised(self, base: n.Expr, exponent: n.Expr) -> n.Expr:
         if exponent == self.number(1):

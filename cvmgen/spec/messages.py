@@ -34,8 +34,9 @@ GROUPS = (
 # A formula that has begun can nearly always go on with one of these: naming them helps nobody.
 CONTINUE = {"SUM_SIGN", "PRODUCT_SIGN", "CIRCUMFLEX", "AND", "OR", "IF", "IN", "LSQB"}
 FOREIGN = {
-    "&": "write 'and'",
-    "|": "write 'or', or 'for' in a set: {i for i < N if ...}",
+    "&": "write 'and', or bitand(a, b) of integers",
+    "|": "write 'or', bitor(a, b) of integers, or 'for' in a set: {i for i < N if ...}",
+    "~": "write 'not', or bitnot(a) of an integer",
     "!": "write 'not', or '!=' for unequal",
     "%": "write 'mod' for the floor remainder",
     "'": "texts stand in double quotes",

@@ -72,6 +72,16 @@ def stored_real(value: i.Expr, dtype: DType) -> i.Expr:
     return i.Call(f"stored_{kind}", (value,))
 
 
+def all_narrow(*typed: Typed) -> bool:
+    """Whether int32 holds all these values."""
+    return all(each[2] is not None and each[2].fits(32) for each in typed)
+
+
+def is_narrow_value(typed: Typed) -> bool:
+    """Whether a value has 32 bits, and is no number that is written out."""
+    return typed[1] == "i32" and not isinstance(typed[0], i.Const)
+
+
 def type_limits(type_name: str) -> Range:
     """What a type holds; of the widest one, what a power of two bounds."""
     if type_name == "i128":

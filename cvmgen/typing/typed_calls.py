@@ -11,12 +11,15 @@ from cvmgen.typing.machine_types import (
     BITS,
     INT64,
     Typed,
+    all_narrow,
     as_real,
     converted,
     int64_range,
+    is_narrow_value,
     known_range,
     narrowed,
     narrowest_type,
+    raised,
     saturated,
     type_limits,
 )
@@ -68,6 +71,8 @@ class CallTyper(ValueTyper):
             if type_name == "i128":
                 function, bits = f"{function}_i128", Range(0, 127)
             return i.Call(function, (argument,)), "i32", bits
+        if function == "isqrt":
+            return self.suffixed("isqrt", typed, ranges.square_root(known_range(typed[0])))
         if function == "ceildiv":
             return self.ceildiv(*typed)
         if function == "power":
@@ -145,12 +150,43 @@ class CallTyper(ValueTyper):
         self.too_wide("power", shown(i.Call("power", (base[0], exponent[0]))), most_bits(found))
         return i.Call("saturating_power_i128", arguments), "i128", type_limits("i128")
 
+    def bits(self, expr: i.Binary, modular: bool) -> Typed:
+        """An operation on bits, in 32 of them where no more count: into a store, below a mask, and
+        where both values have no more."""
+        op, parts = expr.op, (expr.left, expr.right)
+        mask = (
+            next((each for each in parts if self.is_mask(each)), None) if op == "bitand" else None
+        )
+        left, right = (
+            self.expr(each, modular=modular or mask not in (None, each)) for each in parts
+        )
+        if "u32" in (left[1], right[1]):
+            wrapped = self.wrap(op, left, right)
+            if modular or mask is None:
+                return wrapped
+            return i.Convert("i32", wrapped[0]), "i32", Range(0, known_range(self.expr(mask)).high)
+        found = ranges.RULES[op](known_range(left), known_range(right))
+        if all_narrow(left, right) and any(map(is_narrow_value, (left, right))):
+            return i.Binary(op, narrowed(left), narrowed(right)), "i32", found
+        natural = self.operands(left, right)
+        return i.Binary(op, *raised(left, right, natural)), natural, found
+
+    def is_mask(self, expr: i.Expr) -> bool:
+        """Whether a value has none but the lowest 31 bits."""
+        match expr:
+            case i.Const(value=value):
+                return 0 <= value < 1 << 31
+            case i.Var(name=name):
+                found = self.ranges.get(name)
+                return found is not None and found.low >= 0 and found.fits(32)
+            case _:
+                return False
+
     def suffixed(self, function: str, typed: list[Typed], found: Range | None) -> Typed:
         """abs, min, max: the helper for the type of all arguments and the result."""
         typed = self.narrow_ends(function, typed)
         natural = max((each[1] for each in typed), key=BITS.__getitem__)
-        narrow = all(each[2] is not None and each[2].fits(32) for each in typed)
-        if narrow and any(each[1] == "i32" and not isinstance(each[0], i.Const) for each in typed):
+        if all_narrow(*typed) and any(map(is_narrow_value, typed)):
             natural = "i32"
         if found is not None and not found.fits(BITS[natural]):
             natural = narrowest_type(found)
@@ -168,7 +204,7 @@ class CallTyper(ValueTyper):
         """In an index, elements beside numbers of the call: min(x, e) of 32 bits is
         min(x, min(e, 2^31 - 1)), where e is not below them, so that a loop over elements stays
         in their type."""
-        elements = any(each[1] == "i32" and not isinstance(each[0], i.Const) for each in typed)
+        elements = any(map(is_narrow_value, typed))
         if not self.around or not elements or function not in ("min", "max"):
             return typed
         return [self.narrow_end(function, each) for each in typed]

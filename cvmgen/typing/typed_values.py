@@ -18,6 +18,7 @@ from cvmgen.dtypes import (
     DType,
 )
 from cvmgen.errors import InternalError
+from cvmgen.functions import BITWISE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.ranges import Range
@@ -27,6 +28,7 @@ from cvmgen.typing.machine_types import (
     INT64,
     WIDEST,
     Typed,
+    all_narrow,
     as_real,
     combine,
     converted,
@@ -59,6 +61,9 @@ class ValueTyper(ABC):
 
     @abstractmethod
     def call(self, expr: i.Call, *, modular: bool = False) -> Typed: ...
+
+    @abstractmethod
+    def bits(self, expr: i.Binary, modular: bool) -> Typed: ...
 
     @abstractmethod
     def extreme(self, function: str, typed: list[Typed]) -> Typed:
@@ -335,6 +340,8 @@ class ValueTyper(ABC):
     def binary(self, expr: i.Binary, modular: bool, offset: bool) -> Typed:
         if expr.op in ("+", "-", "*"):
             return self.ring(expr, modular, offset)
+        if expr.op in BITWISE:
+            return self.bits(expr, modular)
         # A place may wrap on its way, but not below a quotient, which elements can make large.
         offset = offset and not self.of_elements(expr)
         left, right = self.expr(expr.left, offset=offset), self.expr(expr.right, offset=offset)
@@ -416,8 +423,7 @@ class ValueTyper(ABC):
         return None
 
     def wrap(self, op: str, left: Typed, right: Typed) -> Typed:
-        first = converted(left[0], left[1], "u32")
-        second = converted(right[0], right[1], "u32")
+        first, second = (converted(*each[:2], "u32") for each in (left, right))
         return i.Binary(op, first, second), "u32", None
 
     def widened(self, op: str, left: Typed, right: Typed, rule: RangeRule) -> Typed:
@@ -484,17 +490,11 @@ class ValueTyper(ABC):
         if "f64" in (then[1], otherwise[1]):
             return i.Select(test, as_real(then), as_real(otherwise)), "f64", None
         if "u32" in (then[1], otherwise[1]):
-            yes = converted(then[0], then[1], "u32")
-            no = converted(otherwise[0], otherwise[1], "u32")
+            yes, no = (converted(*each[:2], "u32") for each in (then, otherwise))
             return i.Select(test, yes, no), "u32", None
         natural = self.operands(then, otherwise)
-        if self.fits_store(modular, then, otherwise):
-            natural = "i32"
+        if modular and all_narrow(then, otherwise):
+            natural = "i32"  # as of an attribute beside an element
             then = (narrowed(then), "i32", then[2])
             otherwise = (narrowed(otherwise), "i32", otherwise[2])
         return i.Select(test, then[0], otherwise[0]), natural, found
-
-    @staticmethod
-    def fits_store(modular: bool, then: Typed, otherwise: Typed) -> bool:
-        """An attribute beside an element: both fit int32, so the choice is made there."""
-        return modular and all(found and found.fits(32) for *_, found in (then, otherwise))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from cvmgen.dtypes import MAX_PRECISION
+from cvmgen.functions import BITWISE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.text import text
 from cvmgen.ir.visit import walk
@@ -185,6 +186,8 @@ class FormulaReader:
                 self.demand("divisor", scope, expr, right, claim)
         if kind in ("u32", "u64", "u16", "u8"):
             return self.unknown("bits", WRAPS, kind)
+        if expr.op in BITWISE:
+            return self.symbols.bits(expr.op, left, right, LIMITS.get(kind, LIMITS["i64"]))
         found = self.exact(expr.op, left, right)
         if found is None:
             return self.unknown("value", f"{expr.op} is not looked at", kind)
@@ -281,6 +284,8 @@ class FormulaReader:
                 return self.symbols.choice(there, self.symbols.truncdiv(*given), t.ZERO)
             case "floor_log2" | "ceil_log2":
                 return self.symbols.within(name, 0, 64, f"{name} is not looked at")
+            case "isqrt":
+                return self.symbols.square_root(given[0])
             case "max_rank":
                 return t.term(16)
             case _:

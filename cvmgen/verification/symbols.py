@@ -160,6 +160,28 @@ class Symbols:
     def magnitude(self, operand: Term) -> Term:
         return self.extreme("max", operand, term(0) - operand)
 
+    def square_root(self, operand: Term) -> Term:
+        """Rounded down, so no more than the operand where that has a root; 0 where it has none."""
+
+        def made() -> Term:
+            found = self.within("isqrt", 0, None, "roots are not looked at, but that they are less")
+            self.know(found, at_most(found, self.extreme("max", operand, term(0))))
+            return found
+
+        return self.once(("isqrt", operand), made)
+
+    def bits(self, op: str, left: Term, right: Term, limits: tuple[int, int]) -> Term:
+        """An operation on bits: any value of its type, but no more than a mask lets through."""
+
+        def made() -> Term:
+            found = self.within(op, *limits, "bits are not looked at, but for how many there are")
+            for each in (left, right) if op == "bitand" else ():
+                within = every(at_most(0, found), at_most(found, each))
+                self.know(found, implies(at_most(0, each), within))
+            return found
+
+        return self.once((op, left, right), made)
+
     def within(self, name: str, low: int | None, high: int | None, vague: str) -> Term:
         """A symbol of which only its range is known."""
         made = self.fresh(name, vague=vague)

@@ -15,6 +15,11 @@
 #define CVMGEN_FUNCTION static inline
 #endif
 
+/* Functions that proofs of values take for what they are called: their text is tested. */
+#ifndef CVMGEN_ROUTINE
+#define CVMGEN_ROUTINE CVMGEN_FUNCTION
+#endif
+
 /* Before a loop whose iterations share no memory: where its pointers are locals and not parameters,
    compilers do not see that they are restrict. clang tests before the loop whether they overlap,
    which takes no time to speak of; its own pragma would make vectors where it knows better. */
@@ -89,6 +94,16 @@ CVMGEN_FUNCTION int32_t cvmgen_floor_log2(int64_t n) {
 CVMGEN_FUNCTION int32_t cvmgen_ceil_log2(int64_t n) {
     return n <= 1 ? 0 : cvmgen_floor_log2(n - 1) + 1;
 }
+/* The square root rounded down; 0 of n < 0. Of numbers below 2^52 a double's root is below each
+   integer that the exact one is below; those beyond are rounded before, which one step mends. */
+CVMGEN_ROUTINE int32_t cvmgen_isqrt_i32(int32_t n) { return (int32_t)sqrt((double)(n > 0 ? n : 0)); }
+CVMGEN_ROUTINE int64_t cvmgen_isqrt_i64(int64_t n) {
+    const int64_t most = 3037000499; /* the root of INT64_MAX */
+    const int64_t about = (int64_t)sqrt((double)(n > 0 ? n : 0));
+    const int64_t cut = about < most ? about : most;
+    const int64_t root = cut - (cut * cut > n && cut > 0);
+    return root + (n - root * root > 2 * root);
+}
 /* By squares; modulo 2^64, or 2^128. */
 CVMGEN_FUNCTION int64_t cvmgen_power(int64_t base, int64_t exponent) {
     uint64_t result = 1, square = (uint64_t)base;
@@ -102,6 +117,14 @@ CVMGEN_FUNCTION __int128 cvmgen_power_i128(__int128 base, int64_t exponent) {
     for (; exponent > 0; exponent >>= 1, square *= square)
         if (exponent & 1) result *= square;
     return (__int128)result;
+}
+CVMGEN_ROUTINE __int128 cvmgen_isqrt_i128(__int128 n) {
+    if (n < (__int128)1 << 62) return cvmgen_isqrt_i64((int64_t)n);
+    /* The double is off by less than 2^11; the mean of it and n by it is not below the root, and
+       above it by less than 1. */
+    const uint64_t about = (uint64_t)sqrt((double)n);
+    const uint64_t mean = (uint64_t)((about + (unsigned __int128)n / about) / 2);
+    return mean - ((unsigned __int128)mean * mean > (unsigned __int128)n);
 }
 CVMGEN_FUNCTION int32_t cvmgen_floor_log2_i128(__int128 n) {
     if (n >> 64 != 0) return 64 + cvmgen_floor_log2((int64_t)(n >> 64));

@@ -455,7 +455,7 @@ CVMGEN_APART_FROM_CALLERS double cvmgen_positive_power(double x, double y) {
     return cvmgen_rounded(cvmgen_long_power(x, y), false);
 }
 /* pow of C, rounded to nearest even: a square is a product. */
-CVMGEN_FUNCTION double cvmgen_power_f64(double x, double y) {
+CVMGEN_ROUTINE double cvmgen_power_f64(double x, double y) {
     const double infinity = cvmgen_of_bits((uint64_t)0x7ff << 52);
     if (y == 2) return x * x;
     if (y == 0 || x == 1) return 1.0;

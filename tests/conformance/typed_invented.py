@@ -134,9 +134,10 @@ class TypedInventor:
                 divisor = f"(abs({part()}) + 1)"
                 return f"({part()} {pick(('div', 'mod', 'tdiv'))} {pick(('', '-'))}{divisor})"
             case "call":
-                return f"{pick(('min', 'max'))}({part()}, {part()})"
+                return f"{pick(('min', 'max', 'bitand', 'bitor', 'bitxor'))}({part()}, {part()})"
             case "unary":
-                return pick((f"(-{part()})", f"abs({part()})", f"cut({part()}, -127, 200)"))
+                makes = ("(-{})", "abs({})", "cut({}, -127, 200)", "bitnot({})", "isqrt(abs({}))")
+                return pick(makes).format(part())
             case "if":
                 return self.choice(INT, depth, index)
             case "int":

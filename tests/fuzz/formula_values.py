@@ -207,11 +207,19 @@ class Values:
                     INT, f"({{}} div 2^clip({{}}, 0, {pick((3, 20, 31))}))", (part(), part(1))
                 )
             case "call":
-                return Node(INT, f"{pick(('min', 'max'))}({{}}, {{}})", (part(), part()))
+                name = pick(("min", "max", "bitand", "bitor", "bitxor"))
+                return Node(INT, f"{name}({{}}, {{}})", (part(), part()))
             case "unary":
                 bound = pick(BOUNDS)
                 template = pick(
-                    ("(-{})", "abs({})", f"clip({{}}, -{bound}, {bound})", "ceildiv({}, 3)")
+                    (
+                        "(-{})",
+                        "abs({})",
+                        f"clip({{}}, -{bound}, {bound})",
+                        "ceildiv({}, 3)",
+                        "bitnot({})",
+                        "isqrt(abs({}))",
+                    )
                 )
                 return Node(INT, template, (part(),))
             case "if":

@@ -60,6 +60,17 @@ def ceil_log(value: int) -> int:
     return 0 if value == 1 else floor_log(value - 1) + 1
 
 
+def root(value: int) -> int:
+    """The square root rounded down, by halves."""
+    if value < 0:
+        raise NoValue
+    low, high = 0, value + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle * middle <= value else (low, middle)
+    return low
+
+
 def rounded_up(left: int, right: int) -> int:
     return -divided(-left, right)
 
@@ -91,7 +102,7 @@ def position(index: Sequence[int], extents: Sequence[int]) -> int:
 MEANING: Mapping[str, Callable[..., Any]] = {
     each.__name__: each
     for each in (
-        divided, cut, remainder, raised, floor_log, ceil_log, rounded_up,
+        divided, cut, remainder, raised, floor_log, ceil_log, rounded_up, root,
         element, greatest, least, product, position, small,
     )
 }  # fmt: skip
@@ -267,7 +278,9 @@ class Inventor:
 
     def function(self, scope: Scope, depth: int) -> Both:
         one, two = self.number(scope, depth), self.number(scope, depth)
-        match self.random.choice(("abs", "max", "min", "clip", "ceildiv", "log", "log")):
+        match self.random.choice(
+            ("abs", "max", "min", "clip", "ceildiv", "bits", "root", "log", "log")
+        ):
             case "abs":
                 return Both(f"abs({one.spec})", f"abs({one.python})")
             case "max" | "min" as name:
@@ -280,6 +293,14 @@ class Inventor:
                     f"max({one.spec}, min({two.spec}, {end.spec}))",
                     f"max({one.python}, min({two.python}, {end.python}))",
                 )
+            case "bits":
+                name, sign = self.random.choice((("and", "&"), ("or", "|"), ("xor", "^")))
+                return Both(
+                    f"bit{name}({one.spec}, bitnot({two.spec}))",
+                    f"(({one.python}) {sign} ~({two.python}))",
+                )
+            case "root":
+                return Both(f"isqrt(abs({one.spec}))", f"root(abs({one.python}))")
             case "ceildiv":
                 return Both(
                     f"ceildiv({one.spec}, {two.spec})", f"rounded_up({one.python}, {two.python})"

@@ -137,6 +137,8 @@ class Inventor:
                 f"max({one}, {two})",
                 f"ceildiv({one}, {self.random.choice(('3', 'e + 1', two))})",
                 f"floor(log2(abs({one}) + 1))",
+                f"bitxor(bitand({one}, {two}), bitor({two}, {self.leaf(*indices)}))",
+                f"isqrt(abs({one}))",
                 f"ceil(log2({one}))",
                 f"flatten_index(({one}, {two}), (e + 1, {self.leaf(*indices)}))",
             )

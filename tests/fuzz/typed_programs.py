@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isqrt
 
 from cvmgen.ir import nodes as i
 
@@ -202,6 +203,9 @@ class Machine:
             case "truncdiv" | "rem":
                 quotient = toward_zero(a, b)
                 return exactly(kind, quotient if op == "truncdiv" else a - b * quotient, what)
+            case "bitand" | "bitor" | "bitxor":
+                signs = {"bitand": a & b, "bitor": a | b, "bitxor": a ^ b}
+                return exactly(kind, signs[op], what)
             case _:
                 raise NotImplementedError(op)
 
@@ -222,6 +226,8 @@ class Machine:
                 return suffix, (max if name == "max" else min)(values)
             case "abs", [value]:
                 return exactly(suffix, abs(value), what)
+            case "isqrt", [value]:
+                return suffix, isqrt(max(value, 0))
             case "trunc_div" | "floor_div" | "floor_mod" | "ceildiv", [_, 0]:
                 return suffix, 0
             case "trunc_div", [a, b]:

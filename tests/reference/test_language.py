@@ -115,6 +115,9 @@ ROWS = [
     Row("logarithms", VECTOR + "Y[i] = floor(log2(X[i]))*10 + ceil(log2(X[i]))", ([1, 5, 8],),
         [0, 23, 33]),
     Row("ceildiv rounds up", VECTOR + "Y[i] = ceildiv(X[i], 2)", ([-3, 3, 4],), [-1, 2, 2]),
+    Row("bits of two's complements", VECTOR + "Y[i] = bitand(X[i], 12) + 100*bitor(X[i], 1) + "
+        "10000*bitxor(X[i], 3) + 1000000*bitnot(X[i])", ([6, -6],), [-6949296, 4929508]),
+    Row("square roots rounded down", VECTOR + "Y[i] = isqrt(X[i])", ([0, 15, 16],), [0, 3, 4]),
     Row("precisions", VECTOR + "Y[i] = p(X)", ([100, 1],), [8, 8]),
     # ------------------------------------------------------------ names for values
     Row("a let", VECTOR + "let M = N*N\n Y[i] = M", ([0, 0],), [4, 4]),
@@ -235,6 +238,7 @@ VALUELESS = [
     ("Y[i] = 2^(-1)", "2^-1 is not an integer"),
     ("Y[i] = 2^(2^40)", "2^1099511627776 has too many digits"),
     ("Y[i] = floor(log2(0))", "log2(0) is not defined"),
+    ("Y[i] = isqrt(1 - X[i])", "isqrt(-1) is not defined"),
     ("Y[i] = max[j < 0](X[j])", "the maximum or minimum of no element has no value"),
     ("let L = (1, 2)\n Y[i] = L[2]", "a list of 2 entries has no entry 2"),
     ("let L = (1, 2)\n Y[i] = len(L[1:])\n let M = L[:3]", "a list of 2 entries has no part [0:3]"),

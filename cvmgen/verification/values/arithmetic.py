@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from cvmgen import reals
+from cvmgen import ranges, reals
+from cvmgen.ranges import Range
 from cvmgen.verification.values import choices, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
@@ -185,6 +186,9 @@ def _xor(a: Any, b: Any, bits: int) -> Any:
             return t.add(a, b)  # the highest bit: a carry out of it is lost
         if b == (1 << (bits - 1)) - 1:
             return t.add(t.negated(a), -b - 2)  # all others
+        low, high = t.bounds(a)
+        if b & (b + 1) == 0 and low >= 0 and high <= b:
+            return t.add(b, t.negated(a))
     return _bitwise("xor", a, b, bits)
 
 
@@ -201,9 +205,12 @@ def _bitwise(opcode: str, a: Any, b: Any, bits: int) -> Any:
                     return choices.choose(
                         inner.key[1], *(modular.signed(each, bits) for each in made)
                     )
-    keys = sorted((t.key_of(modular.signed(each, bits)) for each in (a, b)), key=hash)
-    half = 1 << (bits - 1)
-    return t.atom((opcode, bits, *keys), -half, half - 1)
+    natural = all(t.bounds(each)[0] >= 0 and t.bounds(each)[1] < 1 << bits for each in (a, b))
+    values = [a, b] if natural else [modular.signed(each, bits) for each in (a, b)]
+    found = ranges.RULES[f"bit{opcode}"](*(Range(*t.bounds(each)) for each in values))
+    # Any type that holds both numbers gives the same.
+    keys = sorted(map(t.key_of, values), key=hash)
+    return t.atom((opcode, *keys), found.low, found.high)
 
 
 _TERMS: dict[str, Callable[[Any, Any, int], Any]] = {

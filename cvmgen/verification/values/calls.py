@@ -232,9 +232,10 @@ class Caller:
         found = [
             self.machine.memory.get(kind, array.place + at * size) for at in range(tensor.size)
         ]
-        return (
-            found if dtype.kind == "real" else [modular.signed(value, 8 * size) for value in found]
-        )
+        if dtype.kind == "real":
+            return found
+        read = modular.signed if dtype.low < 0 else modular.unsigned
+        return [read(value, 8 * size) for value in found]
 
 
 def _width(tensor: Tensor) -> int:

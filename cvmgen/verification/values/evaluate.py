@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from cvmgen import reals
+from cvmgen.functions import FUNCTIONS
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 
@@ -93,11 +94,10 @@ class Evaluation:
             case ("entry", index, first, entries):
                 at = self.value(index) - first
                 return int(self.value(entries[at])) if 0 <= at < len(entries) else 0
-            case ("and" | "or" | "xor" as name, _, a, b):
-                first, second = self.value(a), self.value(b)
-                return int(
-                    {"and": first & second, "or": first | second, "xor": first ^ second}[name]
-                )
+            case ("and" | "or" | "xor" as name, a, b):
+                return int(FUNCTIONS[f"bit{name}"].exact(self.value(a), self.value(b)))
+            case ("isqrt", value):
+                return math.isqrt(max(self.value(value), 0))
             case ("byte", at, _, value) if not isinstance(value, rt.RealTerm):
                 byte = self.value(value) >> 8 * at & 255
                 return int(byte - 256 if byte > 127 else byte)

@@ -43,6 +43,8 @@ def _extreme(name: str, values: Iterable[t.Integer]) -> t.Integer:
         return clamp
     low = pick(t.bounds(value)[0] for value in left.values())
     high = pick(t.bounds(value)[1] for value in left.values())
+    if len(left) == 2 and t.key_of(t.negated(next(iter(left.values())))) in left:
+        low, high = (max(low, 0), high) if greatest else (low, min(high, 0))  # a magnitude
     return t.atom((name, frozenset(left)), low, high)
 
 

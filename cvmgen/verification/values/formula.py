@@ -22,10 +22,12 @@ from cvmgen.reference.tensor import Tensor
 from cvmgen.rules import EMPTY_REDUCTION
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.verification.values import choices, extremes, modular, quotients
+from cvmgen.verification.values import arithmetic, choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.library import root
 
+MOST_BITS = 1 << 8  # as good as all bits of an integer
 _TERMS = (t.Term, rt.RealTerm, t.Condition)
 
 
@@ -350,6 +352,14 @@ def _logarithm(up: bool) -> Callable[[Any], Any]:
     return of
 
 
+def _root(value: Any) -> Any:
+    return FUNCTIONS["isqrt"].exact(value) if isinstance(value, int) else root(value)
+
+
+def _bits(opcode: str) -> Callable[[Any, Any], Any]:
+    return arithmetic.binary(opcode, MOST_BITS, frozenset())
+
+
 def _magnitude(value: Any) -> Any:
     if isinstance(value, rt.RealTerm):
         return rt.real("abs", value)
@@ -375,6 +385,13 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "float32": lambda value: rt.real("float32", value),
     "floor_log2": _logarithm(up=False),
     "ceil_log2": _logarithm(up=True),
+    "isqrt": lambda value: (
+        FUNCTIONS["isqrt"].exact(value) if isinstance(value, int) else root(value)
+    ),
+    "bitand": _bits("and"),
+    "bitor": _bits("or"),
+    "bitxor": _bits("xor"),
+    "bitnot": lambda value: t.add(t.negated(value), -1),
     "unflatten": lambda position, extents: _unflatten(position, extents),
     "ceildiv": lambda a, b: t.negated(_quotient(t.negated(a), b)),
 }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cvmgen import reals
+from cvmgen.verification.values import modular
 from cvmgen.verification.values import real_terms as rt
+from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.memory import Unmodelled
 
 if TYPE_CHECKING:
@@ -106,9 +109,21 @@ def _power(machine: Machine, arguments: list[Any]) -> Any:
     return reals.power(base, exponent) if numbers else rt.real("pow", base, exponent)
 
 
+def root(value: Any) -> Any:
+    """The square root of an integer, rounded down; 0 below 0."""
+    if isinstance(value, int):
+        return math.isqrt(max(value, 0))
+    return t.atom(("isqrt", t.key_of(value)), 0, math.isqrt(max(t.bounds(value)[1], 0)))
+
+
+def _root(bits: int) -> Routine:
+    return lambda machine, arguments: root(modular.signed(arguments[0], bits))
+
+
 LIBRARY: dict[str, Routine] = {
     "cvmgen_x86_has": has_feature,
     "cvmgen_power_f64": _power,
+    **{f"cvmgen_isqrt_i{bits}": _root(bits) for bits in (32, 64, 128)},
     "malloc": _new,
     "calloc": _new_zeros,
     "realloc": _larger,

@@ -11,6 +11,7 @@ The numpy target carries a copy of this file beside its operators.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -26,6 +27,7 @@ from ._matrices import dot as dot
 from ._rules import refuse
 from ._typed import overflow_rule
 
+MOST_ROOT = math.isqrt(reals.INT64_HIGH)
 SMALL = 1 << 12  # elements below which one call counts more than their time
 
 # ---------------------------------------------------------------- scalars, element by element
@@ -204,6 +206,20 @@ def bit_length(value: Any, out: Any = None, casting: Any = "unsafe") -> Any:
         least = np.left_shift(np.uint64(1), np.maximum(length - 1, 0).astype(np.uint64))
         length -= least > np.maximum(np.abs(value).view(np.uint64), 1)
     return length
+
+
+def isqrt(value: Any) -> Any:
+    """The square root rounded down; where the formula has no value, 0."""
+    value = as_array(maximum(value, 0))
+    if value.dtype == object:
+        return np.frompyfunc(math.isqrt, 1, 1)(value)
+    root = np.sqrt(value).astype(np.int64)
+    if value.itemsize > 4 and peak(value) >= MOST_EXACT[np.float64] >> 1:
+        # The number may have been rounded: the root is one too large, or one too small.
+        np.minimum(root, MOST_ROOT, out=root)
+        root -= root * root > value
+        root += value - root * root > 2 * root
+    return root
 
 
 def over(left: Any, right: Any) -> Any:

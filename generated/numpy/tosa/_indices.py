@@ -138,6 +138,20 @@ class Index:
     def __lshift__(self, other: Any) -> Any:
         return self * (1 << int(other)) if is_integer(other) else self.array() << other
 
+    def __and__(self, other: Any) -> Any:
+        return self.array() & np.asarray(other)
+
+    def __or__(self, other: Any) -> Any:
+        return self.array() | np.asarray(other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self.array() ^ np.asarray(other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Any:
+        return -1 - self
+
     def __pow__(self, other: Any) -> Any:
         return self.array() ** np.asarray(other)
 

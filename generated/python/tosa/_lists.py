@@ -5,6 +5,7 @@ The python target carries a copy of this file beside its operators.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product as _product
@@ -117,6 +118,11 @@ def ceildiv(left: int, right: int) -> int:
 
 def floor_log2(value: int) -> int:
     return value.bit_length() - 1
+
+
+def isqrt(value: int) -> int:
+    """The square root rounded down; of a number below 0, of which no element comes, 0."""
+    return math.isqrt(max(value, 0))
 
 
 def ceil_log2(value: int) -> int:

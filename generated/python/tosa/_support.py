@@ -24,6 +24,7 @@ from ._lists import (  # noqa: F401
     floor_log2,
     floordiv,
     indices,
+    isqrt,
     mod,
     placed,
     size,
