@@ -1,4 +1,5 @@
-"""`cvmgen verify --target cuda`: threads of kernels do not race, and meet at barriers."""
+"""`cvmgen verify --target cuda`: what threads touch lies in its tensor, none race, and all meet at
+barriers."""
 
 from __future__ import annotations
 
@@ -11,14 +12,19 @@ from typing import Any
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError, give
 from cvmgen.cli.specs import checked_operators, find_operators
+from cvmgen.cli.verify import explained as explained_places
+from cvmgen.cli.verify import json_entry as place_entry
+from cvmgen.cli.verify import left, table
 from cvmgen.driver import mapped_kernels
 from cvmgen.errors import Strict
 from cvmgen.schedule.schedules import read_schedules
 from cvmgen.verification import terms as t
+from cvmgen.verification.obligations import PROPERTIES, Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.solvers import installed
 from cvmgen.verification.terms import Formula
 from cvmgen.verification.threads import ThreadFindings, races
+from cvmgen.verification.threads_places import thread_places
 from cvmgen.verification.threads_symbols import OTHER
 
 KINDS = {"barrier": "barriers", "race": "races"}
@@ -37,12 +43,13 @@ OTHER_THREAD = "a name that ends with ~ is that of the other thread; no call is 
 
 
 def verify_threads(spec: Path, names: Sequence[str], *, explain: bool, as_json: bool) -> Exit:
-    """Ask of each pair of threads of CUDA kernels, for all sizes and grids."""
+    """Ask of the places of CUDA kernels and of each pair of their threads, for all sizes and
+    grids."""
     if explain and not names:
         raise UsageError("--explain shows every obligation: name an operator")
     if "z3" not in installed():
         raise UsageError("--target cuda asks z3: pip install 'cvmgen[verify]' brings it")
-    found = list[OfKernel]()
+    found, places = list[OfKernel](), list[Obligation]()
     with Progress() as progress:
         operators = checked_operators(spec, progress, Strict())
         schedules, prover = read_schedules(spec), Prover()
@@ -53,11 +60,16 @@ def verify_threads(spec: Path, names: Sequence[str], *, explain: bool, as_json: 
                 if kernel.mapped is not None:
                     results = tuple(races(made.program, kernel, prover))
                     found.append(OfKernel(each.full_name, kernel.name, results))
+            places += thread_places(made, prover)
     told = [json_entry(each, result) for each in found for result in each.results]
+    told += map(place_entry, places)
     shown = [line for each in found for line in lines(each)]
+    shown += table(places, PROPERTIES)
+    shown += explained_places(places, PROPERTIES) if explain else left(places)
     shown += explained(found) if explain else totals(found)
     give(told, "\n".join(shown) + "\n", as_json=as_json)
-    refuted = any(e.status == "refuted" for each in found for e in each.results)
+    statuses = [e.status for each in found for e in each.results] + [e.status for e in places]
+    refuted = "refuted" in statuses
     return Exit.WRONG if refuted else Exit.OK
 
 

@@ -40,10 +40,12 @@ class Proof:
 
 
 class Prover:
-    """Proves claims; what was asked once is not asked again."""
+    """Proves claims; what was asked once is not asked again. `share` is what of the solvers' limits
+    is left to each."""
 
-    def __init__(self, solvers: tuple[str, ...] | None = None) -> None:
+    def __init__(self, solvers: tuple[str, ...] | None = None, share: int = 1) -> None:
         self.solvers = installed() if solvers is None else solvers
+        self.share = share
         self.answers: dict[tuple[str, str, int], Answer] = {}
         self.decided: dict[str, tuple[str, str]] = {}  # by question: what a solver says, and which
         self.proofs: dict[tuple[tuple[Formula, ...], Formula], Proof] = {}
@@ -166,7 +168,7 @@ class Prover:
         conditions = (*chosen.facts, against)
         first, *others = self.solvers
         asked = question(conditions)
-        answer = self.ask(first, asked, 1)
+        answer = self.ask(first, asked, self.share)
         if answer.result == "unsat":
             conditions = tuple(conditions[at] for at in answer.used) or conditions
             facts = tuple(each for each in conditions if each is not against)

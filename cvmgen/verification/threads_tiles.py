@@ -196,9 +196,9 @@ def take(
         (column, OffsetPart(place["column"], total[1], t.term(columns)), scope.path)
     )
     for value, function in zip((column, row), functions(taking), strict=True):
-        first = function.parameters[0]
-        walk.reader.agreement.types[first.name] = first.type
-        scope.names[first.name] = value
+        for each in function.parameters:
+            walk.reader.agreement.types[each.name] = each.type
+        scope.names[function.parameters[0].name] = value
         scope = walk.block(tuple(e for e in function.body if not isinstance(e, i.Return)), scope)
 
 
