@@ -61,10 +61,19 @@ EQUIVALENT: tuple[Rule, ...] = (
         "its iterations may run at once: each has elements of its own, or adds to a total that "
         "threads share",
     ),
-    Rule(r"formula, another rounding: .* j div k.* tdiv", "indices are not negative"),
+    Rule(
+        r"formula, another rounding: .*(j div k|oc div OPG|d\[i\] div repeats).* tdiv",
+        "indices are not negative",
+    ),
+    Rule(r"convolved, kernel, no guard: [^\n]*> window_size", EITHER_WAY),
     Rule(r"convolved, (kernel|C), (no clamp|another rounding)", "more is laid out than is read"),
 )
 MISSED: tuple[Rule, ...] = (
+    Rule(
+        r"shifts, kernel, operands swapped",
+        "a shift by any number is left open by values and by sizes: a kernel with it counts as not "
+        "proved",
+    ),
     Rule(r"systemml.conv2d, CUDA, .*tiling.along", "calls on terms have one tile a row"),
     Rule(
         r"CUDA, < for <=: for \(int32_t lane",
