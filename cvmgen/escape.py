@@ -39,9 +39,10 @@ def lines_for_terminal(text: str) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
-def json_text(value: Any) -> str:
-    """JSON for people too: characters as they are, but for hidden ones."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """JSON for people too: characters as they are, but for hidden ones; without an `indent` on one
+    line."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
     return "".join(
         json.dumps(char)[1:-1] if hidden(char) and char != "\n" else char for char in text
     )

@@ -29,6 +29,7 @@ from cvmgen.cli.options import (
     add_run,
     add_show,
     add_verify,
+    add_watch,
 )
 from cvmgen.errors import CacheError, Faults
 from cvmgen.paths import checkout, generated_folder, spec_folder
@@ -85,20 +86,17 @@ def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
         return run_build_model(options)
     from cvmgen.cli import build
 
-    targets = tuple(name for name in LANGUAGES if name in (options.target or LANGUAGES))
+    targets = chosen_targets(options)
     if options.name is not None:
         raise UsageError("--name goes with --model")
-    if options.out is None and options.spec != spec_folder():
-        raise UsageError(
-            "--spec goes with --out DIR: generated/ is for the formulas of the project"
-        )
+    folder = out_folder(options)
     if options.install is not None and "c" not in targets:
         raise UsageError("--install is about the C library: it needs --target c")
     if options.install is not None and (options.check or options.operators):
         raise UsageError("--install goes with neither --check nor OPSET.OP")
     request = build.Request(
         options.spec,
-        options.out or generated_folder(),
+        folder,
         targets,
         tuple(options.operators),
         whole=not options.operators and not options.target,
@@ -110,6 +108,21 @@ def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
     if options.check:
         return build.check(request, faults, as_json=options.json)
     return build.build_folder(request, faults, as_json=options.json, jobs=options.jobs)
+
+
+def chosen_targets(options: argparse.Namespace) -> tuple[str, ...]:
+    """The targets that are asked for; without any, all."""
+    return tuple(name for name in LANGUAGES if name in (options.target or LANGUAGES))
+
+
+def out_folder(options: argparse.Namespace) -> Path:
+    """Where to what is generated goes."""
+    if options.out is None and options.spec != spec_folder():
+        raise UsageError(
+            "--spec goes with --out DIR: generated/ is for the formulas of the project"
+        )
+    folder: Path = options.out or generated_folder()
+    return folder
 
 
 def run_build_model(options: argparse.Namespace) -> Exit:
@@ -290,11 +303,27 @@ def run_diff(options: argparse.Namespace, faults: Faults) -> Exit:
         options.spec,
         options.old,
         options.new,
-        tuple(name for name in LANGUAGES if name in (options.target or LANGUAGES)),
+        chosen_targets(options),
         faults,
         text=options.text,
         as_json=options.json,
         debug=options.debug,
+    )
+
+
+def run_watch(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import watch
+
+    return watch.watch(
+        watch.Watched(
+            options.spec,
+            out_folder(options),
+            chosen_targets(options),
+            options.since,
+            text=options.text,
+            as_json=options.json,
+            debug=options.debug,
+        )
     )
 
 
@@ -465,6 +494,15 @@ COMMANDS = {
         run_diff,
         "say what an edit of formulas means for those who call the operators",
         DIFF,
+    ),
+    "watch": Command(
+        add_watch,
+        run_watch,
+        "on each save: errors, or what the edit means, and the rebuilt library",
+        "Look at the spec folder until Ctrl-C ends it. When its files change, tell the errors in "
+        "them; without any say what the edit means, as `cvmgen diff` does, write the generated "
+        "files that change, and compile the C library. With --json each event is an object on a "
+        "line of its own.",
     ),
     "derive": Command(
         add_derive,

@@ -17,7 +17,7 @@ from cvmgen.compare import findings as f
 from cvmgen.compare.calls import Outcome, Witness
 from cvmgen.compare.compared import Request, Version, compared
 from cvmgen.compare.findings import OperatorDiff
-from cvmgen.compare.versions import Side, read_side
+from cvmgen.compare.versions import Side, read_side, root_of
 from cvmgen.errors import CvmgenError, Faults
 from cvmgen.reference.tensor import Tensor
 from cvmgen.schedule.schedules import Schedules
@@ -43,8 +43,10 @@ def diff(
     try:
         with Progress(aloud=not as_json) as progress:
             progress.step("reading both versions")
-            sides = read_side(HEAD if old is None else old, spec), read_side(new, spec)
-            found, count = compare_sides(*sides, targets, progress, faults)
+            root = root_of(new, spec)
+            sides = read_side(HEAD if old is None else old, spec, root), read_side(new, spec, root)
+            versions = versions_of(*sides, progress, faults)
+            found, count = compare_versions(*versions, Request(targets, cached), progress, faults)
     except (CvmgenError, OSError) as error:
         return tell(error, as_json=as_json, debug=debug, code=Exit.USAGE)
     names = sides[0].shown, sides[1].shown
@@ -54,23 +56,31 @@ def diff(
     return Exit.OK if all(each.is_same for each in found) else Exit.WRONG
 
 
-def compare_sides(
-    old: Side, new: Side, targets: Sequence[str], progress: Progress, faults: Faults
-) -> tuple[list[OperatorDiff], int]:
-    """The operators that are not written as they were, and how many are."""
-    before = specs.operators_of(old.files, faults)
+def versions_of(
+    old: Side, new: Side, progress: Progress, faults: Faults
+) -> tuple[Version, Version]:
+    """The checked operators of both sides; raises SpecErrors."""
     progress.step("checking the formulas")
+    before = specs.operators_of(old.files, faults)
     after = specs.operators_of(new.files, faults)
     mine, yours = belonging(old, before, new, after)
-    versions = Version(named(mine), old.schedules), Version(named(yours), new.schedules)
-    for one, other in ((mine, versions[1]), (yours, versions[0])):
-        changed = [each for each in one if other.operators.get(each.full_name) != each]
+    return Version(named(mine), old.schedules), Version(named(yours), new.schedules)
+
+
+def compare_versions(
+    old: Version, new: Version, request: Request, progress: Progress, faults: Faults
+) -> tuple[list[OperatorDiff], int]:
+    """The operators that are not written as they were, and how many are; raises SpecErrors with
+    what small calls show of them."""
+    for one, other in ((old, new), (new, old)):
+        changed = [
+            each for name, each in one.operators.items() if other.operators.get(name) != each
+        ]
         # an example that does not hold is what a diff explains, and no fault
         specs.probe_all([replace(each, examples=()) for each in changed], progress, faults)
-    request = Request(targets, cached)
-    found = compared(*versions, request, progress.step)
+    found = compared(old, new, request, progress.step)
     written = {each.name for each in found if each.old != each.new}
-    return found, sum(name not in written for name in versions[1].operators)
+    return found, sum(name not in written for name in new.operators)
 
 
 def cached(operator: Operator, targets: Sequence[str], schedules: Schedules) -> Mapping[str, str]:

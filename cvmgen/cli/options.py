@@ -244,6 +244,28 @@ def add_diff(made: argparse.ArgumentParser) -> None:
     add_spec(made)
 
 
+def add_watch(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--since",
+        metavar="OLD",
+        help="compare each save with this version: a folder, a revision of git, or REVISION:PATH "
+        "(default: with the save before)",
+    )
+    made.add_argument(
+        "--target",
+        action="append",
+        choices=tuple(LANGUAGES),
+        help="generate for this target only; may be repeated (default: all)",
+    )
+    made.add_argument(
+        "--text", action="store_true", help="print the unified diff of the generated text too"
+    )
+    made.add_argument(
+        "--out", type=Path, metavar="DIR", help="write to DIR (default: the project's generated/)"
+    )
+    add_spec(made)
+
+
 def add_verify(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "operators",

@@ -35,12 +35,12 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to look at: the targets whose text is compared, how it is made, where kernels run
-    (nowhere where that is empty), and whether a second look is wanted at the text at all."""
+    """What to look at: the targets whose text is compared, how it is made, and whether the call
+    that shows other values is made of kernels."""
 
     targets: Sequence[str]
     make: Make = files_of
-    run: str | None = None  # a target; None: the usual one
+    run: bool = True
 
 
 def compared(
@@ -58,7 +58,8 @@ def compared(
             each.causes = causes(mine, yours)
             if mine.full_name != yours.full_name:
                 each.renamed_from = mine.full_name
-            run_kernels(each, old.schedules, new.schedules, request)
+            if request.run:
+                run_kernels(each, old.schedules, new.schedules)
         told(f"comparing the text of {name}")
         add_texts(each, old.schedules, new.schedules, request)
         if mine != yours or each.texts:
@@ -181,15 +182,14 @@ def chosen(cases: Iterable[ChosenCall]) -> list[ChosenCall]:
     return [*few, *rest[::step][: SHAPES - len(few)]]
 
 
-def run_kernels(each: OperatorDiff, old: Schedules, new: Schedules, request: Request) -> None:
+def run_kernels(each: OperatorDiff, old: Schedules, new: Schedules) -> None:
     """Make the call that shows other values of the kernels of both."""
     shown = each.witnesses.get("values") or each.witnesses.get("shape")
     if shown is None or each.old is None or each.new is None:
         return
     names = matched(each.old, each.new)
-    target = kernels.usual_target() if request.run is None else request.run
     each.runs = run_both(
-        target,
+        kernels.usual_target(),
         (each.old, shown.call, old, shown.old),
         (each.new, names.for_new(shown.call), new, replace(shown.new, outputs={
             names.names.get(name, name): tensor for name, tensor in shown.new.outputs.items()

@@ -25,7 +25,6 @@ from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.imports import imports_of
 from cvmgen.spec.schedules import ScheduleDefinition, parse_schedules
 
-ROOT = "spec"  # what generated code calls the folder of formulas, wherever it lies
 PLAIN_FILE = "100644", "100755"  # of git: no links, which lead anywhere
 MOST_BYTES = 1 << 26  # of all formulas and schedules of a revision
 
@@ -45,44 +44,51 @@ class Side:
     only: str = ""
 
 
-def read_side(name: str | None, spec: Path) -> Side:
+def read_side(name: str | None, spec: Path, root: str) -> Side:
     """A side by its name: a folder, a .cvm file, `REV`, or `REV:PATH`; of None the spec folder.
+    `root` is what generated code calls the folder of formulas of both sides.
 
     Raises NotThere, SpecErrors, and CvmgenError where git fails.
     """
     if name is None:
-        return of_folder(spec)
+        return of_folder(spec, root)
     if name and Path(name).is_dir():
-        return of_folder(Path(name))
+        return of_folder(Path(name), root)
     if Path(name).is_file():
-        return of_file(Path(name), spec)
-    return Repository.around(spec, name).side(name, spec)
+        return of_file(Path(name), spec, root)
+    return Repository.around(spec, name, root).side(name, spec)
+
+
+def root_of(name: str | None, spec: Path) -> str:
+    """What generated code calls the folder of formulas that a side is: the name that it has."""
+    folder = Path(name) if name and Path(name).is_dir() else spec
+    return formulas_folder(folder).resolve().name
 
 
 # ---------------------------------------------------------------- folders and files
 
 
-def of_folder(folder: Path) -> Side:
-    files = read_folder(formulas_folder(folder), shown=ROOT)
+def of_folder(folder: Path, root: str) -> Side:
+    files = read_folder(formulas_folder(folder), shown=root)
     if not files:
         raise FileNotFoundError(2, "no .cvm files here, and no schedules/*.sched", str(folder))
     return Side(shown_path(folder), files, read_schedules(folder))
 
 
-def of_file(path: Path, spec: Path) -> Side:
+def of_file(path: Path, spec: Path, root: str) -> Side:
     """A file by itself, with what its opset imports and what all share in the spec folder; a file
     of a spec folder together with that one."""
     if path.suffix != ".cvm":
         raise NotThere(f"{path} is no .cvm file")
     for folder in (path.parent, path.parent.parent):
         if folder.resolve() == formulas_folder(spec).resolve():
-            whole = of_folder(spec)
-            name = f"{ROOT}/{path.resolve().relative_to(folder.resolve()).as_posix()}"
+            whole = of_folder(spec, root)
+            name = f"{root}/{path.resolve().relative_to(folder.resolve()).as_posix()}"
             return replace(whole, shown=shown_path(path), only=name)
-    source = read_source(f"{ROOT}/{path.name}", path)
+    source = read_source(f"{root}/{path.name}", path)
     opset = "".join(each if each.isalnum() else "_" for each in path.stem)
     needed = {"", *imports_of(source)}
-    shared = read_folder(formulas_folder(spec), shown=ROOT)
+    shared = read_folder(formulas_folder(spec), shown=root)
     others = tuple(each for each in shared if each.opset in needed and each.source != source)
     schedules = read_schedules(spec)
     return Side(shown_path(path), (*others, SpecFile(source, opset)), schedules, source.name)
@@ -108,12 +114,13 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The repository that a spec folder lies in."""
+    """The repository that a spec folder lies in, and what generated code calls that folder."""
 
     root: Path
+    called: str
 
     @classmethod
-    def around(cls, spec: Path, asked: str) -> Repository:
+    def around(cls, spec: Path, asked: str, called: str) -> Repository:
         place = spec if spec.is_dir() else spec.parent
         try:
             found = git(place, ["rev-parse", "--show-toplevel"]).decode().rstrip("\n")
@@ -122,7 +129,7 @@ class Repository:
                 f"'{asked}' is neither a folder nor a .cvm file, and {spec} is in no repository "
                 f"of git ({error}): name OLD and NEW"
             ) from None
-        return cls(Path(found))
+        return cls(Path(found), called)
 
     def side(self, name: str, spec: Path) -> Side:
         revision, colon, path = name.partition(":")
@@ -166,7 +173,7 @@ class Repository:
         if not place.startswith(base):
             raise NotThere(f"{revision}:{place} is not in {base or './'}: name its spec folder")
         whole = self.of_folder(tree, revision, spec)
-        name = f"{ROOT}/{place.removeprefix(base)}"
+        name = f"{self.called}/{place.removeprefix(base)}"
         if all(each.source.name != name for each in whole.files):
             raise NotThere(f"{revision} has no file {place}")
         return replace(whole, shown=f"{revision}:{place}", only=name)
@@ -178,7 +185,7 @@ class Repository:
             if path.endswith(".cvm"):
                 relative = path.removeprefix(base)
                 folder, slash, _ = relative.partition("/")
-                source = Source(f"{ROOT}/{relative}", text, f"{revision}:{path}")
+                source = Source(f"{self.called}/{relative}", text, f"{revision}:{path}")
                 check_visible(source)
                 yield SpecFile(source, folder if slash else "")
 
@@ -191,7 +198,7 @@ class Repository:
             if not name.endswith(".sched") or f"{place}/" != f"{base}schedules/":
                 continue
             try:
-                source = Source(f"{ROOT}/schedules/{name}", text, f"{revision}:{path}")
+                source = Source(f"{self.called}/schedules/{name}", text, f"{revision}:{path}")
                 found += parse_schedules(source)
             except SpecError as error:
                 errors.append(error)
