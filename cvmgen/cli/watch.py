@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cvmgen.api.library import compiled_operators
+from cvmgen.build.ahead import CompiledAhead
 from cvmgen.build.progress import Progress
 from cvmgen.cli import build
 from cvmgen.cli.colour import painter
@@ -155,7 +156,8 @@ class Session:
         """Write what changed, and compile what that changes."""
         watched = self.watched
         request = build.Request(watched.spec, watched.out, tuple(watched.targets), (), whole=False)
-        changes, generated = build.bring_up_to_date(request, progress, faults)
+        with CompiledAhead() as compiling:
+            changes, generated = build.bring_up_to_date(request, progress, faults, compiling)
         progress.clear()
         if not watched.as_json:
             tell_warnings(each for each in generated.warnings if str(each) not in self.warned)
