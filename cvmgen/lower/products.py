@@ -36,8 +36,10 @@ WIDEST = 104  # bits of an integer that a kernel computes
 
 
 def part_products(program: i.Program) -> i.Program:
-    """Results of several sums of products, or of products of more than two elements, keep all but
-    one of them in memory of the call."""
+    """Of several sums of products in a result all but one become memory of the call.
+
+    So do products of more than two elements, but for two of them.
+    """
     factors = factor_names(program)
     if len(factors) < 2:
         return program

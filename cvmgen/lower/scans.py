@@ -133,8 +133,10 @@ def with_earlier(
 
 
 def carry_scans(program: i.Program) -> i.Program:
-    """Running reductions along the last index that one output alone reads keep the result so far
-    in a local, which the output's own loop stores."""
+    """Running reductions that one output alone stores keep the result so far in a local.
+
+    They go along the last index, and the output's own loop stores each result.
+    """
     for memory in program.lets.values():
         (nest,) = (each for each in program.nests if each.tensor == memory.name)
         found = scan_of(program, nest)

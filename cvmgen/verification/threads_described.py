@@ -15,7 +15,7 @@ from pathlib import Path
 from cvmgen.paths import runtime_folder, templates_folder
 
 DESCRIBED: Mapping[str, str] = {
-    "cvmgen_cuda.h.j2": "3f286d354da3f041",
+    "cvmgen_cuda.h.j2": "78fb612e86ae1a87",
     "cvmgen_block.h.j2": "18002a82fd74e0da",
     "cvmgen_reduce.h.j2": "a7144da5274a8f36",
     "cvmgen_tiles.h.j2": "8bf1d2682a312a89",

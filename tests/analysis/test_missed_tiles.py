@@ -16,10 +16,8 @@ LINEAR = "places, or conditions on them, are not linear in one index and one tap
 
 # A formula, and what is in its way.
 MISSED = [
-    (DENSE + "Y[i, j] = sum[k < K](2 * X[i, k] * W[j, k])", ALONE),
-    (DENSE + "Y[i, j] = sum[k < K](-X[i, k] * W[j, k])", ALONE),
-    ("attr z in [0, 9)\n" + DENSE + "Y[i, j] = sum[k < K]((X[i, k] - z) * W[j, k])", ALONE),
-    (DENSE + "Y[i, j] = sum[k < K](X[i, k] * W[j, k] + W[j, k])", ALONE),
+    (DENSE + "Y[i, j] = sum[k < K](max(X[i, k], 0) * W[j, k])", ALONE),
+    (DENSE + "Y[i, j] = sum[k < K](X[i, k] * W[j, k] div 2)", ALONE),
     (
         DENSE + "Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + sum[k < K](X[i, k])",
         "a result is more than one sum of products",
@@ -47,6 +45,10 @@ MISSED = [
 NOTHING_MISSED = {
     "tiles": DENSE + "Y[i, j] = sum[k < K](X[i, k] * W[j, k])",
     "a factor behind the sum": DENSE + "Y[i, j] = 2 * sum[k < K](X[i, k] * W[j, k])",
+    "a factor in the sum": DENSE + "Y[i, j] = sum[k < K](2 * X[i, k] * W[j, k])",
+    "a sign": DENSE + "Y[i, j] = sum[k < K](-X[i, k] * W[j, k])",
+    "a zero point": "attr z in [0, 9)\n" + DENSE + "Y[i, j] = sum[k < K]((X[i, k] - z) * W[j, k])",
+    "another sum": DENSE + "Y[i, j] = sum[k < K](X[i, k] * W[j, k] + W[j, k])",
     "no columns": X + "input V : cvm[K]\noutput Y : cvm[M]\nY[i] = sum[k < K](X[i, k] * V[k])",
     "each channel by itself": "input X : cvm[C, H]\ninput W : cvm[C, R]\nrequire H >= R : 'a'\n"
     "output Y : cvm[C, H - R + 1]\nY[c, y] = sum[r < R](X[c, y + r] * W[c, r])".replace("'", '"'),
