@@ -73,11 +73,20 @@ class DividedIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class Border:
+    """What stands for elements of a tensor where it has none: a value of the host."""
+
+    tensor: str
+    value: i.Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """A nest as a product of matrices, for each of its batches.
 
     `reaches` are bounds of the magnitude of each index and offset, over host values. Elements of
-    `after` may read the locals `before`.
+    `after` may read the locals `before`. Where a test does not hold an element is 0, or what
+    `border` says of its tensor.
     """
 
     batches: tuple[i.Loop, ...]
@@ -89,6 +98,7 @@ class Contraction:
     after: i.Block
     divided: DividedIndex | None
     reaches: tuple[i.Expr, ...]
+    border: Border | None = None
 
 
 def contraction(
@@ -113,6 +123,8 @@ def contraction(
     inner = {loop.index for loop in loops} | assigned(body)
     if names_in(tuple(loop.high for loop in (*loops, *found.summed))) & inner:
         raise NoContraction("how many terms are added is not the same for all results")
+    if found.border is not None and names_in(found.border.value) & inner:
+        raise NoContraction("what stands beyond the border differs between results")
     return FactorReader(tuple(loops), found, facts, sizes).result()
 
 
@@ -141,6 +153,7 @@ class SumOfProducts:
     summed: tuple[i.Loop, ...]
     factors: tuple[i.Load, i.Load]
     after: i.Block
+    border: Border | None
 
 
 def contraction_parts(body: i.Block) -> SumOfProducts:
@@ -153,7 +166,7 @@ def contraction_parts(body: i.Block) -> SumOfProducts:
         rest.pop(0)
     match rest:
         case [i.Let(name=name) as total, i.Loop() as loop, *after] if sums == {name}:
-            inner, factors = products(loop, name)
+            inner, factors, border = products(loop, name)
         case [i.Let(), i.If(), *_] | [i.If(), *_]:
             raise NoContraction("results are summed on a condition")
         case _:
@@ -162,14 +175,18 @@ def contraction_parts(body: i.Block) -> SumOfProducts:
         raise NoContraction("the sum is not one of integers")
     if read_tensors(tuple(before)) or has(tuple(after), i.Loop):
         raise NoContraction("a result reads elements in front of its sum, or loops behind it")
-    return SumOfProducts(tuple(before), total, inner.steps, inner.loops, factors, tuple(after))
+    return SumOfProducts(
+        tuple(before), total, inner.steps, inner.loops, factors, tuple(after), border
+    )
 
 
-def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load]]:
-    """The way through a reduction, and the factors of what it adds; raises NoContraction."""
-    found = path(loop)
+def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load], Border | None]:
+    """The way through a reduction, the factors of what it adds, and what stands for elements that
+    one of them does not have; raises NoContraction."""
+    found, border = path(loop), None
     match found.last:
         case i.Accumulate(name=name, op="+", value=value) if name == total:
+            found, value, border = with_border(found, value)
             factors = two_loads(value)
         case _:
             raise NoContraction("a result is more than one sum of products")
@@ -177,7 +194,34 @@ def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load]]:
         raise NoContraction("elements decide what is added")
     if any(each.low != i.ZERO for each in found.loops):
         raise NoContraction("an index of the sum does not begin at 0")
-    return found, factors
+    return found, factors, border
+
+
+def with_border(way: Path, value: i.Expr) -> tuple[Path, i.Expr, Border | None]:
+    """`(x if there else z) * w` as the product of x and w behind that test, and z."""
+    match unconverted(value):
+        case i.Binary(op="*", left=left, right=right):
+            sides = ((unconverted(left), right), (unconverted(right), left))
+        case _:
+            return way, value, None
+    for one, other in sides:
+        match one:
+            case i.Select(condition=condition, then=then, otherwise=otherwise):
+                element, number = unconverted(then), unconverted(otherwise)
+                if not isinstance(element, i.Load) or has(number, i.Load):
+                    return way, value, None
+                behind = replace(way, steps=(*way.steps, condition))
+                outside = None if number == i.ZERO else Border(element.tensor, number)
+                if outside is not None and (way.tests or names_in(number) & inner_names(way)):
+                    return way, value, None
+                return behind, i.Binary("*", element, other), outside
+            case _:
+                continue
+    return way, value, None
+
+
+def inner_names(way: Path) -> set[str]:
+    return {each.index for each in way.loops} | {each.name for each in way.lets}
 
 
 def two_loads(value: i.Expr) -> tuple[i.Load, i.Load]:
@@ -275,6 +319,10 @@ class FactorReader:
         rows, columns = (self.side(name, owners, divided) for name in names)
         reaches = self.reaches(rows, columns, batches)
         found = self.found
+        for side in (rows, columns):
+            own = found.border is None or side.load.tensor == found.border.tensor
+            if not own and any(not isinstance(step, i.Let) for step in side.steps):
+                raise NoContraction("a test of what has a border is one of the other factor too")
         return Contraction(
             tuple(batches),
             rows,
@@ -285,6 +333,7 @@ class FactorReader:
             found.after,
             divided,
             reaches,
+            found.border,
         )
 
     # -------------------------------------------------------- one factor

@@ -43,7 +43,7 @@ def magnitude(expr: i.Expr, extents: Mapping[str, i.Expr], facts: Facts) -> i.Ex
                 if each is not None
             ]
             return algebra.product(factors) if len(factors) == 2 else None
-        case i.Binary(op="+" | "-" | "truncdiv" | "floordiv" | "rem" | "mod"):
+        case i.Binary(op="+" | "-" | "truncdiv" | "floordiv" | "rem" | "mod" | "shr"):
             return total(expr.left, expr.right)
         case i.Call(function="min_i64" | "max_i64" | "min_i32" | "max_i32", arguments=arguments):
             return total(*arguments)

@@ -80,14 +80,16 @@ class Tiling:
 
 
 def find_contraction(
-    body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr]
+    body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr], *, border: bool = False
 ) -> Contraction | None:
-    """A nest as a contraction of factors of these sizes; None if it is none."""
+    """A nest as a contraction of factors of these sizes; None if it is none, or has a `border`
+    where that is not understood."""
     outer = grid(body)
     try:
-        return contraction(outer.loops, outer.body, facts, sizes)
+        found = contraction(outer.loops, outer.body, facts, sizes)
     except NoContraction:
         return None
+    return found if border or found.border is None else None
 
 
 def tiling(found: Contraction, facts: Facts) -> Tiling | None:
@@ -97,7 +99,8 @@ def tiling(found: Contraction, facts: Facts) -> Tiling | None:
     # What is tested is staged; else what has more lines, as those of a window.
     sides.sort(key=lambda pair: (is_tested(pair[1]), len(pair[1].lines) > len(pair[0].lines)))
     for x, w, turned in sides:
-        made = None if is_tested(w) else sides_tiling(found, facts, x, w, turned)
+        staged = found.border is None or found.border.tensor == x.load.tensor
+        made = None if is_tested(w) or not staged else sides_tiling(found, facts, x, w, turned)
         if made is not None and made.x.load.tensor != made.w.load.tensor:
             return made
     return None
@@ -178,6 +181,8 @@ def tiling_lines(made: Tiling) -> list[str]:
             moves[line.tap] = line.tap_step
         place = text(readable_sum(moves, line.start))
         lines.append(f"  places 0 <= {place} < {text(line.places)}, {text(line.x_step)} apart")
+    if made.found.border is not None:
+        lines.append(f"  beyond them {text(made.found.border.value)}")
     taps = {line.tap for line in made.lines}
     within = {
         loop.index: made.x_steps.get(loop.index, i.ZERO)

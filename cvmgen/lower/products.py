@@ -9,6 +9,12 @@ sum is memory of the call, filled in front by a nest of its own, with an element
 those indices of the result that it depends on; what has elements of one input alone has to depend
 on fewer of these than the result, so that it costs little beside the products.
 
+    sum[k < K if inside]((X[at] - z) * W[j, k])
+
+is the sum over all k of products of W and what is X inside and z elsewhere, less z times the sum
+of W: what is not inside adds z - z. For that W is read at its own indices alone, which are all
+there.
+
 The terms are those of a formula whose places are proved to be inside, and each is evaluated for
 the same indices as before, in integers that hold all of it.
 """
@@ -23,7 +29,7 @@ from typing import Any
 from cvmgen import algebra
 from cvmgen.dtypes import CVM
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import insert
+from cvmgen.ir.host import given_shapes, insert
 from cvmgen.ir.uses import has, names_in
 from cvmgen.ir.visit import fresh, rebuild, replaced, substitute
 from cvmgen.lower.list_nests import box_size
@@ -123,7 +129,8 @@ class Results:
         value = with_places(self.store.value)
         folds = outer_sums(value)
         terms = {fold: self.terms(fold) for fold in folds}
-        products = [fold for fold, found in terms.items() if found]
+        terms = {fold: found for fold, found in terms.items() if found}
+        products = [*terms]
         if not products or (len(products) == 1 and is_plain(products[0], terms)):
             return self.store.value
         return replaced(value, lambda node: self.sum(node, terms))
@@ -132,7 +139,13 @@ class Results:
         found = terms.get(node) if isinstance(node, i.Fold) else None
         if not found:
             return node
-        assert isinstance(node, i.Fold)
+        if (condition := node.condition) is not None:
+            (term, single) = found
+            inside, other = term.summed
+            beyond = i.Select(condition, inside, negated(single.others))
+            whole = replace(node, condition=None)
+            parts = [Term((beyond, other), ()), single]
+            return algebra.total([self.part(whole, each) for each in parts])
         return algebra.total([self.part(node, term) for term in found])
 
     def part(self, fold: i.Fold, term: Term) -> i.Expr:
@@ -140,9 +153,9 @@ class Results:
         if not term.summed:
             return algebra.product([*term.others, *(distance(each) for each in fold.over)])
         part = replace(fold, element=joined(term.summed))
-        if self.kept is None and self.is_product(term):
+        if self.kept is None and len(term.summed) == 2:
             self.kept = part
-        value = part if part == self.kept else self.in_memory(part)
+        value: i.Expr = part if part == self.kept else self.in_memory(part)
         return joined((*term.others, value))
 
     def is_product(self, term: Term) -> bool:
@@ -163,7 +176,7 @@ class Results:
         """The terms of a sum, of which at least one is a product; None if it is no such sum, or
         more would be added for a result than its products."""
         over = [each for each in fold.over if isinstance(each, i.Over) and each.low == i.ZERO]
-        if fold.condition is not None or len(over) != len(fold.over):
+        if len(over) != len(fold.over):
             return None
         summed = {each.index for each in over}
         ends = names_in(tuple(each.high for each in over))
@@ -172,7 +185,36 @@ class Results:
             return None
         found = [parted(factors, summed) for factors in monomials]
         good = all(map(self.is_good, found)) and any(map(self.is_product, found))
+        if good and fold.condition is not None:
+            return self.with_border(found, fold)
         return found if good else None
+
+    def with_border(self, found: list[Term], fold: i.Fold) -> list[Term] | None:
+        """The product and the other factor alone, where these are terms of `(x - z) * w` for a z of
+        the host, and all of w is there."""
+        if len(found) != 2 or not self.is_product(found[0]) or found[0].others:
+            return None
+        term, single = found
+        if len(single.summed) != 1 or has(single.others, i.Access, i.Load):
+            return None
+        if names_in(single.others) & {each.index for each in self.loops}:
+            return None
+        (weight,) = single.summed
+        inside = [each for each in term.summed if each != weight]
+        if len(inside) != 1 or not self.is_whole(weight, fold):
+            return None
+        return [Term((inside[0], weight), ()), single]
+
+    def is_whole(self, weight: i.Expr, fold: i.Fold) -> bool:
+        """Whether each index of an element is that of a loop over all of its dimension."""
+        assert isinstance(weight, i.Access)
+        ends = {each.index: each.high for each in (*self.loops, *fold.over)}  # type: ignore[union-attr]
+        shape = given_shapes(self.parts.program)[weight.tensor]
+        places = [value for value, _ in weight.index]
+        return len(shape) == len(places) and all(
+            isinstance(value, i.Var) and ends.get(value.name) == extent
+            for value, extent in zip(places, shape, strict=True)
+        )
 
     def is_good(self, term: Term) -> bool:
         """Whether a term is a product, or one that is worth a sum of its own."""
@@ -239,6 +281,17 @@ def numbers_first(factors: Iterable[i.Expr]) -> Factors:
         else:
             others.append(each)
     return tuple(others) if number == 1 else (i.Const(number), *others)
+
+
+def negated(factors: Factors) -> i.Expr:
+    """Less the product of some factors."""
+    match factors:
+        case (i.Const(value=-1), *others) if others:
+            return joined(tuple(others))
+        case (i.Const(value=number), *others):
+            return joined((i.Const(-number), *others))
+        case _:
+            return joined((i.Const(-1), *factors))
 
 
 def outer_sums(value: i.Expr) -> list[i.Fold]:

@@ -245,7 +245,8 @@ def tile_functions(
     tensors = [each for each in used_tensors(program, nest) if each in used]
     tensors += [h.NOTED] if has(tiling.found.after, i.Overflow) else []
     name = f"{nest_name(program, kernel.number)}{tiles_suffix(kernels, kernel)}"
-    places = (kernel.typed, tiling.x_start, tiling.w_start, tiling.lines)
+    border = () if tiling.found.border is None else tiling.found.border.value
+    places = (kernel.typed, tiling.x_start, tiling.w_start, tiling.lines, border)
     taken = {*all_names(kernel.typed), *tensors}
     taken |= {each.name for each in fields_read(fields, program.operator, places)}
 

@@ -199,6 +199,9 @@ class TileWriter:
             divisor, extent = found.divided.divisor, found.divided.extent
             tests.append(i.Compare("<", divisor, i.ONE))
             tests.append(i.Compare("!=", i.Binary("rem", extent, divisor), i.ZERO))
+        if found.border is not None:
+            tests.append(i.Compare("<", found.border.value, i.Const(-128)))
+            tests.append(i.Compare(">", found.border.value, i.Const(127)))
         if found.total.type not in ("u32", "i32"):
             depth = product([loop.high for loop in found.summed])
             tests.append(i.Compare(">", depth, i.Call("exact_depth", ())))
@@ -211,6 +214,8 @@ class TileWriter:
         yield "w_start", tiling.w_start
         yield "x_count", tiling.sizes[tiling.x.load.tensor]
         yield "w_count", tiling.sizes[tiling.w.load.tensor]
+        if tiling.found.border is not None:
+            yield "border", tiling.found.border.value
         yield "row_group", group_size(self.rows)
         yield "column_group", group_size(self.columns)
         if self.stored is not None:

@@ -14,6 +14,7 @@
 typedef struct cvmgen_contraction {
     int64_t x_start, w_start; /* the elements where all indices are 0 */
     int64_t x_count, w_count; /* elements of the tensors; others are not read */
+    int64_t border; /* what x is at places where it has no element, of int8 */
     /* A block of totals never goes on from one group of so many rows, or columns, to the next. */
     int64_t row_group, column_group;
     /* Where totals are stored as they are, from this element on; NULL where they are not. In a
@@ -22,7 +23,7 @@ typedef struct cvmgen_contraction {
     int batch_count, line_count, column_count, summed_count;
     struct { int64_t extent, x_step, w_step, y_step; } batches[CVMGEN_MOST_LOOPS];
     /* The indices of a row. The place start + step * index + tap_step * summed[tap], in steps of
-       x_step elements, is one of 0..places-1, or the element is 0; tap is -1 where no summed index
+       x_step elements, is one of 0..places-1, or there is none; tap is -1 where no summed index
        moves the place, and the element at place `start` is at x_start. */
     struct {
         int64_t extent, step;

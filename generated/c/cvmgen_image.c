@@ -103,12 +103,13 @@ static void stage_piece(const cvmgen_geometry *g, uint8_t *image, const int8_t *
     first = cvmgen_min_i64(cvmgen_max_i64(first, low), high);
     end = cvmgen_min_i64(cvmgen_max_i64(end, first), high);
     if (!there) end = first;
-    memset(to + low * g->channels, STAGED_ZERO, (size_t)((first - low) * g->channels));
+    const int border = STAGED_ZERO ^ (uint8_t)given->border;
+    memset(to + low * g->channels, border, (size_t)((first - low) * g->channels));
     if (first < end)
         stage_places(g, to + first * g->channels,
                      x + first * unit * given->lines[last].x_step,
                      unit * given->lines[last].x_step, end - first);
-    memset(to + end * g->channels, STAGED_ZERO, (size_t)((high - end) * g->channels));
+    memset(to + end * g->channels, border, (size_t)((high - end) * g->channels));
 }
 
 static int64_t x_batch(const cvmgen_contraction *given, int64_t batch) {

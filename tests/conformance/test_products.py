@@ -19,6 +19,11 @@ TWO = "input X : int8[M, K]\n input W : int8[N, K]\n"
 OUT = 'require K < 4096 : "few"\n output Y : int64[M, N]\n '
 ZEROS = "attr zx : int in [-128, 128)\n attr zw : int in [-128, 128)\n"
 FOUR = TWO + "input A : int8[M, L]\n input B : int8[N, L]\n"
+IMAGE = (
+    "input X : int8[N, L, K]\n input W : int8[M, 3, L, K]\n require L * K < 9999 : 'few'\n"
+    "output Y : int64[N, L, M]\n"
+).replace("'", '"')
+ZERO = "attr zx : int in [-128, 128)\n"
 SIZES = ((3, 5, 2, 4), (1, 40, 33, 7), (17, 24, 40, 64))  # M, K, N, L
 
 # What, its block, whether all of its products are tiles.
@@ -52,6 +57,34 @@ ROWS = [
         + "let g[i, j] = sum[k < K](X[i, k] * W[j, k])\n"
         "Y[i, j] = max(g[i, j], 0) * c[i, j] - min(g[i, j + N], 7)",
         True,
+    ),
+    (
+        "windows with padding, which adds nothing to what is left of the zero point",
+        IMAGE + ZERO + "Y[h, v, o] = (sum[i < 3, j < L, c < K if 0 <= y < N and 0 <= x < L]"
+        "((X[y, x, c] - zx) * W[o, i, j, c]) + zx) div 2\n"
+        "where y = h + i - 1, x = v + j - L div 2",
+        True,
+    ),
+    (
+        "windows with padding, chosen for each element",
+        IMAGE + "Y[h, v, o] = sum[i < 3, j < L, c < K]"
+        "((X[y, x, c] if 0 <= y < N and 0 <= x < L else 0) * W[o, i, j, c])\n"
+        "where y = 2 * h + i - 1, x = v + j - 1",
+        True,
+    ),
+    (
+        "windows with padding by a number, which int8 may not hold",
+        IMAGE + ZERO.replace("128", "999") + "Y[h, v, o] = sum[i < 3, j < L, c < K]"
+        "(W[o, i, j, c] * (X[y, x, c] if 0 <= y < N and 0 <= x < L else zx))\n"
+        "where y = h + i - 1, x = v + 2 * j - 1",
+        True,
+    ),
+    (
+        "padding and another condition",
+        IMAGE + ZERO + "Y[h, v, o] = sum[i < 3, j < L, c < K if i + j > 1]"
+        "(W[o, i, j, c] * (X[y, x, c] if 0 <= y < N and 0 <= x < L else zx))\n"
+        "where y = h + i - 1, x = v + j - 1",
+        False,
     ),
     (
         "elements of int32 that may be as small",
@@ -89,6 +122,9 @@ ROWS = [
 def operands(block: str, random: Random, sizes: tuple[int, ...]) -> Call:
     m, k, n, taps = sizes
     shapes: list[tuple[int, ...]] = [(m, k), (n, k)]
+    if block.startswith(IMAGE):
+        m, k, n, taps = (min(each, most) for each, most in zip(sizes, (6, 5, 9, 5), strict=True))
+        shapes = [(n, taps, k), (m, 3, taps, k)]
     if "input c" in block:
         shapes = [(m, k), (m, n), (2 * n, k)]
     if "input A" in block:
@@ -98,7 +134,9 @@ def operands(block: str, random: Random, sizes: tuple[int, ...]) -> Call:
     shapes += [(m, n, k)] * ("input D" in block)
     inputs = tuple(drawn(random, shape, np.int8) for shape in shapes)
     zeros = {"zx": random.randint(-128, 127), "zw": random.choice((-128, 0, 9, 127))}
-    return Call("", inputs, zeros if "attr zx" in block else {})
+    if "999)" in block:
+        zeros["zx"] = random.choice((-129, -128, 127, 128, 500))
+    return Call("", inputs, {name: zeros[name] for name in zeros if f"attr {name}" in block})
 
 
 @pytest.fixture(scope="module")
