@@ -27,6 +27,7 @@ ENOUGH = 100  # accepted calls
 ENOUGH_FOR_CASES = 40
 STEPS_OF_A_CALL = 3_000  # points of ranges that one call may visit
 STEPS_OF_ALL = 30_000
+MOST_SHOWN = 20_000  # elements of a call that may show what is wrong
 STEPS_OF_ONE = 50_000  # of a call that somebody proposes
 TRIES = 8
 MOST_TERMS = 8
@@ -67,6 +68,7 @@ def shown_wrong(operator: f.Operator, values: Mapping[str, int]) -> SpecError | 
     attributes = {item.name for item in operator.attributes if not item.is_list}
     known = {name: values[name] for name in (extents | attributes) & values.keys()}
     probe = Probe(operator)
+    probe.sampler.most = MOST_SHOWN
     for _ in range(TRIES):
         tape: Tape = dict(known)
         if (error := probe.failure(tape, STEPS_OF_ONE)) is not None:

@@ -25,7 +25,7 @@ RANKS = (1,) * 8 + (2,) * 10 + (3,) * 6 + (4,)
 ZERO = 0.15  # how often an extent is 0 where it may be
 PRECISIONS = (1, 2, 2, 3, 3, 4, 4, 5, 5)
 LARGEST_FORCED = 16  # the largest extent that an equality may ask for
-MOST_ELEMENTS = 600  # an output larger than this is not computed
+MOST_ELEMENTS = 600  # a call with more is not computed, unless somebody asks for it
 REPAIRS = 8
 WORDS = 0.6  # how often a word is drawn where numbers could be
 
@@ -40,7 +40,7 @@ class Sampler(Reference):
     tried_out = True
 
     def __init__(self, operator: f.Operator) -> None:
-        self.steps = Budget(0)
+        self.steps, self.most = Budget(0), MOST_ELEMENTS
         super().__init__(operator, self.steps)
         digest = hashlib.sha256(operator.full_name.encode()).digest()
         self.random = Random(int.from_bytes(digest[:8], "big"))
@@ -136,7 +136,7 @@ class Sampler(Reference):
         equations: list[Later],
     ) -> None:
         tensors = [tensor for _, tensor, _ in self.waiting]
-        if sum(tensor.size for tensor in (*tensors, *outputs.values())) > MOST_ELEMENTS:
+        if sum(tensor.size for tensor in (*tensors, *outputs.values())) > self.most:
             raise WorkLimit
         self.fill(env)
         super().compute(env, outputs, equations)

@@ -7,7 +7,7 @@ and the exact evaluation of the formula decides: what it refuses is an error of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from cvmgen.driver import C, lower, typed_kernels
 from cvmgen.errors import InternalError
@@ -28,12 +28,15 @@ LIMIT = 50_000  # of the solver's own units for one question
 MOST = 40  # questions of one operator
 
 
+Model = Mapping[str, int]
+
+
 class Proposals(Prover):
     """Proves without a solver, and collects small numbers for which a claim does not hold."""
 
     def __init__(self) -> None:
         super().__init__(())
-        self.models: list[Mapping[str, int]] = []
+        self.models: list[Model] = []
         self.asked = 0
 
     def refute(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof | None:
@@ -42,15 +45,36 @@ class Proposals(Prover):
         truths = {name for each in conditions for name in t.truths_of(each)}
         names = sorted(frozenset().union(*map(names_of, conditions)) - truths)
         for most in SMALL:
-            near = (t.every(t.at_most(-most, e), t.at_most(e, most)) for e in map(t.symbol, names))
-            self.asked += 1
-            if self.asked > MOST:
-                return None
-            answer = ask("z3", question((*conditions, *near)), LIMIT)
-            if answer.result == "sat":
-                self.models.append(answer.model)
+            near = [within(name, most) for name in names]
+            model = self.model((*conditions, *near))
+            if model is not None:
+                self.models.append(self.smaller(model, (*conditions, *near)))
                 return None
         return None
+
+    def model(self, conditions: Sequence[Formula]) -> Model | None:
+        """Numbers for which all of this holds, if the solver finds some at once."""
+        self.asked += 1
+        if self.asked > MOST:
+            return None
+        answer = ask("z3", question(conditions), LIMIT)
+        return answer.model if answer.result == "sat" else None
+
+    def smaller(self, model: Model, conditions: Sequence[Formula]) -> Model:
+        """A model of the same in which each number is small that can be: a call of it is, too."""
+        kept = list(conditions)
+        for name in sorted(name for name, value in model.items() if abs(value) > SMALL[0]):
+            kept.append(within(name, SMALL[0]))
+            if (found := self.model(kept)) is None:
+                kept.pop()
+            else:
+                model = found
+        return model
+
+
+def within(name: str, most: int) -> Formula:
+    symbol = t.symbol(name)
+    return t.every(t.at_most(-most, symbol), t.at_most(symbol, most))
 
 
 def outside(operator: Operator) -> Iterator[SpecError]:

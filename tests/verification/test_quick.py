@@ -54,6 +54,16 @@ def test_what_is_not_shown_wrong_is_no_error(equation: str, why: str) -> None:
     assert list(outside(operator(ATTRIBUTES + equation))) == [], why
 
 
+def test_one_size_alone_is_shown_by_the_smallest_call_of_it() -> None:
+    text = """
+      input X : cvm[N, M]
+      output Y : cvm[N]
+      Y[i] = X[i, 0] if N != 1000 else X[i, M]
+    """
+    (found,) = outside(operator(text))
+    assert found.hint == "for example when M = 1, N = 1000"
+
+
 def test_a_proposal_that_the_formula_does_not_refuse_is_none() -> None:
     """What is read is not known to the solver, so that its numbers may be those of no call."""
     text = """
