@@ -29,6 +29,11 @@ def ways(offset: Term, shape: Shape) -> Iterator[tuple[Digit, ...]]:
     yield ((offset, t.product(shape)),)
 
 
+def digits(offset: Term, shape: Shape) -> tuple[Term, ...]:
+    """The index of each dimension."""
+    return tuple(index for index, _ in next(ways(offset, shape)))
+
+
 Split = tuple[tuple[Term, ...], Formula]  # factors of a size, and where that is so
 
 

@@ -56,6 +56,8 @@ class KernelWalk:
         self.unread: list[tuple[str, Span | None]] = []
         self.here = self.written = WrittenInTurn()
         self.returns = False  # whether it may be left early
+        self.parallel = set[str]()  # indices of loops whose iterations are made at once
+        self.around = 0  # how many more loops inwards are so
 
     def block(self, body: i.Block, scope: PlaceScope) -> PlaceScope:
         for each in body:
@@ -207,7 +209,12 @@ class KernelWalk:
                 reader.below(each, scope)
         begin, inside = {name: inner.names[name] for name in changed}, inner.path
         self.loops += 1
+        outside_this, self.around = self.around, max(loop.parallel, self.around)
+        if self.around:
+            self.parallel |= index.names
+        self.around = max(0, self.around - 1)
         end = self.block(loop.body, inner)
+        self.around = outside_this
         self.loops -= 1
         self.forget(changed, scope)
         counters.know_behind(scope, count)

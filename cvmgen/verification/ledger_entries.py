@@ -55,6 +55,7 @@ STANDS: Mapping[str, str] = {
     "its integer type does not hold is refused; the types of what is between come from intervals",
     "written": "nothing checks it at run time",
     "once": "nothing checks it at run time; what is written last counts",
+    "order": "nothing checks it at run time",
     VALUES: "nothing checks it at run time",
     BARRIERS: "`cuda-cpu` stops where only some threads of a block come to a barrier",
     RACES: "nothing checks it at run time",
@@ -63,7 +64,7 @@ STANDS: Mapping[str, str] = {
 TESTS: Mapping[str, str] = {
     **dict.fromkeys(("bounds", "walks", "divisors", "widths", BARRIERS), "calls are tested"),
     **dict.fromkeys(
-        (VALUES, "written", "once"),
+        (VALUES, "written", "once", "order"),
         "random calls are compared with the exact evaluation of the formula",
     ),
     RACES: "`make sanitize` runs every operator on the CPU under a detector of races",

@@ -19,6 +19,7 @@ DIVISORS = "divisors"
 WIDTHS = "widths"
 VACUITY = "vacuity"
 WRITTEN, ONCE = "written", "once"
+ORDER = "order"
 PROPERTIES: Mapping[str, str] = {
     BOUNDS: "each element that is read or written lies in its tensor",
     WALKS: "a box of any rank that the host has walked by steps lies in its tensor",
@@ -26,6 +27,7 @@ PROPERTIES: Mapping[str, str] = {
     WIDTHS: "no operation leaves its machine type, unless it is one of bits",
     WRITTEN: "each element of what a nest makes is written",
     ONCE: "no element of what a nest makes is written twice",
+    ORDER: "what a nest reads of its own elements was written before",
     VACUITY: "there is a call of which all is so that proofs begin with",
 }
 

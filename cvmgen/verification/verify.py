@@ -10,11 +10,14 @@ from cvmgen.ir.uses import uses
 from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
+from cvmgen.verification import terms as t
+from cvmgen.verification.bounds import digits
 from cvmgen.verification.calls import HostReader
 from cvmgen.verification.contents import know_contents
 from cvmgen.verification.kernels import KernelWalk
 from cvmgen.verification.obligations import (
     ONCE,
+    ORDER,
     VACUITY,
     WRITTEN,
     Obligation,
@@ -24,9 +27,10 @@ from cvmgen.verification.proofs import Prover
 from cvmgen.verification.reading import Demand, FormulaReader
 from cvmgen.verification.regions import Shows, WrittenTensor
 from cvmgen.verification.symbols import Symbols
-from cvmgen.verification.terms import ONE, ZERO, Formula, every
+from cvmgen.verification.terms import FALSE, ONE, ZERO, Formula, Term, every, names_of
 from cvmgen.verification.written import WholeTensor, whole_tensor
 
+SEVERAL = "elements are written at several places"
 LEFT = "the kernel may end early"
 AGAIN = "a block that begins earlier writes elements again; that they are the same, values show"
 
@@ -97,6 +101,7 @@ class KernelProofs(PlaceProofs):
         yield from self.of_places()
         if self.prover.solvers:
             yield from self.written()
+            yield from self.order()
 
     # ------------------------------------------------------------ what is written
 
@@ -116,6 +121,39 @@ class KernelProofs(PlaceProofs):
                 yield self.obligation(ONCE, demand, (), (), AGAIN)
             else:
                 yield self.obligation(ONCE, demand, claims, proofs, found.why)
+
+    def order(self) -> Iterator[Obligation]:
+        """Of a recurrence: what is read has a smaller index along the axis than what is written
+        there, and the others are the same. Indices along an axis are written in ascending order, as
+        `once` shows by its loops, one iteration after the other, so that it was written before."""
+        nest = self.kernel.nest
+        memory = self.kernels.program.lets.get(nest.tensor)
+        if memory is None or memory.axis is None:
+            return
+        own = [e for e in self.demands if e.kind == "access" and e.tensor == nest.tensor]
+        places = {each.operand for each in own if each.stored}
+        for each in (one for one in own if not one.stored):
+            if len(places) != 1:
+                yield self.obligation(ORDER, each, (), (), SEVERAL)
+                continue
+            shape = self.call.shapes[nest.tensor]
+            written, read = digits(min(places, key=str), shape), digits(each.operand, shape)
+            at_once = not self.parts_of(written[memory.axis]).isdisjoint(self.walk.parallel)
+            claims = [
+                t.below(one, other) if at == memory.axis else t.equal(one, other)
+                for at, (one, other) in enumerate(zip(read, written, strict=True))
+                if at == memory.axis or memory.apart
+            ]
+            yield self.proved(ORDER, each, (*claims, *([FALSE] if at_once else [])))
+
+    def parts_of(self, operand: Term) -> set[str]:
+        """The symbols of a term, with those that they are made of."""
+        found, left = set[str](), set(operand.names)
+        while left:
+            found.add(name := left.pop())
+            for each in self.symbols.axioms[name]:
+                left |= names_of(each) - found
+        return found
 
     def made(self) -> Iterator[WrittenTensor]:
         """A result or a `let` of the nest; a list, with what goes with its entries."""

@@ -48,6 +48,12 @@ KEPT = """
   output Y : cvm[B, N]
   Y[b, i] = X[b, V[b][i]] if i < count(V[b]) else -1
 """
+TOTALS = """
+  input X : int32[N, K]
+  output Y : int64[N, K]
+  let S[n, k] = X[n, k] + (S[n, k - 1] if k > 0 else 0)
+  Y[n, k] = S[n, K - 1 - k]
+"""
 SPAN = Span(Source("a.cvm", "x"), 0, 1)
 
 
@@ -61,7 +67,7 @@ def outcomes(items: str, body: Callable[[i.Block], i.Block] = lambda e: e) -> Co
     return found
 
 
-@pytest.mark.parametrize("items", [*RIGHT.values(), POOLED, SUMS])
+@pytest.mark.parametrize("items", [*RIGHT.values(), POOLED, SUMS, TOTALS])
 def test_all_is_written_once(items: str) -> None:
     assert set(outcomes(items)) == {"written proved", "once proved"}
 
@@ -253,3 +259,39 @@ def test_what_is_proved_of_invented_nests_is_so() -> None:
         counts["wrong"] += not all_of
     assert counts["shown"] > 2 * counts["not shown"], counts
     assert min(counts["again"], counts["wrong"]) > 5, counts
+
+
+# ---------------------------------------------------------------- recurrences
+
+
+def order(body: i.Block | None = None) -> set[str]:
+    kernels = scheduled_kernels(operator(TOTALS), packaged())
+    kernel = next(each for each in kernels.kernels if each.nest.tensor == "S")
+    if body is not None:
+        kernel = replace(kernel, subject=kernel.subject.with_body(body))
+    found = list(KernelProofs(kernels, kernel, PROVER).order())
+    assert found
+    return {each.status for each in found}
+
+
+def other_read(node: object) -> Iterator[object]:
+    """What is written now, or later, or in another row."""
+    match node:
+        case i.Binary(op="-", left=i.Var(name="k"), right=i.Const(value=1)):
+            yield i.Var("k")
+            yield i.Binary("+", i.Var("k"), i.ONE)
+            yield i.Binary("-", i.Var("k"), i.Var("K"))
+        case i.Loop(index="k"):
+            yield replace(node, parallel=1)
+        case _:
+            pass
+
+
+def test_a_recurrence_reads_what_was_written_before() -> None:
+    kernels = scheduled_kernels(operator(TOTALS), packaged())
+    body = next(e for e in kernels.kernels if e.nest.tensor == "S").subject.body
+    assert order() == {"proved"}
+    found = list(mutants(body, other_read))
+    assert len(found) >= 4
+    for other in found:
+        assert order(other) != {"proved"}, block_lines(other)
