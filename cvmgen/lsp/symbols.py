@@ -181,6 +181,11 @@ class Names:
                     self.visit(given_value, scope)
             case d.EquationDecl():
                 self.equation(item, scope)
+            case d.RequireDecl(condition=condition, binders=binders):
+                inner = Scope(scope)
+                for binder in self.binder_parts(binders) if binders is not None else ():
+                    self.binder(binder, inner)
+                self.visit(condition, inner, free=inner)  # of elements it may have indices
             case d.CaseDecl(condition=condition, block=block):
                 self.visit(condition, scope)
                 inner = Scope(scope)

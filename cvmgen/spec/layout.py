@@ -127,7 +127,7 @@ class Layout:
         if number == 1 and before.text in PADDED:
             return 7 - len(before.text) + self.pads.get(number, 0)
         if each.text in TAILS and each.keyword and self.depths[number] == 0:
-            return 2
+            return 2 if self.item[0].text not in BEGINNINGS else 1
         return self.pads.get(number, 0) + (1 if self.apart(number) else 0)
 
     def apart(self, number: int) -> bool:
