@@ -199,7 +199,7 @@ CVMGEN_FUNCTION double cvmgen_stored_f64(double a) { return a != a ? CVMGEN_NAN 
 
 /* Numbers of 16 bits: five of exponent, ten behind the point. What has no exponent is a multiple of
    2^-24. No conversion of the processor's is asked: not all have one, nor of all 64 bits at once. */
-CVMGEN_FUNCTION double cvmgen_of_float16(uint16_t element) {
+CVMGEN_ROUTINE double cvmgen_of_float16(uint16_t element) {
     const uint64_t sign = (uint64_t)(element >> 15) << 63, rest = element & 0x7fff;
     const double small = (double)(int32_t)rest / 16777216.0;
     uint64_t bits = (rest << 42) + ((uint64_t)(rest < 0x7c00 ? 1008 : 2016) << 52);
@@ -210,7 +210,7 @@ CVMGEN_FUNCTION double cvmgen_of_float16(uint16_t element) {
     return found;
 }
 /* Rounded to nearest even at once, NaN in its one form. */
-CVMGEN_FUNCTION uint16_t cvmgen_stored_float16(double a) {
+CVMGEN_ROUTINE uint16_t cvmgen_stored_float16(double a) {
     uint64_t bits, rest;
     memcpy(&bits, &a, sizeof bits);
     rest = bits & INT64_MAX;

@@ -44,6 +44,20 @@ operator among_the_best {
   Z[i] = order(X[i])
 }
 """
+FORMULAS += """
+operator least_and_next {
+  "The k least by two keys with others between them, how many there are, and the first one again."
+  input  X : cvm[N]
+  input  Z : int8[N]
+  attr   k = 1 in [0, N]
+  let    S = sort[i < N if Z[i] != 0] by (Z[i], -X[i])
+  output Y : int64[k + 1]
+  output C : int64[1]
+  Y[j] = (X[S[j]] if j < count(S) else -1) forall j < k
+  Y[k] = X[S[0]] if count(S) > 0 else -2
+  C[0] = count(S)
+}
+"""
 SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.5, -1.5, 5e-324, -5e-324, 3.0)
 
 
@@ -72,3 +86,15 @@ def test_places_of_special_numbers(made: Conformance) -> None:
     X = np.array([np.nan, 0.0, -0.0, np.inf, -np.inf, -np.nan, 1.0])
     found = made.check(Call("tried.sorted_up", (X,))).outputs[1]
     assert found.nested() == [4, 2, 1, 6, 3, 0, 5]
+
+
+@pytest.mark.parametrize("n", [1, 9, 100, 700])
+def test_first_entries(made: Conformance, n: int) -> None:
+    """Of a list that is long beside what is read of it the first entries alone are sorted."""
+    random = Random(n)
+    X = np.array([random.randint(-3, 3) for _ in range(n)], np.int32)
+    Z = np.array([random.randint(-2, 2) for _ in range(n)], np.int8)
+    for k in sorted({0, 1, n // 9, n // 8, n // 2, n}):
+        made.check(Call("tried.least_and_next", (X, Z), {"k": k}))
+        if k > 0:
+            made.check(Call("tried.greatest_first", (drawn(random, 2, n),), {"k": k}))

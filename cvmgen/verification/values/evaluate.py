@@ -155,14 +155,22 @@ class Evaluation:
         raise OpenEquality(f"no number for {name}")
 
 
+FORMS = {2: "e", 4: "f", 8: "d"}  # of real numbers of so many bytes
+
+
+def packed(value: float, size: int) -> bytes:
+    """A real number as so many bytes, of two rounded first."""
+    return struct.pack(f"<{FORMS[size]}", reals.to_float16(value) if size == 2 else value)
+
+
 def integer_of(value: float, size: int) -> int:
     """The bits of a real number of so many bytes, as an integer."""
-    return int.from_bytes(struct.pack("<f" if size == 4 else "<d", value), "little", signed=True)
+    return int.from_bytes(packed(value, size), "little", signed=True)
 
 
 def real_of(value: int, size: int) -> float:
     data = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-    return float(struct.unpack("<f" if size == 4 else "<d", data)[0])
+    return float(struct.unpack(f"<{FORMS[size]}", data)[0])
 
 
 REALS: dict[str, Callable[..., float]] = {
@@ -177,6 +185,7 @@ REALS: dict[str, Callable[..., float]] = {
     "trunc": reals.trunc,
     "sqrt": reals.sqrt,
     "pow": reals.power,
+    "float16": reals.to_float16,
     "float32": reals.to_float32,
     "copysign": math.copysign,
 }

@@ -446,10 +446,11 @@ class TermReference(Reference):
             if not bool(within):  # of elements the one who explores decides it
                 raise self.refuse(name, "", "a value beyond its type")
         if dtype.kind == "real":
-            output.values = [_stored(rt.as_real(value), dtype.bits) for value in output.values]
+            output.values = [_stored(rt.as_real(value), dtype.name) for value in output.values]
 
 
-def _stored(value: Any, bits: int) -> Any:
+def _stored(value: Any, name: str) -> Any:
+    """A real number as an element of a type."""
     if isinstance(value, float):
-        return reals.to_float32(value) if bits == 32 else value
-    return rt.real("float32", value) if bits == 32 else value
+        return reals.STORED[name](value)
+    return value if name == "float64" else rt.real(name, value)

@@ -12,7 +12,8 @@ from cvmgen import reals
 from cvmgen.verification.values import modular
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.memory import Unmodelled
+from cvmgen.verification.values.evaluate import integer_of
+from cvmgen.verification.values.memory import Unmodelled, as_bits, of_bits
 
 if TYPE_CHECKING:
     from cvmgen.verification.values.machine import Machine
@@ -120,9 +121,24 @@ def _root(bits: int) -> Routine:
     return lambda machine, arguments: root(modular.signed(arguments[0], bits))
 
 
+def _of_float16(machine: Machine, arguments: list[Any]) -> Any:
+    """An element of 16 bits as a number."""
+    return of_bits(modular.signed(arguments[0], 16), 2)
+
+
+def _stored_float16(machine: Machine, arguments: list[Any]) -> Any:
+    """A number as an element of 16 bits."""
+    (value,) = arguments
+    if isinstance(value, float):
+        return integer_of(reals.to_float16(value), 2)
+    return as_bits(rt.real("float16", value), 2)
+
+
 LIBRARY: dict[str, Routine] = {
     "cvmgen_x86_has": has_feature,
     "cvmgen_power_f64": _power,
+    "cvmgen_of_float16": _of_float16,
+    "cvmgen_stored_float16": _stored_float16,
     **{f"cvmgen_isqrt_i{bits}": _root(bits) for bits in (32, 64, 128)},
     "malloc": _new,
     "calloc": _new_zeros,

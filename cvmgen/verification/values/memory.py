@@ -14,7 +14,7 @@ from typing import Any
 from cvmgen.verification.values import choices, modular, pieces
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import real_of
+from cvmgen.verification.values.evaluate import FORMS, packed, real_of
 
 SHIFT = 32  # of the number of a block within an address
 PLACE = (1 << SHIFT) - 1
@@ -100,7 +100,7 @@ class Memory:
             return of_bits(cell.value, size)
         if any(block.cells.get(each) is not None for each in range(at, at + size)):
             return of_bits(_joined(block, at, size), size)
-        return struct.unpack("<f" if size == 4 else "<d", block.data[at : at + size])[0]
+        return struct.unpack(f"<{FORMS[size]}", block.data[at : at + size])[0]
 
     # ------------------------------------------------------------ writing
 
@@ -123,7 +123,7 @@ class Memory:
         if isinstance(value, float):
             if block.cells:
                 _clear(block, at, size)
-            block.data[at : at + size] = struct.pack("<f" if size == 4 else "<d", value)
+            block.data[at : at + size] = packed(value, size)
         else:
             _set_cell(block, value, at, size)
 
