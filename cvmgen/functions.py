@@ -104,6 +104,17 @@ FUNCTIONS = {
         FunctionRow("ceil", ("real",), "real", reals.ceil, "rounded up"),
         FunctionRow("trunc", ("real",), "real", reals.trunc, "rounded toward zero"),
         FunctionRow("sqrt", ("real",), "real", reals.sqrt, "square root; nan below zero"),
+        FunctionRow(
+            "round", ("real",), "real", reals.round_away, "nearest integer, ties away from 0"
+        ),
+        FunctionRow(
+            "roundeven", ("real",), "real", reals.round_even, "nearest integer, ties to even"
+        ),
+        FunctionRow("exp", ("real",), "real", reals.exp, "e^x"),
+        FunctionRow("log", ("real",), "real", reals.log, "natural logarithm; nan below zero"),
+        FunctionRow("tanh", ("real",), "real", reals.tanh, "hyperbolic tangent"),
+        FunctionRow("erf", ("real",), "real", reals.erf, "error function"),
+        FunctionRow("sigmoid", ("real",), "real", reals.sigmoid, "1 / (1 + e^-x)"),
         FunctionRow("isnan", ("number",), "bool", reals.isnan, "whether a real number is none"),
         FunctionRow("real", ("scalar",), "real", float, "the nearest real number"),
         FunctionRow("int", ("scalar",), "int", reals.to_int, "toward zero; 0 of nan; within int64"),
@@ -131,6 +142,9 @@ FUNCTIONS = {
 REAL_FUNCTIONS = frozenset(
     {row.name for row in FUNCTIONS.values() if row.parameters[0] in ("real", "scalar")} | {"isnan"}
 )
+# Of real numbers, each rounded once from the exact value.
+ELEMENTARY = ("exp", "log", "tanh", "erf", "sigmoid")
+ROUNDINGS = ("floor", "ceil", "trunc", "round", "roundeven")
 # Of two's complements, which have a sign bit for ever: the sign of results follows from it.
 BITWISE = ("bitand", "bitor", "bitxor")
 # Written floor(log2(n)) and ceil(log2(n)); log2 alone is no integer.

@@ -12,15 +12,18 @@ from cvmgen.emit.call_printer import CallPrinter
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.emit.prepare import prepare_lines
 from cvmgen.emit.render import render_template
+from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.signatures import workspaces
 
+HELPERS = {f"{name}_f64" for name in ELEMENTARY}
 # What kernels include, and which of their statements and values need it.
 HEADERS: Mapping[str, Callable[[object], bool]] = {
     "cvmgen_moves.h": lambda node: isinstance(node, i.Move),
     "cvmgen_power.h": lambda node: isinstance(node, i.Call) and node.function == "power_f64",
+    "cvmgen_elementary.h": lambda node: isinstance(node, i.Call) and node.function in HELPERS,
     "cvmgen_turns.h": lambda node: isinstance(node, i.Turn),
     "cvmgen_slides.h": lambda node: isinstance(node, i.Slide),
     "cvmgen_runs.h": lambda node: isinstance(node, (i.Copy, i.Fill, i.Fetch)),

@@ -12,14 +12,20 @@ from cvmgen.emit.c_spelling import comment
 from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
 from cvmgen.emit.lines import indented
-from cvmgen.emit.power_tables import power_tables
+from cvmgen.emit.power_tables import elementary_tables, power_tables
 from cvmgen.emit.render import render_template, support_file
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.types import MOST_ROWS
 from cvmgen.spec.words import alternatives
 
-HEADERS = ("cvmgen.h", "cvmgen_kernel.h", "cvmgen_power.h", "cvmgen_runtime.h")  # of CUDA too
+HEADERS = (  # of CUDA too
+    "cvmgen.h",
+    "cvmgen_elementary.h",
+    "cvmgen_kernel.h",
+    "cvmgen_power.h",
+    "cvmgen_runtime.h",
+)
 TILE_SOURCES = (
     "cvmgen_tile.c",
     "cvmgen_tile_arm.c",
@@ -87,6 +93,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "most_rows": MOST_ROWS,
         **variant_values(chosen.intrinsics["dot4"]),
         **power_tables(),
+        **elementary_tables(),
         "dtype_codes": ", ".join(
             f"CVMGEN_{dtype.name.upper()} = {dtype.code}"
             for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cvmgen.analysis.plan import Field
 from cvmgen.emit.c_spelling import MACHINE_TYPES, c_identifier, pointer
 from cvmgen.emit.c_text import signature, wrapped_declarations, wrapped_list
-from cvmgen.emit.cuda_kernels import CudaKernelPrinter, called_helpers
+from cvmgen.emit.cuda_kernels import HEADERS, CudaKernelPrinter, called_helpers
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in
@@ -38,8 +38,8 @@ class KernelTexts:
 
     def head(self, function: DeviceFunction) -> list[str]:
         """The head of a kernel."""
-        powers = "power_f64" in called_helpers(function.body) and not function.bounds
-        bounds = BOUNDS["powers" if powers else function.bounds]
+        called = called_helpers(function.body) & {"power_f64", *HEADERS["cvmgen_elementary.h"]}
+        bounds = BOUNDS["powers" if called and not function.bounds else function.bounds]
         start = f'extern "C" __global__ void __launch_bounds__({bounds})'
         parameters = [parameter_declaration(each) for each in self.given(function)]
         return [start, *signature(f"{self.name}{function.name}(", parameters)]

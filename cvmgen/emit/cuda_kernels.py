@@ -10,6 +10,7 @@ from cvmgen.emit.c_like import made_for
 from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, c_identifier
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.lines import indented
+from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
@@ -27,6 +28,7 @@ HEADERS = {
     "cvmgen_block.h": {
         *("block_all", "block_any", "block_keep", "block_rank", "block_share", "block_sort"),
     },
+    "cvmgen_elementary.h": {f"{name}_f64" for name in ELEMENTARY},
     "cvmgen_power.h": {"power_f64"},
     "cvmgen_reduce.h": {"team_of"},
     "cvmgen_tiles.h": {"contract"},

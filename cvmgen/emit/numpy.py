@@ -6,7 +6,7 @@ numbers.
 
 from __future__ import annotations
 
-from cvmgen import arrays, indices, matrices, vectors
+from cvmgen import arrays, indices, matrices, quick_reals, quick_tables, vectors
 from cvmgen.emit import python
 from cvmgen.emit.numpy_calls import ArrayCalls
 from cvmgen.emit.numpy_printer import ArrayPrinter
@@ -23,4 +23,5 @@ def emit_operator(program: i.Program) -> str:
 
 def emit_support() -> dict[str, str]:
     """The modules that operators import: copies of cvmgen's own."""
-    return python.emit_support() | dict(map(copied, (arrays, indices, matrices, vectors)))
+    modules = (arrays, indices, matrices, quick_reals, quick_tables, vectors)
+    return python.emit_support() | dict(map(copied, modules))

@@ -1,10 +1,12 @@
-"""The numbers of the header for powers, computed as they are needed there."""
+"""The numbers of the headers for powers and for exp and the like, computed as they need them."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
 
+from cvmgen import quick_tables as quick
+from cvmgen.elementary import two_over_root_pi
 from cvmgen.powers import exp2_of, ln_of
 
 WIDTH = 512  # bits that logarithms are computed with
@@ -32,9 +34,71 @@ def power_tables() -> dict[str, object]:
         "exp2_steps": pairs(exp2_of(k << (WIDTH - 6), WIDTH) // 2 for k in range(64)),
         "exp2_terms": EXP2_TERMS,
         "exp2_factors": pairs(factors),
-        "two_over_ln2": digits(2 * one * one // ln2),
+        "one_over_ln2": digits(one * one // ln2),
         "ln2": digits(ln2),
     }
+
+
+@functools.cache
+def elementary_tables() -> dict[str, object]:
+    ln2 = ln_of(2, 1, WIDTH)
+    step, unit = quick.exp_step(), quick.log_unit()
+    first, second = quick.erf_first()
+    log_rows = zip(quick.log_inverses(), quick.log_table(), strict=True)
+    erf_rows = [
+        (row.value.high, row.value.low, row.slope.high, row.slope.low, *row.terms)
+        for row in quick.erf_rows()
+    ]
+    return {
+        "steps": quick.STEPS,
+        "parts": quick.PARTS,
+        "rows": quick.ROWS,
+        "first_row": quick.FIRST_ROW,
+        "erf_columns": len(erf_rows[0]),
+        "log_halved": quick.LOG_HALVED,
+        "one_over_ln2": digits((1 << 2 * WIDTH) // ln2),
+        "ln2": digits(ln2),
+        "erf_slope": digits(two_over_root_pi(WIDTH)),
+        "exp_table": braced((each.high, each.low) for each in quick.exp_table()),
+        "exp_scale": (quick.STEPS / float(quick.ln2())).hex(),
+        "exp_step_high": step.high.hex(),
+        "exp_step_low": step.low.hex(),
+        "exp_series": nested("r", quick.exp_terms()),
+        "exp_slack": "0x1p-70",
+        "log_table": braced((c, each.high, each.low) for c, each in log_rows),
+        "log_unit_high": unit.high.hex(),
+        "log_unit_low": unit.low.hex(),
+        "log_series": nested("r", quick.log_terms()),
+        "erf_a_high": first.high.hex(),
+        "erf_a_low": first.low.hex(),
+        "erf_b_high": second.high.hex(),
+        "erf_b_low": second.low.hex(),
+        "erf_series": nested("z", quick.erf_terms()),
+        "erf_rows": braced(erf_rows),
+    }
+
+
+def braced(rows: Iterable[Iterable[float]]) -> str:
+    """Rows of an array of doubles, as many as fit into a line."""
+    lines = []
+    for row in rows:
+        line, entries = "        {", [each.hex() for each in row]
+        for at, each in enumerate(entries):
+            piece = each + ("}," if at == len(entries) - 1 else ", ")
+            if len(line) + len(piece) > 100:
+                lines.append(line.rstrip())
+                line = "         "
+            line += piece
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def nested(name: str, terms: Iterable[float]) -> str:
+    """A polynomial by Horner's rule, in lines."""
+    first, *others = terms
+    if not others:
+        return first.hex()
+    return f"{first.hex()} +\n        {name} * ({nested(name, others)})"
 
 
 def mantissa_inverse(part: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from cvmgen import lists, powers, reals, rules, support, typed
+from cvmgen import elementary, lists, powers, reals, rules, support, typed
 from cvmgen.emit import interface
 from cvmgen.emit.lines import indented, wrap_python
 from cvmgen.emit.python_calls import Calls
@@ -42,15 +42,19 @@ def is_python(text: str) -> str:
 
 def emit_support() -> dict[str, str]:
     """The modules that operators import: copies of cvmgen's own."""
-    return dict(map(copied, (lists, powers, reals, rules, support, typed)))
+    return dict(map(copied, (elementary, lists, powers, reals, rules, support, typed)))
 
 
 def copied(module: ModuleType) -> tuple[str, str]:
     """A module as a file beside those that it imports."""
     text = Path(str(module.__file__)).read_text(encoding="utf-8")
     text = re.sub(r"^from cvmgen\.(\w+) import", r"from ._\1 import", text, flags=re.M)
-    text = re.sub(r"^from cvmgen import (\w+)$", r"from . import _\1 as \1", text, flags=re.M)
+    text = re.sub(r"^from cvmgen import ([\w, ]+)$", beside, text, flags=re.M)
     return f"_{module.__name__.rpartition('.')[2]}.py", text
+
+
+def beside(imports: re.Match[str]) -> str:
+    return "\n".join(f"from . import _{each} as {each}" for each in imports[1].split(", "))
 
 
 def emit_header(opset: str, operators: Iterable[Operator]) -> str:

@@ -10,7 +10,7 @@ from cvmgen.emit.line_map import marked
 from cvmgen.emit.lines import Valued, indented
 from cvmgen.emit.python_text import Imports, literal
 from cvmgen.errors import InternalError
-from cvmgen.functions import BITWISE, REAL_FUNCTIONS
+from cvmgen.functions import BITWISE, ELEMENTARY, REAL_FUNCTIONS
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
@@ -48,6 +48,9 @@ REAL_CALLS = {
     "ceil": "ceil",
     "trunc": "trunc",
     "sqrt": "sqrt",
+    "round": "round_away",
+    "roundeven": "round_even",
+    **{name: name for name in ELEMENTARY},
     "isnan": "isnan",
     "int": "to_int",
     "order": "order",

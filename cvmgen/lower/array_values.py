@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvmgen.analysis.definedness import always_evaluated, may_fail
+from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import combination, conjunction, conjuncts
@@ -31,6 +32,9 @@ FEW_NODES = 8
 # Functions of the array library and of `vectors` that do what those of formulas do.
 OF_ARRAYS = {
     **{name: f"np.{name}" for name in ("floor", "ceil", "trunc", "sqrt")},
+    **{name: f"vectors.{name}" for name in ELEMENTARY},
+    "round": "vectors.round_away",
+    "roundeven": "np.rint",
     **{
         name: f"vectors.{name}"
         for name in (

@@ -22,6 +22,7 @@ from math import prod
 from cvmgen import ranges
 from cvmgen.analysis.definedness import direct_operands
 from cvmgen.dtypes import CVM, DTYPES, INT32, MAX_SIZE, MOST_EXACT
+from cvmgen.functions import FUNCTIONS, REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, has, names_in
 from cvmgen.ir.visit import walk
@@ -389,7 +390,7 @@ class Widths:
                 return ranges.negative(known[0])
             case "floor_log2" | "ceil_log2" | "bit_length":
                 return LOG
-            case "real" | "float32" | "floor" | "ceil" | "trunc" | "sqrt":
+            case name if name in REAL_FUNCTIONS and FUNCTIONS[name].result == "real":
                 return None
             case "isnan":
                 return Range(0, 1)

@@ -438,7 +438,9 @@ class Derive(CallValues):
             return self.position(*expr.arguments)
         if expr.name == "int" and f.is_condition(expr.arguments[0]):
             return Interval(self.number(0), self.number(1))
-        if expr.name == "float32":  # rounds up, too
+        if expr.name in ("tanh", "erf", "sigmoid"):
+            return self.symmetric(self.number(1))
+        if expr.name in ("float32", "exp", "log"):  # float32 rounds up, too
             raise SpecError(expr.span, UNKNOWN, DECLARE)
         intervals = [self.interval(argument) for argument in expr.arguments]
         match expr.name:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cvmgen import ranges
 from cvmgen.dtypes import LIST_CAPACITY, MAX_RANK
+from cvmgen.functions import ELEMENTARY, ROUNDINGS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in, read_tensors
 from cvmgen.ranges import Range
@@ -26,7 +27,7 @@ from cvmgen.typing.machine_types import (
 from cvmgen.typing.too_large import most_bits, shown
 from cvmgen.typing.typed_values import ValueTyper
 
-ROUNDINGS = ("floor", "ceil", "trunc", "sqrt", "order")  # of real numbers
+OF_REALS = (*ROUNDINGS, *ELEMENTARY, "sqrt", "order")
 FROM_REALS = {"int": "to_int", "order": "order"}
 LENGTH = Range(0, LIST_CAPACITY)
 NUMBER_CALLS = (
@@ -40,7 +41,7 @@ NUMBER_CALLS = (
     "float32",
     "negate",
     "power",
-    *ROUNDINGS,
+    *OF_REALS,
 )
 INDEX_CALLS = ("flatten_index", "dot", "walk_offset", "last", "rows", "unflatten")
 
@@ -88,7 +89,7 @@ class CallTyper(ValueTyper):
         typed = [self.expr(argument) for argument in expr.arguments]
         if function == "real":
             return as_real(typed[0]), "f64", None
-        if all(type_name != "f64" for _, type_name, _ in typed) and function not in ROUNDINGS:
+        if all(type_name != "f64" for _, type_name, _ in typed) and function not in OF_REALS:
             return self.integer_call(expr, typed, modular)
         values = tuple(map(as_real, typed))
         match function:

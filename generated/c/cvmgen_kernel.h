@@ -175,6 +175,12 @@ CVMGEN_FUNCTION double cvmgen_abs_f64(double a) { return fabs(a); }
 CVMGEN_FUNCTION double cvmgen_floor_f64(double a) { return floor(a); }
 CVMGEN_FUNCTION double cvmgen_ceil_f64(double a) { return ceil(a); }
 CVMGEN_FUNCTION double cvmgen_trunc_f64(double a) { return trunc(a); }
+/* To the nearest integer, halves away from 0: what is added is less than a half, so that no number
+   below one becomes 1, and a half does as the sum is rounded. */
+CVMGEN_ROUTINE double cvmgen_round_f64(double a) {
+    return trunc(a + copysign(0.49999999999999994, a));
+}
+CVMGEN_ROUTINE double cvmgen_roundeven_f64(double a) { return rint(a); }
 CVMGEN_FUNCTION double cvmgen_sqrt_f64(double a) { return sqrt(a); }
 /* Toward zero; 0 of NaN, and the nearest end of int64 beyond it. */
 CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {

@@ -387,21 +387,11 @@ CVMGEN_FUNCTION bool cvmgen_fixed_is_zero(const cvmgen_fixed *a) {
     for (int32_t i = 0; i < CVMGEN_WORDS; ++i) any |= a->digits[i];
     return any == 0;
 }
-/* A power that has no end, its significand rounded down: by log2(v) = 2 artanh(z) / ln(2) with
-   z = (v - 1) / (v + 1), and the series of the exponential. */
-CVMGEN_APART_FROM_CALLERS cvmgen_wide cvmgen_long_power(double x, double y) {
-    const cvmgen_fixed two_over_ln2 = {{
-        0x78710fdd545db358, 0x2c9459b34684c91f, 0xad5deaa375a56962,
-        0xfa1ffb41a474fa23, 0xe2a8eca5705fc2ee, 0x0000000000000002,
-    }};
-    const cvmgen_fixed ln2 = {{
-        0xe7b876206debac98, 0x8a0d175b8baafa2b, 0x40f343267298b62d,
-        0xc9e3b39803f2f6af, 0xb17217f7d1cf79ab, 0x0000000000000000,
-    }};
-    const cvmgen_binary of_x = cvmgen_binary_of(x), of_y = cvmgen_binary_of(y);
+/* |ln(v)| of x = 2^e v with v in [3/4, 3/2): 2 artanh(z), z = (v - 1) / (v + 1). */
+CVMGEN_FUNCTION cvmgen_fixed cvmgen_fixed_log(double x, int64_t *e, bool *below) {
+    const cvmgen_binary of_x = cvmgen_binary_of(x);
     const bool upper = of_x.number >= (uint64_t)3 << 51;
     const uint64_t v = of_x.number << !upper, one = (uint64_t)1 << 53;
-    const int64_t e = of_x.scale + 52 + upper;
     const cvmgen_fixed distance = cvmgen_fixed_whole(v < one ? one - v : v - one);
     cvmgen_fixed term = cvmgen_fixed_quotient(distance, v + one);
     const cvmgen_fixed square = cvmgen_fixed_product(&term, &term);
@@ -410,11 +400,40 @@ CVMGEN_APART_FROM_CALLERS cvmgen_wide cvmgen_long_power(double x, double y) {
         sum = cvmgen_fixed_sum(sum, cvmgen_fixed_quotient(term, k), false);
         term = cvmgen_fixed_product(&term, &square);
     }
-    sum = cvmgen_fixed_product(&sum, &two_over_ln2);
+    *e = of_x.scale + 52 + upper;
+    *below = v < one;
+    return cvmgen_fixed_shifted(sum, 1);
+}
+/* 2^fraction, by the series of the exponential. */
+CVMGEN_FUNCTION cvmgen_fixed cvmgen_fixed_exp2(const cvmgen_fixed *fraction) {
+    const cvmgen_fixed ln2 = {{
+        0xe7b876206debac98, 0x8a0d175b8baafa2b, 0x40f343267298b62d,
+        0xc9e3b39803f2f6af, 0xb17217f7d1cf79ab, 0x0000000000000000,
+    }};
+    const cvmgen_fixed natural = cvmgen_fixed_product(fraction, &ln2);
+    cvmgen_fixed power = cvmgen_fixed_whole(0), term = cvmgen_fixed_whole(1);
+    for (uint64_t k = 1; !cvmgen_fixed_is_zero(&term); ++k) {
+        power = cvmgen_fixed_sum(power, term, false);
+        term = cvmgen_fixed_product(&term, &natural);
+        term = cvmgen_fixed_quotient(term, k);
+    }
+    return power;
+}
+/* A power that has no end, its significand rounded down. */
+CVMGEN_APART_FROM_CALLERS cvmgen_wide cvmgen_long_power(double x, double y) {
+    const cvmgen_fixed one_over_ln2 = {{
+        0xbc3887eeaa2ed9ac, 0x164a2cd9a342648f, 0xd6aef551bad2b4b1,
+        0x7d0ffda0d23a7d11, 0x71547652b82fe177, 0x0000000000000001,
+    }};
+    const cvmgen_binary of_y = cvmgen_binary_of(y);
+    bool lower;
+    int64_t e;
+    cvmgen_fixed sum = cvmgen_fixed_log(x, &e, &lower);
+    sum = cvmgen_fixed_product(&sum, &one_over_ln2);
     /* |log2(x)|: below 1, e is 0 or less, and the part behind the point is the smaller one. */
     const bool below = x < 1;
     const cvmgen_fixed whole = cvmgen_fixed_whole((uint64_t)(e < 0 ? -e : e));
-    if (e != 0) sum = cvmgen_fixed_sum(whole, sum, below != (v < one));
+    if (e != 0) sum = cvmgen_fixed_sum(whole, sum, below != lower);
     const cvmgen_fixed digits = cvmgen_fixed_whole(of_y.number);
     sum = cvmgen_fixed_product(&sum, &digits);
     sum = cvmgen_fixed_shifted(sum, of_y.scale);
@@ -422,14 +441,7 @@ CVMGEN_APART_FROM_CALLERS cvmgen_wide cvmgen_long_power(double x, double y) {
     if (below != (y < 0)) sum = cvmgen_fixed_sum(cvmgen_fixed_whole(0), sum, true);
     result.whole = (int64_t)sum.digits[CVMGEN_WORDS - 1];
     sum.digits[CVMGEN_WORDS - 1] = 0;
-    sum = cvmgen_fixed_product(&sum, &ln2);
-    cvmgen_fixed power = cvmgen_fixed_whole(0);
-    term = cvmgen_fixed_whole(1);
-    for (uint64_t k = 1; !cvmgen_fixed_is_zero(&term); ++k) {
-        power = cvmgen_fixed_sum(power, term, false);
-        term = cvmgen_fixed_product(&term, &sum);
-        term = cvmgen_fixed_quotient(term, k);
-    }
+    const cvmgen_fixed power = cvmgen_fixed_exp2(&sum);
     const uint64_t *digits_of = power.digits + CVMGEN_WORDS - 3;
     result.significand = (cvmgen_u128)digits_of[2] << 127 | (cvmgen_u128)digits_of[1] << 63 |
                          digits_of[0] >> 1;

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from cvmgen.functions import ELEMENTARY, ROUNDINGS
 from tests.conformance.calls import Call
 from tests.conformance.typed_calls import INTEGERS, REALS, elements
 
@@ -163,7 +164,7 @@ class TypedInventor:
             case "call":
                 return f"{pick(('min', 'max'))}({part()}, {part()})"
             case "unary":
-                name = pick(("-", "abs", "floor", "ceil", "trunc", "sqrt", "float32"))
+                name = pick(("-", "abs", "sqrt", "float32", *ROUNDINGS, *ELEMENTARY))
                 return f"{name}({part()})" if name != "-" else f"(-{part()})"
             case "if":
                 return self.choice(REAL, depth, index)

@@ -29,6 +29,8 @@ ONE: dict[str, Callable[[float], Any]] = {
     "ceil_f64": reals.ceil,
     "trunc_f64": reals.trunc,
     "sqrt_f64": reals.sqrt,
+    "round_f64": reals.round_away,
+    "roundeven_f64": reals.round_even,
     "stored_f32": reals.to_float32,
     "stored_f64": float,
     "to_int": reals.to_int,

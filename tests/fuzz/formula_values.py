@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from cvmgen.functions import ELEMENTARY
 from tests.fuzz.formula_trees import BOOL, INT, REAL, Attribute, Given, Node, Scope
 
 RELATIONS = ("<", "<=", "==", "!=", ">", ">=")
@@ -259,7 +260,7 @@ class Values:
             case "call":
                 return Node(REAL, f"{pick(('min', 'max'))}({{}}, {{}})", (part(), part()))
             case "unary":
-                names = ("abs", "floor", "ceil", "trunc", "sqrt", "float32", "-")
+                names = ("abs", "floor", "ceil", "trunc", "sqrt", "float32", "-", *ELEMENTARY)
                 return Node(REAL, f"{pick(names)}({{}})".replace("-({})", "(-{})"), (part(),))
             case "if":
                 return self.choice(REAL, depth, scope)

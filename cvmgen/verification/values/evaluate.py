@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from cvmgen import reals
-from cvmgen.functions import FUNCTIONS
+from cvmgen.functions import ELEMENTARY, FUNCTIONS
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 
@@ -184,6 +184,7 @@ REALS: dict[str, Callable[..., float]] = {
     "ceil": reals.ceil,
     "trunc": reals.trunc,
     "sqrt": reals.sqrt,
+    **{name: FUNCTIONS[name].exact for name in (*ELEMENTARY, "round", "roundeven")},
     "pow": reals.power,
     "float16": reals.to_float16,
     "float32": reals.to_float32,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import cycle
 from typing import Any
 
 from cvmgen import reals
-from cvmgen.functions import FUNCTIONS, RELATIONS, OutsideDomain, power
+from cvmgen.functions import ELEMENTARY, FUNCTIONS, RELATIONS, OutsideDomain, power
 from cvmgen.reference.binders import Closure
 from cvmgen.reference.expressions import ExpressionCompiler
 from cvmgen.reference.failures import Env, FormulaError, about_binders
@@ -378,6 +379,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil": lambda value: rt.real("ceil", value),
     "trunc": lambda value: rt.real("trunc", value),
     "sqrt": lambda value: rt.real("sqrt", value),
+    **{name: partial(rt.real, name) for name in (*ELEMENTARY, "round", "roundeven")},
     "isnan": lambda value: rt.is_nan(value) if isinstance(value, rt.RealTerm) else False,
     "real": rt.as_real,
     "int": lambda value: value if isinstance(value, t.Term) else _whole(value),

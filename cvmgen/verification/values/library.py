@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cvmgen import reals
+from cvmgen.functions import ELEMENTARY, FUNCTIONS
 from cvmgen.verification.values import modular
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
@@ -134,11 +135,22 @@ def _stored_float16(machine: Machine, arguments: list[Any]) -> Any:
     return as_bits(rt.real("float16", value), 2)
 
 
+def _of_real(name: str) -> Routine:
+    exact = FUNCTIONS[name].exact
+
+    def routine(machine: Machine, arguments: list[Any]) -> Any:
+        (value,) = arguments
+        return exact(value) if isinstance(value, float) else rt.real(name, value)
+
+    return routine
+
+
 LIBRARY: dict[str, Routine] = {
     "cvmgen_x86_has": has_feature,
     "cvmgen_power_f64": _power,
     "cvmgen_of_float16": _of_float16,
     "cvmgen_stored_float16": _stored_float16,
+    **{f"cvmgen_{name}_f64": _of_real(name) for name in (*ELEMENTARY, "round", "roundeven")},
     **{f"cvmgen_isqrt_i{bits}": _root(bits) for bits in (32, 64, 128)},
     "malloc": _new,
     "calloc": _new_zeros,

@@ -12,6 +12,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from . import _powers as powers
+from ._elementary import erf as erf
+from ._elementary import exp as exp
+from ._elementary import log as log
+from ._elementary import sigmoid as sigmoid
+from ._elementary import tanh as tanh
 
 Number = TypeVar("Number", int, float)
 INT64_LOW = -(1 << 63)
@@ -77,6 +82,20 @@ def ceil(value: float) -> float:
 
 def trunc(value: float) -> float:
     return math.copysign(float(math.trunc(value)), value) if math.isfinite(value) else float(value)
+
+
+def round_away(value: float) -> float:
+    """The nearest integer; of two the one that is farther from 0."""
+    size = abs(value)
+    if not math.isfinite(value):
+        return float(value)
+    whole = math.floor(size)
+    return math.copysign(float(whole + (size - whole >= 0.5)), value)
+
+
+def round_even(value: float) -> float:
+    """The nearest integer; of two the even one."""
+    return math.copysign(float(round(value)), value) if math.isfinite(value) else float(value)
 
 
 def sqrt(value: float) -> float:

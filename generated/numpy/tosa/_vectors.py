@@ -24,6 +24,11 @@ from ._indices import Array, Index, axis_counts
 from ._lists import unflatten
 from ._matrices import MOST_EXACT
 from ._matrices import dot as dot
+from ._quick_reals import erf as erf
+from ._quick_reals import exp as exp
+from ._quick_reals import log as log
+from ._quick_reals import sigmoid as sigmoid
+from ._quick_reals import tanh as tanh
 from ._rules import refuse
 from ._typed import overflow_rule
 
@@ -220,6 +225,12 @@ def isqrt(value: Any) -> Any:
         root -= root * root > value
         root += value - root * root > 2 * root
     return root
+
+
+def round_away(value: Any) -> Any:
+    """The nearest integer, of two the one farther from 0: what is added to it is less than a half,
+    so that nothing below a half becomes 1, and a half does as the sum is rounded."""
+    return np.trunc(value + np.copysign(0.49999999999999994, value))
 
 
 def over(left: Any, right: Any) -> Any:
