@@ -157,7 +157,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str, str]] = [
         "narrowed",
         [[1.5], [300]],
         {},
-        "X = dtype float32: must be one of int8, int16, int32, int64",
+        "X = dtype float16: must be one of int8, int16, int32, int64",
         "real numbers",
     ),
     (

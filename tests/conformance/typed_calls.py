@@ -147,7 +147,23 @@ def unsigned_quantised(random: Random) -> Drawn:
     return [elements(random, small(random, 1), "float32")], {"zero": random.choice((0, 128, 255))}
 
 
+def bits(random: Random) -> Drawn:
+    inputs, _ = alike(*INTEGERS, *UNSIGNED, count=2, rank=1)(random)
+    return inputs, {"mask": random.choice((0, 255, -1, -4, 2**31 - 1))}
+
+
+def bits_of_sums(random: Random) -> Drawn:
+    (n,) = small(random, 1)
+    dtypes = [random.choice(("int8", "int32")) for _ in range(2)]
+    inputs = [np.array([random.randint(-99, 99) for _ in range(n)], each) for each in dtypes]
+    return list(inputs), {"a": random.randrange(1000)}
+
+
 DRAW: dict[str, Callable[[Random], Drawn]] = {
+    "extra.bits": bits,
+    "extra.same_bits": alike("int8", "uint8", "int16", "int32", "int64", count=2, rank=1),
+    "extra.bits_of_sums": bits_of_sums,
+    "extra.roots": alike(*INTEGERS, *UNSIGNED, rank=1),
     "extra.unsigned_sums": alike(*UNSIGNED, "int8", "int16", count=2, rank=1),
     "extra.unsigned_products": alike(*UNSIGNED, count=2, rank=1),
     "extra.unsigned_less": alike(*UNSIGNED, count=2, rank=1),

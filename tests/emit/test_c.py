@@ -42,7 +42,9 @@ Y (2, 2) precision 4: 1 -2 3 -4
 1 cvmgen_from_dlpack | device_type | 2 | the tensor must be in host memory
 rank 0, rank 2 of extents 2 0
 """
-TYPES = "elements must be bool, int8, uint8, int16, uint16, int32, int64, float32 or float64"
+TYPES = (
+    "elements must be bool, int8, uint8, int16, uint16, int32, int64, float16, float32 or float64"
+)
 
 
 def test_a_program_in_c(generated: Path, tmp_path: Path) -> None:

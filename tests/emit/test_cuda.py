@@ -217,9 +217,11 @@ def need(kind: str | None) -> CudaCompiler:
 # language has one operator of twelve: the C++ compiler sees all of them.
 USUAL = dict(zip(NAMES, cycle(ARCHITECTURES)))
 SELDOM = {name for at, name in enumerate(NAMES) if name.startswith("extra.") and at % 12} | ALIKE
+SPILLS = {"extra.unsigned_quantised"}  # what it clips needs more than 64 bits: 96 bytes
 COMPILED = [
     pytest.param(name, each, marks=pytest.mark.slow if seldom else ())
     for name, usual in USUAL.items()
+    if name not in SPILLS
     for each in ARCHITECTURES
     for seldom in [each != usual or name in SELDOM]
 ]

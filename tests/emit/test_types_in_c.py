@@ -205,7 +205,9 @@ class DLTensor(ctypes.Structure):
     )
 
 
-ELEMENTS = "elements must be bool, int8, uint8, int16, uint16, int32, int64, float32 or float64"
+ELEMENTS = (
+    "elements must be bool, int8, uint8, int16, uint16, int32, int64, float16, float32 or float64"
+)
 # Code, bits and lanes of an element, and its type; "" where there is none.
 DLPACK = [
     (0, 8, 1, "int8"),
@@ -219,7 +221,7 @@ DLPACK = [
     (1, 8, 1, "uint8"),
     (1, 16, 1, "uint16"),
     (1, 32, 1, ""),
-    (2, 16, 1, ""),
+    (2, 8, 1, ""),
     (4, 16, 1, ""),  # bfloat16
     (5, 64, 1, ""),  # complex
     (6, 1, 1, ""),
