@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cvmgen import algebra
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.magnitude import covers, last_indices, magnitude
 from cvmgen.analysis.paths import Path, Step, path
+from cvmgen.analysis.quotients import DividedIndex, quotient_only, with_quotient
 from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import given_shapes
 from cvmgen.ir.loops import product
 from cvmgen.ir.rewrite import expanded
 from cvmgen.ir.uses import assigned, has, names_in, nodes_in, read_tensors, reassigned
-from cvmgen.ir.visit import fresh, rebuild, substitute
+from cvmgen.ir.visit import fresh, substitute
 from cvmgen.typing.machine_types import unconverted
 
 
@@ -55,21 +55,6 @@ class Factor:
     steps: tuple[Step, ...]
     load: i.Load
     start: i.Expr | None
-
-
-@dataclass(frozen=True, slots=True)
-class DividedIndex:
-    """An index that became `outer * divisor + inner`; divisors must divide its extent."""
-
-    index: str
-    divisor: i.Expr
-    extent: i.Expr
-    outer: str
-    inner: str
-
-    @property
-    def whole(self) -> i.Expr:
-        return i.Binary("+", i.Binary("*", i.Var(self.outer), self.divisor), i.Var(self.inner))
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,36 +447,6 @@ class FactorReader:
         if algebra.equal(last, size) and self.facts.not_negative(expr):
             return size
         return magnitude(expr, self.extents, self.facts)
-
-
-def quotient_only(expr: i.Expr, index: str, inner: Mapping[str, object]) -> i.Expr | None:
-    """What an index is divided by wherever it stands; None if it also stands otherwise."""
-    divisors: set[i.Expr] = set()
-
-    def change(node: i.Expr) -> i.Expr:
-        match node:
-            case i.Binary(op="floordiv" | "truncdiv", left=i.Var(name=name), right=divisor) if (
-                name == index and not names_in(divisor) & set(inner)
-            ):
-                divisors.add(divisor)
-                return i.ZERO
-            case _:
-                return node
-
-    left = rebuild(expr, change)
-    return divisors.pop() if index not in names_in(left) and len(divisors) == 1 else None
-
-
-def with_quotient(node: Any, divided: DividedIndex) -> Any:
-    """Expressions in which the quotient of an index is an index of its own."""
-    quotients = [
-        i.Binary(op, i.Var(divided.index), divided.divisor) for op in ("floordiv", "truncdiv")
-    ]
-
-    def change(each: i.Expr) -> i.Expr:
-        return i.Var(divided.outer) if each in quotients else each
-
-    return rebuild(node, change)
 
 
 def compared_integers(test: i.Expr) -> list[i.Expr]:

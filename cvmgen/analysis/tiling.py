@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from cvmgen import algebra
 from cvmgen.analysis.contraction import (
     Contraction,
-    DividedIndex,
     Factor,
     NoContraction,
     contraction,
 )
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
+from cvmgen.analysis.quotients import DividedIndex
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import at_least_zero, conjuncts
 from cvmgen.ir.rewrite import with_offsets, without_dead

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import assert_never
 
+from cvmgen.emit.c_signs import has_sign, may_be_written_zero, negated
 from cvmgen.emit.c_spelling import (
     BINARY,
     LIMITS,
@@ -468,36 +469,6 @@ def helper_parameter(value: int | str) -> str:
     return MACHINE_TYPES.get(value, f"cvmgen_{value}") if isinstance(value, str) else str(value)
 
 
-def has_sign(expr: i.Expr) -> bool:
-    """Whether a value begins with a sign where it stands without parentheses."""
-    match expr:
-        case i.Const(value=value):
-            return not isinstance(value, bool) and value < 0
-        case i.Real(text=text):
-            return text[0] == "-"
-        case i.Binary(op="-", left=i.Const(value=0)) | i.Call(function="negate_f64"):
-            return True
-        case _:
-            return False
-
-
 def calls_function(node: object) -> bool:
     """Whether a function is called for a value; the length of a list is there already."""
     return isinstance(node, i.Call) and node.function not in ("len", "arguments", "plan")
-
-
-def may_be_written_zero(expr: i.Expr) -> bool:
-    """Whether a real number of constants alone may be 0."""
-    if isinstance(expr, i.Real):
-        return float(expr.text) == 0.0
-    parts = tuple(walk(expr))
-    varies = any(isinstance(each, (i.Var, i.Load, i.Item)) for each in parts)
-    return not varies and any(isinstance(each, i.Real) for each in parts)
-
-
-def negated(expr: i.Expr) -> i.Expr | None:
-    match expr:
-        case i.Binary(op="*", left=i.Const(value=-1), right=right):
-            return right
-        case _:
-            return None

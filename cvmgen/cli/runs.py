@@ -1,0 +1,327 @@
+"""What each command does with its arguments; what it needs is imported when it runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from cvmgen.api.library import LANGUAGES
+from cvmgen.cli import completion
+from cvmgen.cli.exits import Exit, UsageError
+from cvmgen.cli.options import ARCHITECTURES
+from cvmgen.errors import Faults
+from cvmgen.paths import checkout, generated_folder, spec_folder
+
+
+def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
+    if options.model is not None:
+        return run_build_model(options)
+    from cvmgen.cli import build
+
+    targets = chosen_targets(options)
+    if options.name is not None:
+        raise UsageError("--name goes with --model")
+    folder = out_folder(options)
+    if options.install is not None and "c" not in targets:
+        raise UsageError("--install is about the C library: it needs --target c")
+    if options.install is not None and (options.check or options.operators):
+        raise UsageError("--install goes with neither --check nor OPSET.OP")
+    request = build.Request(
+        options.spec,
+        folder,
+        targets,
+        tuple(options.operators),
+        whole=not options.operators and not options.target,
+        architectures=architectures(options, targets),
+        loops=options.report and "c" in targets,
+        prefix=options.install,
+        written=options.out is not None or checkout() is not None,
+    )
+    if options.check:
+        return build.check(request, faults, as_json=options.json)
+    return build.build_folder(request, faults, as_json=options.json, jobs=options.jobs)
+
+
+def chosen_targets(options: argparse.Namespace) -> tuple[str, ...]:
+    """The targets that are asked for; without any, all."""
+    return tuple(name for name in LANGUAGES if name in (options.target or LANGUAGES))
+
+
+def out_folder(options: argparse.Namespace) -> Path:
+    """Where to what is generated goes."""
+    if options.out is None and options.spec != spec_folder():
+        raise UsageError(
+            "--spec goes with --out DIR: generated/ is for the formulas of the project"
+        )
+    folder: Path = options.out or generated_folder()
+    return folder
+
+
+def run_build_model(options: argparse.Namespace) -> Exit:
+    """`cvmgen build --model`, which goes with few of the other options."""
+    others = {"operators": "OPSET.OP", "target": "--target"}
+    others |= {"architecture": "--architecture", "jobs": "-j", "install": "--install"}
+    for option, shown in others.items():
+        if getattr(options, option, None):
+            raise UsageError(f"{shown} does not go with --model")
+    own_schedules(options)
+    from cvmgen.cli import model
+
+    symbol, params = options.model
+    return model.build_model(
+        symbol,
+        params,
+        spec=options.spec,
+        folder=options.out,
+        name=options.name,
+        check=options.check,
+        report=options.report,
+        as_json=options.json,
+    )
+
+
+def own_schedules(options: argparse.Namespace) -> None:
+    """Refuse a spec folder that has more for a model than schedules."""
+    if options.spec != spec_folder() and any(options.spec.rglob("*.cvm")):
+        raise UsageError(
+            "--spec with formulas does not go with --model, whose plans ask the project's "
+            "operators; a folder with nothing but schedules/*.sched does"
+        )
+
+
+def architectures(options: argparse.Namespace, targets: Sequence[str]) -> tuple[str, ...]:
+    """What `cvmgen build` is to report on; none without a report."""
+    if not options.report:
+        if options.architecture:
+            raise UsageError("--architecture goes with --report")
+        return ()
+    if options.check:
+        raise UsageError("--report does not go with --check")
+    if not {"c", "cuda"} & {*targets}:
+        raise UsageError("--report is about C and CUDA: it needs --target c or --target cuda")
+    if "cuda" not in targets:
+        if options.architecture:
+            raise UsageError("--architecture is about CUDA kernels: it needs --target cuda")
+        return ()
+    return tuple(dict.fromkeys(options.architecture or ARCHITECTURES))
+
+
+def run_list(options: argparse.Namespace, faults: Faults) -> Exit:
+    if options.schedules:
+        if options.search is not None or options.markdown or options.check or options.into:
+            raise UsageError("--schedules goes with --json alone")
+        from cvmgen.cli import language
+
+        return language.print_reference(options.spec, as_json=options.json)
+    if options.search is not None:
+        if options.markdown or options.check or options.into is not None:
+            raise UsageError("--search goes with --json alone")
+        from cvmgen.cli import search
+
+        return search.search(options.spec, options.search, faults, as_json=options.json)
+    if options.into is None and options.check:
+        raise UsageError("--check needs a file to look at: --into FILE")
+    if options.into is None and not options.markdown:
+        from cvmgen.cli import show
+
+        return show.list_operators(options.spec, faults, as_json=options.json)
+    # Imported here: this needs sympy and jinja2, which the plain list does not.
+    from cvmgen.cli import table
+
+    if options.into is None:
+        return table.print_tables(options.spec, as_json=options.json)
+    return table.update(options.spec, options.into, check=options.check, as_json=options.json)
+
+
+def run_show(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import show
+
+    if options.model is not None:
+        own_schedules(options)
+        if options.target is not None or options.after is None:
+            raise UsageError("--model goes with --after STAGE, and not with --target")
+        return show.show_model(
+            options.spec, options.model, options.operator, options.after, as_json=options.json
+        )
+    if options.operator is None:
+        raise UsageError("name an operator, or a model with --model SYMBOL PARAMS")
+    return show.show(
+        options.spec,
+        options.operator,
+        target=options.target,
+        stage=options.after,
+        as_json=options.json,
+    )
+
+
+def run_check(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import show
+
+    if options.model is not None:
+        own_schedules(options)
+    return show.check_specs(
+        options.spec, options.files, faults, model=options.model, as_json=options.json
+    )
+
+
+def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import derive
+
+    return derive.derive(
+        options.spec, options.operator, options.wrt, options.name, as_json=options.json
+    )
+
+
+def run_format(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import layout
+
+    return layout.format_files(
+        options.spec,
+        options.paths,
+        check=options.check,
+        diff=options.diff,
+        as_json=options.json,
+    )
+
+
+def run_lsp(options: argparse.Namespace, faults: Faults) -> Exit:
+    try:
+        from cvmgen.lsp.server import serve
+    except ModuleNotFoundError as error:
+        if error.name not in ("pygls", "lsprotocol"):
+            raise
+        raise UsageError("editors need pygls: pip install 'cvmgen[lsp]'") from None
+    serve(options.spec)
+    return Exit.OK
+
+
+def run_completion(options: argparse.Namespace, faults: Faults) -> Exit:
+    return completion.print_script(options.shell, as_json=options.json)
+
+
+def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import explore
+
+    if options.model is not None:
+        if options.operators:
+            raise UsageError("--model is for a whole model; name no operators beside it")
+        symbol, params = options.model
+        return explore.explore_model(
+            symbol,
+            params,
+            options.out,
+            spec=options.spec,
+            profile=options.profile,
+            browse=options.open,
+            as_json=options.json,
+        )
+    if options.profile:
+        raise UsageError("--profile is for the steps of a model: give --model too")
+    return explore.explore(
+        options.spec,
+        options.operators,
+        options.out,
+        faults,
+        assembled=options.assembly,
+        browse=options.open,
+        as_json=options.json,
+    )
+
+
+def run_diff(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import diff
+
+    return diff.diff(
+        options.spec,
+        options.old,
+        options.new,
+        chosen_targets(options),
+        faults,
+        text=options.text,
+        as_json=options.json,
+        debug=options.debug,
+    )
+
+
+def run_watch(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import watch
+
+    return watch.watch(
+        watch.Watched(
+            options.spec,
+            out_folder(options),
+            chosen_targets(options),
+            options.since,
+            text=options.text,
+            as_json=options.json,
+            debug=options.debug,
+        )
+    )
+
+
+def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import ledger, threads, values, verify
+
+    if options.accept and not options.ledger:
+        raise UsageError("--accept goes with --ledger")
+    if options.model is not None:
+        own_schedules(options)
+        others = options.ledger or options.values is not None or options.generated is not None
+        if others or options.target != "c" or options.jobs is not None:
+            raise UsageError("--model goes with --explain and names of steps alone")
+        return verify.verify_model(
+            options.spec,
+            tuple(options.model),
+            options.operators,
+            explain=options.explain,
+            as_json=options.json,
+        )
+    if options.ledger:
+        if options.explain or options.values is not None or options.target == "cuda":
+            raise UsageError("--ledger asks everything: --accept and --generated alone go with it")
+        folder = ledger.default_folder(options.spec, options.generated)
+        return ledger.update_ledger(
+            options.spec,
+            folder,
+            options.operators,
+            accept=options.accept,
+            as_json=options.json,
+        )
+    if options.values is not None:
+        folder = options.generated or generated_folder()
+        return values.verify_values(
+            options.spec,
+            folder,
+            options.operators,
+            calls=options.values,
+            target=options.target,
+            as_json=options.json,
+        )
+    if options.target == "cuda":
+        return threads.verify_threads(
+            options.spec, options.operators, explain=options.explain, as_json=options.json
+        )
+    return verify.verify(
+        options.spec,
+        options.operators,
+        explain=options.explain,
+        as_json=options.json,
+        jobs=options.jobs,
+    )
+
+
+def run_run(options: argparse.Namespace, faults: Faults) -> Exit:
+    from cvmgen.cli import run
+
+    return run.run_model(
+        options.model,
+        params=options.params,
+        input_file=options.input,
+        output_file=options.output,
+        target=options.target,
+        as_json=options.json,
+    )
+
+
+# ---------------------------------------------------------------- arguments
