@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,18 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
     (place / "cache").mkdir(mode=0o700, exist_ok=True)
     return place / "cache"
+
+
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """What a shell runs in the background ignores SIGINT, and so would all that it starts."""
+    before = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM)]
+    for each, handler in before:
+        if handler is signal.SIG_IGN:
+            signal.signal(each, signal.SIG_DFL)
+    yield
+    for each, handler in before:
+        signal.signal(each, handler)
 
 
 @pytest.fixture

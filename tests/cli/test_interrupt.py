@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -35,16 +35,7 @@ exec cc "$@"
 SOON = 1.9  # seconds: before there is no more patience
 
 
-@pytest.fixture(autouse=True)
-def heard() -> Iterator[None]:
-    """What a shell runs in the background ignores SIGINT, and so would all that it starts."""
-    before = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM)]
-    for each, handler in before:
-        if handler is signal.SIG_IGN:
-            signal.signal(each, signal.SIG_DFL)
-    yield
-    for each, handler in before:
-        signal.signal(each, handler)
+pytestmark = pytest.mark.usefixtures("heard")
 
 
 def start(arguments: Sequence[object], **variables: str) -> subprocess.Popen[str]:

@@ -66,6 +66,7 @@ def test_saves_against_one_version(
     assert events[3]["changes"][0]["kind"] == "changed"
 
 
+@pytest.mark.usefixtures("heard")
 def test_files_are_looked_at_until_ctrl_c(spec: Path, tmp_path: Path) -> None:
     words = ("watch", "--spec", spec, "--out", tmp_path / "out", "--target", "python", "--json")
     process = start(*words)

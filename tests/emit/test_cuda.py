@@ -183,7 +183,8 @@ def test_recognisers_pick_what_mappings_pick(name: str) -> None:
 
 def test_the_support_files_are_those_of_c() -> None:
     of_c, of_cuda = c_support.emit_support(), cuda_support.emit_support()
-    shared = {"cvmgen.h", "cvmgen_kernel.h", "cvmgen_power.h", "cvmgen_runtime.h"}
+    names = ("", "_elementary", "_kernel", "_power", "_runtime")
+    shared = {f"cvmgen{each}.h" for each in names}
     on_cpu = (f"cpu/{name}" for name in cuda_support.CPU_FILES)
     assert set(of_cuda) == {*shared, *cuda_support.HEADERS, cuda_support.STREAM, *on_cpu}
     assert all(of_cuda[name] == of_c[name] for name in shared)
