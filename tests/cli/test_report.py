@@ -10,7 +10,7 @@ import pytest
 
 from cvmgen.build import cuda_compiler, cuda_resources, disassembler
 from cvmgen.build.gates import GATES, Gate
-from cvmgen.cli.command import ARCHITECTURES
+from cvmgen.cli.options import ARCHITECTURES
 from cvmgen.cli.report import HEADS, File, measured_kernels
 from cvmgen.errors import BuildError
 
