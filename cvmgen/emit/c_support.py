@@ -11,7 +11,7 @@ from cvmgen.emit.c_bound import bind_head
 from cvmgen.emit.c_spelling import comment
 from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
-from cvmgen.emit.lines import indented
+from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.emit.power_tables import elementary_tables, power_tables
 from cvmgen.emit.render import render_template, support_file
 from cvmgen.schedule.schedules import Schedules, packaged
@@ -146,4 +146,4 @@ def operator_declarations(operator: Operator) -> str:
         f"int {name}(const {name}_args *args, cvmgen_error *error);",
         *bind_head(operator, ";"),
     ]
-    return "\n".join(lines)
+    return "\n".join(wrap_c(lines))

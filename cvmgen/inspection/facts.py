@@ -8,12 +8,12 @@ from contextlib import suppress
 from cvmgen import driver
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in
+from cvmgen.reference.soundness import declared_bounds
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.bounds import Derive
 from cvmgen.spec.intervals import Interval
-from cvmgen.spec.precisions import needed_precision
 from cvmgen.spec.printing import Printer
 from cvmgen.spec.words import plural
 from cvmgen.verification.ledger import Entries, Finding
@@ -72,13 +72,9 @@ def machine_types(operator: f.Operator) -> Iterator[tuple[Span, str]]:
 def precision_rules(operator: f.Operator) -> Iterator[str]:
     """Of each output the precision that its declaration gives, beside what its values need."""
     printer = Printer(operator.items)
-    for item in f.all_items(operator.items):
-        if isinstance(item, f.Output) and item.precision is not None:
-            try:
-                needed = printer.text(needed_precision(operator, item, operator.items))
-            except (SpecError, AssertionError):
-                continue
-            yield f"{item.name}: precision {operator.rule(item)}; its values need {needed}"
+    for _, output, needed in declared_bounds(operator):
+        rule = operator.rule(output)
+        yield f"{output.name}: precision {rule}; its values need {printer.text(needed)}"
 
 
 def proof_states(entries: Entries, operator: str, same: Collection[str]) -> Iterator[str]:

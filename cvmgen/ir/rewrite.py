@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from cvmgen.errors import InternalError
 from cvmgen.ir import arrays as a
 from cvmgen.ir import nodes as i
+from cvmgen.ir.loops import extent
 from cvmgen.ir.uses import assigned, names_in, reassigned
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk
 
@@ -105,6 +106,21 @@ def with_own_indices(body: i.Block, around: frozenset[str] = frozenset()) -> i.B
             around |= {each.name}
         done.append(with_blocks(each, partial(with_own_indices, around=around)))
     return tuple(done)
+
+
+def with_counted_lists(body: i.Block) -> i.Block:
+    """Statements whose loops over lists read entries: where none is read, their number says how
+    often a loop runs, and the list itself need not be there."""
+
+    def change(node: Any) -> Any:
+        match node:
+            case i.Loop(index=index, low=None) if index not in names_in(node.body):
+                return replace(node, low=i.ZERO, high=extent(node))
+            case _:
+                return node
+
+    counted: i.Block = rebuild(body, change)
+    return counted
 
 
 def expanded(locals_: Iterable[i.Let]) -> dict[str, i.Expr]:

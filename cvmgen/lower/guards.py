@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any
 
 from cvmgen.analysis.definedness import is_defined
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
 from cvmgen.ir.logic import conjunction, conjuncts, factors_in, merged_conditions, negated
-from cvmgen.ir.loops import extent
-from cvmgen.ir.rewrite import invariant, with_blocks, with_own_indices
+from cvmgen.ir.rewrite import invariant, with_blocks, with_counted_lists, with_own_indices
 from cvmgen.ir.uses import assigned, names_in
 from cvmgen.ir.visit import rebuild
 
@@ -22,18 +20,9 @@ def place_guards(program: i.Program) -> i.Program:
     reals = program.operator.has_reals
 
     def change(body: i.Block) -> i.Block:
-        return with_own_indices(rebuild(guarded_block(body, reals), count_only))
+        return with_own_indices(with_counted_lists(guarded_block(body, reals)))
 
     return with_bodies(program, change)
-
-
-def count_only(node: Any) -> Any:
-    """A loop over a list whose entries nothing reads counts them only."""
-    match node:
-        case i.Loop(index=index, low=None, body=body) if index not in names_in(body):
-            return replace(node, low=i.ZERO, high=extent(node))
-        case _:
-            return node
 
 
 def guarded_block(statements: i.Block, reals: bool) -> i.Block:

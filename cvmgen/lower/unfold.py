@@ -13,8 +13,7 @@ from typing import Any
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import with_bodies
 from cvmgen.ir.logic import combination, opposite
-from cvmgen.ir.loops import extent
-from cvmgen.ir.rewrite import without_dead
+from cvmgen.ir.rewrite import with_counted_lists, without_dead
 from cvmgen.ir.uses import assigned, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, substitute, walk, with_children
 from cvmgen.lower.translate import loop_over
@@ -64,21 +63,6 @@ def unfold_all(program: i.Program) -> i.Program:
     )
     prepare = UnfoldHost(taken(program.prepare), everything=True).block(program.prepare)
     return replace(program, prepare=prepare, nests=nests)
-
-
-def with_counted_lists(body: i.Block) -> i.Block:
-    """Statements whose loops over lists read entries: where none is read, their number says how
-    often a loop runs, and the list itself need not be there."""
-
-    def change(node: Any) -> Any:
-        match node:
-            case i.Loop(index=index, low=None) if index not in names_in(node.body):
-                return replace(node, low=i.ZERO, high=extent(node))
-            case _:
-                return node
-
-    counted: i.Block = rebuild(body, change)
-    return counted
 
 
 def taken(statements: i.Block) -> frozenset[str]:

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten. spec/cvm/transform.cvm */
+/* cvm.batch_flatten: All dimensions but the first in one; models call it flatten.
+   spec/cvm/transform.cvm */
 typedef struct cvm_batch_flatten_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_div: Quotient of two tensors whose shapes broadcast, toward zero; x / 0 is 0. spec/cvm/broadcast.cvm */
+/* cvm.broadcast_div: Quotient of two tensors whose shapes broadcast, toward zero; x / 0 is 0.
+   spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_div_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front. spec/cvm/transform.cvm */
+/* cvm.cvm_lut: A table read at each index: take without an axis, with the indices in front.
+   spec/cvm/transform.cvm */
 typedef struct cvm_cvm_lut_args {
     const cvmgen_tensor *indices;
     const cvmgen_tensor *table;

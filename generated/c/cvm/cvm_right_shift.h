@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* cvm.cvm_right_shift: Division by 2^shift_bit, rounded to nearest with halves up, then cut to `precision` bits. spec/cvm/elementwise.cvm */
+/* cvm.cvm_right_shift: Division by 2^shift_bit, rounded to nearest with halves up, then cut to
+   `precision` bits. spec/cvm/elementwise.cvm */
 typedef struct cvm_cvm_right_shift_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* cvm.non_max_suppression: Boxes by descending score, without those that overlap one of their class before them. spec/cvm/vision.cvm */
+/* cvm.non_max_suppression: Boxes by descending score, without those that overlap one of their class
+   before them. spec/cvm/vision.cvm */
 typedef struct cvm_non_max_suppression_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *valid_count;

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has. spec/cvm/transform.cvm */
+/* cvm.slice_like: The first elements of X, as many along each sliced axis as shape_like has.
+   spec/cvm/transform.cvm */
 typedef struct cvm_slice_like_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *shape_like;

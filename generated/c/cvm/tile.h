@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the right. spec/cvm/transform.cvm */
+/* cvm.tile: The whole tensor several times along each dimension; reps and shape are aligned on the
+   right. spec/cvm/transform.cvm */
 typedef struct cvm_tile_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* cvm.transpose: The dimensions in another order; without axes, in the reverse one. spec/cvm/transform.cvm */
+/* cvm.transpose: The dimensions in another order; without axes, in the reverse one.
+   spec/cvm/transform.cvm */
 typedef struct cvm_transpose_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

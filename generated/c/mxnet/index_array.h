@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* mxnet.index_array: The index of each element of data, or its entries at the given axes. spec/mxnet/index_array.cvm */
+/* mxnet.index_array: The index of each element of data, or its entries at the given axes.
+   spec/mxnet/index_array.cvm */
 typedef struct mxnet_index_array_args {
     const cvmgen_tensor *data; /* bool, int8, int16, int32, int64, float32 or float64 */
     cvmgen_tensor *idx; /* int64 */

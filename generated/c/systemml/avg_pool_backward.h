@@ -13,7 +13,8 @@ enum {
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_SAME = 2,
     SYSTEMML_AVG_POOL_BACKWARD_PADDING_FULL = 3
 };
-/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out among its places. spec/systemml/pooling.cvm */
+/* systemml.avg_pool_backward: The error of the images of avg_pool: each window shares its own out
+   among its places. spec/systemml/pooling.cvm */
 typedef struct systemml_avg_pool_backward_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -31,7 +32,8 @@ static inline void systemml_avg_pool_backward_defaults(systemml_avg_pool_backwar
     *args = zero;
 }
 /* Check the call; set the shape and precision of each output that is not NULL. */
-int systemml_avg_pool_backward_infer(const systemml_avg_pool_backward_args *args, cvmgen_error *error);
+int systemml_avg_pool_backward_infer(const systemml_avg_pool_backward_args *args,
+    cvmgen_error *error);
 int systemml_avg_pool_backward(const systemml_avg_pool_backward_args *args, cvmgen_error *error);
 int systemml_avg_pool_backward_bind(const systemml_avg_pool_backward_args *args,
                                     uint64_t constants, cvmgen_bound **bound,

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel. spec/systemml/convolution.cvm */
+/* systemml.bias_multiply: A number for each channel, multiplied with every element of that channel.
+   spec/systemml/convolution.cvm */
 typedef struct systemml_bias_multiply_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *bias; /* float64 */

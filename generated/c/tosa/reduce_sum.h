@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tosa.reduce_sum: Sum of the elements along the axes; of float32 in their order, rounded once. spec/tosa/reduce.cvm */
+/* tosa.reduce_sum: Sum of the elements along the axes; of float32 in their order, rounded once.
+   spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_sum_args {
     const cvmgen_tensor *input1; /* int32 or float32 */
     cvmgen_tensor *output1; /* int32 or float32 */

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* cvm.broadcast_greater: 1 where the first is greater than the second, else 0; shapes broadcast. spec/cvm/broadcast.cvm */
+/* cvm.broadcast_greater: 1 where the first is greater than the second, else 0; shapes broadcast.
+   spec/cvm/broadcast.cvm */
 typedef struct cvm_broadcast_greater_args {
     const cvmgen_tensor *A;
     const cvmgen_tensor *B;

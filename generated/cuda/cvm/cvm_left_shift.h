@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* cvm.cvm_left_shift: Product with 2^shift_bit, cut to `precision` bits. spec/cvm/elementwise.cvm */
+/* cvm.cvm_left_shift: Product with 2^shift_bit, cut to `precision` bits.
+   spec/cvm/elementwise.cvm */
 typedef struct cvm_cvm_left_shift_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

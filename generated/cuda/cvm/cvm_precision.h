@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* cvm.cvm_precision: How many bits the magnitude of each element takes; 0 takes one. spec/cvm/elementwise.cvm */
+/* cvm.cvm_precision: How many bits the magnitude of each element takes; 0 takes one.
+   spec/cvm/elementwise.cvm */
 typedef struct cvm_cvm_precision_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

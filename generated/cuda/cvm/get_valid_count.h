@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* cvm.get_valid_count: How many rows of each batch score above a threshold, and those rows in front, in their order. spec/cvm/vision.cvm */
+/* cvm.get_valid_count: How many rows of each batch score above a threshold, and those rows in
+   front, in their order. spec/cvm/vision.cvm */
 typedef struct cvm_get_valid_count_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *valid_count;

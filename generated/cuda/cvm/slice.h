@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* cvm.slice: Every strides-th element from begin to just before end, in each dimension. spec/cvm/transform.cvm */
+/* cvm.slice: Every strides-th element from begin to just before end, in each dimension.
+   spec/cvm/transform.cvm */
 typedef struct cvm_slice_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

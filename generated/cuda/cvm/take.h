@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an axis. spec/cvm/transform.cvm */
+/* cvm.take: Elements at given places of the flattened tensor, or slices at given places along an
+   axis. spec/cvm/transform.cvm */
 typedef struct cvm_take_args {
     const cvmgen_tensor *X;
     const cvmgen_tensor *indices;

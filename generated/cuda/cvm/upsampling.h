@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* cvm.upsampling: Nearest-neighbour upsampling: each element becomes a scale x scale square. spec/cvm/nn.cvm */
+/* cvm.upsampling: Nearest-neighbour upsampling: each element becomes a scale x scale square.
+   spec/cvm/nn.cvm */
 typedef struct cvm_upsampling_args {
     const cvmgen_tensor *X;
     cvmgen_tensor *Y;

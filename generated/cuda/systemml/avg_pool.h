@@ -19,7 +19,8 @@ enum {
     SYSTEMML_AVG_POOL_PADDING_SAME = 2,
     SYSTEMML_AVG_POOL_PADDING_FULL = 3
 };
-/* systemml.avg_pool: Mean of each window, the padding counted as zeros. spec/systemml/pooling.cvm */
+/* systemml.avg_pool: Mean of each window, the padding counted as zeros.
+   spec/systemml/pooling.cvm */
 typedef struct systemml_avg_pool_args {
     const cvmgen_tensor *x; /* float64 */
     cvmgen_tensor *y; /* float64 */

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* systemml.bias_add: A number for each channel, added to every element of that channel. spec/systemml/convolution.cvm */
+/* systemml.bias_add: A number for each channel, added to every element of that channel.
+   spec/systemml/convolution.cvm */
 typedef struct systemml_bias_add_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *bias; /* float64 */

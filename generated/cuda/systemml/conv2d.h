@@ -19,7 +19,8 @@ enum {
     SYSTEMML_CONV2D_PADDING_SAME = 2,
     SYSTEMML_CONV2D_PADDING_FULL = 3
 };
-/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter. spec/systemml/convolution.cvm */
+/* systemml.conv2d: 2-D convolution: x has a row for each image, w a row for each filter.
+   spec/systemml/convolution.cvm */
 typedef struct systemml_conv2d_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *w; /* float64 */

@@ -19,7 +19,8 @@ enum {
     SYSTEMML_CONV2D_BACKWARD_DATA_PADDING_SAME = 2,
     SYSTEMML_CONV2D_BACKWARD_DATA_PADDING_FULL = 3
 };
-/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the error dout of its result. spec/systemml/convolution.cvm */
+/* systemml.conv2d_backward_data: The error of the images of conv2d, from its filters w and the
+   error dout of its result. spec/systemml/convolution.cvm */
 typedef struct systemml_conv2d_backward_data_args {
     const cvmgen_tensor *w; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -37,8 +38,10 @@ static inline void systemml_conv2d_backward_data_defaults(systemml_conv2d_backwa
     *args = zero;
 }
 /* Check the call; set the shape and precision of each output that is not NULL. */
-int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args *args, cvmgen_error *error);
-int systemml_conv2d_backward_data(const systemml_conv2d_backward_data_args *args, cvmgen_error *error);
+int systemml_conv2d_backward_data_infer(const systemml_conv2d_backward_data_args *args,
+    cvmgen_error *error);
+int systemml_conv2d_backward_data(const systemml_conv2d_backward_data_args *args,
+    cvmgen_error *error);
 int systemml_conv2d_backward_data_bind(const systemml_conv2d_backward_data_args *args,
                                        uint64_t constants, cvmgen_bound **bound,
                                        cvmgen_error *error);

@@ -19,7 +19,8 @@ enum {
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_SAME = 2,
     SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_FULL = 3
 };
-/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the error dout of its result. spec/systemml/convolution.cvm */
+/* systemml.conv2d_backward_filter: The error of the filters of conv2d, from its images x and the
+   error dout of its result. spec/systemml/convolution.cvm */
 typedef struct systemml_conv2d_backward_filter_args {
     const cvmgen_tensor *x; /* float64 */
     const cvmgen_tensor *dout; /* float64 */
@@ -28,7 +29,8 @@ typedef struct systemml_conv2d_backward_filter_args {
     int64_t filter_shape[4]; /* (F, D, R, S) in [1, inf) */
     int64_t stride[2]; /* (SH, SW) in [1, max_attr) */
     int64_t padding[2]; /* (GH, GW) in [0, max_attr) */
-    int32_t padding_word; /* SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_..., or 0: padding has numbers */
+    int32_t padding_word; /* SYSTEMML_CONV2D_BACKWARD_FILTER_PADDING_...,
+        or 0: padding has numbers */
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } systemml_conv2d_backward_filter_args;
 /* All attributes at their defaults, everything else 0. */
@@ -37,8 +39,10 @@ static inline void systemml_conv2d_backward_filter_defaults(systemml_conv2d_back
     *args = zero;
 }
 /* Check the call; set the shape and precision of each output that is not NULL. */
-int systemml_conv2d_backward_filter_infer(const systemml_conv2d_backward_filter_args *args, cvmgen_error *error);
-int systemml_conv2d_backward_filter(const systemml_conv2d_backward_filter_args *args, cvmgen_error *error);
+int systemml_conv2d_backward_filter_infer(const systemml_conv2d_backward_filter_args *args,
+    cvmgen_error *error);
+int systemml_conv2d_backward_filter(const systemml_conv2d_backward_filter_args *args,
+    cvmgen_error *error);
 int systemml_conv2d_backward_filter_bind(const systemml_conv2d_backward_filter_args *args,
                                          uint64_t constants, cvmgen_bound **bound,
                                          cvmgen_error *error);

@@ -19,7 +19,8 @@ enum {
     SYSTEMML_MAX_POOL_PADDING_SAME = 2,
     SYSTEMML_MAX_POOL_PADDING_FULL = 3
 };
-/* systemml.max_pool: Greatest element of each window; the padding is never the maximum. spec/systemml/pooling.cvm */
+/* systemml.max_pool: Greatest element of each window; the padding is never the maximum.
+   spec/systemml/pooling.cvm */
 typedef struct systemml_max_pool_args {
     const cvmgen_tensor *x; /* float64 */
     cvmgen_tensor *y; /* float64 */

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32 once. spec/tosa/reduce.cvm */
+/* tosa.reduce_product: Product of the elements along the axes, in their order, rounded to float32
+   once. spec/tosa/reduce.cvm */
 typedef struct tosa_reduce_product_args {
     const cvmgen_tensor *input1; /* float32 */
     cvmgen_tensor *output1; /* float32 */
