@@ -171,7 +171,28 @@ def _broken(line: str, signs: tuple[str, ...], least_depth: int, pad: str) -> li
         end = next(whole, end)
         pieces.append(lead + line[start:end].rstrip())
         start, lead = end, pad
-    return [*pieces, lead + line[start:]]
+    pieces.append(lead + line[start:])
+    return [part for each in pieces for part in _parted(each, pad)] if signs is BREAKS else pieces
+
+
+def _parted(line: str, pad: str) -> list[str]:
+    """A line of C, where it is too long with a text that goes on below, as C reads it."""
+    if len(line) <= WIDTH or (begin := _long_text(line)) is None:
+        return [line]
+    behind = line.rfind(" ", begin + 1, WIDTH - 1) + 1
+    if behind == 0:
+        return [line]
+    return [f'{line[:behind]}"', *_parted(f'{pad}"{line[behind:]}', pad)]
+
+
+def _long_text(line: str) -> int | None:
+    """Where the text begins that goes beyond the width."""
+    at = 0
+    while 0 <= (at := line.find('"', at)) < WIDTH:
+        if (end := _text_end(line, at)) > WIDTH:
+            return at
+        at = end
+    return None
 
 
 def _places(line: str, signs: tuple[str, ...]) -> Iterator[tuple[int, int, int]]:

@@ -34,6 +34,14 @@ def test_a_comment_of_python_goes_on_in_comments() -> None:
     assert lines[1].startswith("    #   word")
 
 
+@pytest.mark.parametrize("text", ["word " * 60, "w" * 120, f"a {'w' * 120} b", r"\" " * 50])
+def test_a_long_text_of_c_is_several_that_are_one(text: str) -> None:
+    lines = wrap_c([f'    refuse(error, name, "{text}", "b");'])
+    texts = [each.strip() for each in lines[1:-1]]
+    assert "".join(texts).replace('""', "") == f'"{text}",'
+    assert all(len(each) <= WIDTH for each in lines) or "w" * 120 in text
+
+
 def test_what_leaves_stands_below_a_long_test() -> None:
     line = Leaving(f"if ({'a' * 80})", "return CVMGEN_REFUSED;")
     below = [f"    if ({'a' * 80})", "        return CVMGEN_REFUSED;"]

@@ -382,7 +382,8 @@ static int conv2d_prepare(const cvm_conv2d_args *args, conv2d_plan *plan, cvmgen
             PRId64 ", KH = %" PRId64 ", KW = %" PRId64 "%s)",
             cvmgen_precision_text(Y_precision).text, X_precision, W_precision, IC, KH, KW, has_B
             ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text,
-            "its precision wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + p(W) + bits(IC*KH*KW) must be in [1, 32]");
+            "its precision wider(p(X) + p(W) + bits(IC*KH*KW), p(B)) if present(B) else p(X) + "
+            "p(W) + bits(IC*KH*KW) must be in [1, 32]");
     plan->N = N;
     plan->C = C;
     plan->XH = XH;

@@ -168,7 +168,8 @@ static int dense_prepare(const cvm_dense_args *args, dense_plan *plan, cvmgen_er
             cvmgen_format("precision %s (p(X) = %" PRId64 ", p(W) = %" PRId64 ", K = %"
             PRId64 "%s)", cvmgen_precision_text(Y_precision).text, X_precision, W_precision, K,
             has_B ? cvmgen_format(", p(B) = %" PRId64, B_precision).text : "").text,
-            "its precision wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + bits(K) must be in [1, 32]");
+            "its precision wider(p(X) + p(W) + bits(K), p(B)) if present(B) else p(X) + p(W) + "
+            "bits(K) must be in [1, 32]");
     plan->M = M;
     plan->K = K;
     plan->N = N;
