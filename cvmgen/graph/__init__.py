@@ -1,7 +1,8 @@
 """CVM model files, and networks that run them.
 
 `symbol_file.py` reads a graph into a `symbol.Symbol` and `parameters.py` its arrays; `plan.py`
-finds the shape and the precision of every tensor and refuses what operators do not admit;
+finds the shape and the precision of every tensor, makes the graph's attributes those of our
+operators, now that shapes are known, and refuses what these do not admit;
 `memory.py` says where tensors lie, those that live at other times in one place. `network.py` runs a
 graph by the operators of any target, `compiled.py` a model that `cvmgen build --model` made a
 library. Files are hostile: `limits.py`, `json_value.py`.

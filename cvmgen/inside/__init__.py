@@ -7,7 +7,8 @@ around, requirements, and where values come from. A proof (`prover.py`, `search.
 steps over the integers that are sound whatever the call. What is not proved becomes a condition
 of the formula's own language, in front of what it guards (`checks.py`); `cvmgen check` warns of it.
 A formula of which calls could not test that is refused. Nothing that the host computes for nests in
-front of their tests reads an entry that may not be there (`shelter.py`).
+front of their tests reads an entry that may not be there (`shelter.py`); each element of a let in
+memory has a value (`has_value.py`).
 
 The reference decides for itself: it looks at each element.
 """

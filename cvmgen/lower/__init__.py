@@ -1,9 +1,12 @@
 """Formula to loop nests: one pass, one file, one public function.
 
 `translate` makes a nest of loops around a store of each equation (`expressions.py`), and nests that
-fill selected lists (`list_nests.py`). Then, in this order, with what a pass is for where it is not
-for all targets:
+fill selected lists (`list_nests.py`): lists that depend on elements are memory of the call, and so
+are lets that would be computed again and again (`let_memory.py`). Then, in this order, with what a
+pass is for where it is not for all targets:
 
+- normal (`normal_form.py`): formulas that say the same take one form
+- inside (`cvmgen.inside`): what is not proved to stay inside of its tensor is tested by a nest
 - parts (`known_parts.py`): known lists beside other slots of an input's shape, and extents of
   outputs that take computing, get names
 - lift (`lift.py`): the loop over a variadic input's tensors, and folds over host values, leave
