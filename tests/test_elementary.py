@@ -16,6 +16,7 @@ from cvmgen import elementary, quick_reals, reals, vectors
 from cvmgen.build import compile_library
 from cvmgen.emit import c_support
 from cvmgen.functions import ELEMENTARY
+from cvmgen.schedule.actions.batch import MANY as MANY_AT_ONCE
 
 Array = np.ndarray[Any, Any]
 Many = Callable[[str, Array], Array]
@@ -55,6 +56,22 @@ def compiled(*flags: str) -> Many:
 @pytest.fixture(scope="module")
 def in_c() -> Many:
     return compiled()
+
+
+@pytest.fixture(scope="module", params=[(), ("-UCVMGEN_X86_LEVEL", "-DCVMGEN_X86_LEVEL=3")])
+def in_runs(request: pytest.FixtureRequest) -> Many:
+    """Those of many numbers at once: for the machine, and for AVX2."""
+    names = ("cvmgen_functions.c",)
+    sources = {n: t for n, t in c_support.emit_support().items() if n.endswith(".h") or n in names}
+    made = compile_library(sources, name="runs", flags=request.param)
+    library = ctypes.CDLL(str(made))
+
+    def run(name: str, x: Array) -> Array:
+        z = x.copy()
+        library[f"cvmgen_{name}_run"](ctypes.c_void_p(z.ctypes.data), ctypes.c_int64(z.size))
+        return z
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +124,16 @@ def test_all_ways(name: str, in_c: Many, in_c_again: Many) -> None:
     assert bits(in_c(name, few)) == exact
     assert bits(getattr(vectors, name)(few)) == exact
     assert bits(in_c(name, many)) == bits(getattr(vectors, name)(many))
+
+
+@pytest.mark.parametrize("name", sorted(MANY_AT_ONCE.values()))
+def test_many_at_once(name: str, in_c: Many, in_runs: Many) -> None:
+    x = drawn(name, 2000, 4)
+    assert bits(in_runs(name, x)) == bits(in_c(name, x))
+    for count in (0, 1, 7, 8, 63, 64, 65, 129):
+        for at in (0, 3):
+            part = x[at : at + count]
+            assert bits(in_runs(name, part)) == bits(in_c(name, part.copy()))
 
 
 @pytest.mark.parametrize("name", ELEMENTARY)

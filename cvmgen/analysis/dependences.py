@@ -13,9 +13,12 @@ from cvmgen.ir.uses import assigned, carried, has, names_in, nodes_in, read_tens
 from cvmgen.ir.visit import walk
 
 # What no vector instruction does.
-SCALAR = (i.Loop, i.Copy, i.Turn, i.Slide, i.Fetch, i.Fill, i.Sort, i.Tile, i.Break, i.Overflow)
+SCALAR = (
+    *(i.Loop, i.Copy, i.Turn, i.Slide, i.Apply, i.Fetch, i.Fill, i.Sort, i.Tile, i.Break),
+    i.Overflow,
+)
 # What goes over many elements at once, or orders them.
-REGIONS = (i.Copy, i.Move, i.Turn, i.Slide, i.Fill, i.Sort, i.Tile)
+REGIONS = (i.Copy, i.Move, i.Turn, i.Slide, i.Apply, i.Fill, i.Sort, i.Tile)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ HEADERS: Mapping[str, Callable[[object], bool]] = {
     "cvmgen_elementary.h": lambda node: isinstance(node, i.Call) and node.function in HELPERS,
     "cvmgen_turns.h": lambda node: isinstance(node, i.Turn),
     "cvmgen_slides.h": lambda node: isinstance(node, i.Slide),
+    "cvmgen_functions.h": lambda node: isinstance(node, i.Apply),
     "cvmgen_runs.h": lambda node: isinstance(node, (i.Copy, i.Fill, i.Fetch)),
     "cvmgen_threads.h": lambda node: isinstance(node, i.Loop) and node.parallel > 0,
 }

@@ -295,6 +295,8 @@ class CPrinter:
                 return [self.turn(statement)]
             case i.Slide():
                 return [self.slide(statement)]
+            case i.Apply(function=function, values=values, count=count):
+                return [f"cvmgen_{function}_run({self.address(values)}, {self.expr(count)});"]
             case i.Fetch(place=place, ahead=ahead):
                 return [f"cvmgen_fetch({self.address(place)}, {ahead});"]
             case i.Invoke(call=call):

@@ -60,6 +60,8 @@ KERNEL_FILES = (
     "cvmgen_squares.h",
     "cvmgen_vectors.h",
     "cvmgen_slides.h",
+    "cvmgen_functions.h",
+    "cvmgen_functions.c",
 )
 
 

@@ -93,6 +93,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"turn {text(count)}: {places}"]
         case i.Slide(target=target, source=source, first=first, count=count):
             return [f"slide {count}: {text(target)} = {text(first)}, {text(source)}"]
+        case i.Apply(function=function, values=values, count=count):
+            return [f"apply {function}, {text(count)}: {text(values)}"]
         case i.Fetch(place=place, ahead=ahead):
             return [f"fetch {text(place)} + {ahead} bytes"]
         case i.Fill(target=target, step=step, value=value, count=count):

@@ -180,6 +180,9 @@ class Verifier:
                 self.tensor(target.tensor, self.written, "an output")
                 self.operands(target, scope)
                 self.expressions((source, first), scope)
+            case i.Apply(values=values, count=count):
+                self.tensor(values.tensor, self.written, "an output")
+                self.expressions((values, count), scope)
             case i.Fetch(place=place):
                 self.expr(place, scope)
             case i.Fill(target=target, step=step, value=value, count=count):

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cvmgen import polynomials as p
-from cvmgen.functions import FUNCTIONS
+from cvmgen.functions import ELEMENTARY, FUNCTIONS
 from cvmgen.source import SpecWarning
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -30,6 +30,7 @@ from cvmgen.spec.formula import INT, REAL, SELECTED
 TYPICAL = 64  # what an extent or an attribute is taken to be
 STORE = 16  # operations that cost as much as memory for an element, and its store
 DIVISION = 8  # operations that cost as much as one, or as a function of real numbers
+ROUNDED_ONCE = 32  # those that cost as much as one that is not made by a processor
 OF_REALS = {row.name for row in FUNCTIONS.values() if row.parameters[0] == "real"}
 LOAD = 4  # operations that cost as much as a load of it
 
@@ -361,6 +362,8 @@ class EvaluationCounter:
                 return self.sum(n.children(node), at)
             case n.Arithmetic(sign="div" | "tdiv" | "mod" | "over" | "^"):
                 return p.plus(self.sum(n.children(node), at), {(): DIVISION})
+            case n.Function(name=name) if name in ELEMENTARY:
+                return p.plus(self.sum(n.children(node), at), {(): ROUNDED_ONCE})
             case n.Function(name=name) if name in OF_REALS:
                 return p.plus(self.sum(n.children(node), at), {(): DIVISION})
             case _ if isinstance(node, n.Expr):

@@ -154,7 +154,16 @@ class Typer(CallTyper):
                 return replace(statement, extents=shape, precision=saturated(value, type_name))
             case i.Merge() | i.Array() | i.Overflow() | i.ArrayStmt() | i.HostStmt():
                 return statement
-            case i.Copy() | i.Move() | i.Turn() | i.Slide() | i.Fetch() | i.Fill() | i.Tile():
+            case (
+                i.Copy()
+                | i.Move()
+                | i.Turn()
+                | i.Slide()
+                | i.Apply()
+                | i.Fetch()
+                | i.Fill()
+                | i.Tile()
+            ):
                 return statement
             case i.Return() | i.Barrier() | i.Invoke() | i.Launch() | i.Borrow() | i.Fork():
                 return statement

@@ -116,6 +116,10 @@ class KernelWalk:
                 self.strided(target, t.ONE, *at, stored=True)
                 at = self.within_count(t.term(count - 1), scope)
                 self.strided(source, t.ONE, *at)
+            case i.Apply(values=values, count=count):
+                at = self.within_count(reader.integer(count, scope), scope)
+                self.strided(values, t.ONE, *at)
+                self.strided(values, t.ONE, *at, stored=True)
             case i.Fetch(place=place):
                 reader.integer(place.offset, scope)  # reads nothing
             case i.Overflow(tensor=tensor, offset=offset):  # a call that comes here is refused

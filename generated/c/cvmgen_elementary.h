@@ -16,35 +16,51 @@
 #define CVMGEN_ELEMENTARY_AGAIN false
 #endif
 
+/* What loops of vectors are made of: compilers make no vectors around calls. */
+#if defined(__GNUC__) && !defined(__CUDACC__)
+#define CVMGEN_QUICK static inline __attribute__((always_inline))
+#else
+#define CVMGEN_QUICK CVMGEN_FUNCTION
+#endif
+
 /* A number of more than 53 bits, as the sum of two. */
 typedef struct cvmgen_pair {
     double high, low;
 } cvmgen_pair;
-CVMGEN_FUNCTION cvmgen_pair cvmgen_pair_of(double high, double low) {
+CVMGEN_QUICK cvmgen_pair cvmgen_pair_of(double high, double low) {
     cvmgen_pair result;
     result.high = high;
     result.low = low;
     return result;
 }
 /* The first 26 bits of a number; two of these have an exact product. */
-CVMGEN_FUNCTION double cvmgen_head(double x) {
+CVMGEN_QUICK double cvmgen_head(double x) {
     const double more = x * 134217729.0;
     return more - (more - x);
 }
 /* Whether all numbers within the slack of a sum are rounded alike. */
-CVMGEN_FUNCTION bool cvmgen_sure(cvmgen_pair sum, double slack) {
+CVMGEN_QUICK bool cvmgen_sure(cvmgen_pair sum, double slack) {
     return sum.high + (sum.low - slack) == sum.high + (sum.low + slack) && !CVMGEN_ELEMENTARY_AGAIN;
 }
-/* 2^exponent, where that is a normal number. */
-CVMGEN_FUNCTION double cvmgen_two_to(int64_t exponent) {
-    return cvmgen_of_bits((uint64_t)(exponent + 1023) << 52);
+/* A number times 2^exponent, of which `power` is what that adds to the bits of a number: where the
+   result is no less than the least normal one. */
+CVMGEN_QUICK double cvmgen_scaled(double x, uint64_t power) {
+    return cvmgen_of_bits(cvmgen_bits_of(x) + power);
 }
-/* A number times 2^exponent, where that is no less than the least normal one. */
-CVMGEN_FUNCTION double cvmgen_scaled(double x, int64_t exponent) {
-    return cvmgen_of_bits(cvmgen_bits_of(x) + ((uint64_t)exponent << 52));
+/* A result, and whether it is the one: else what the function says is made otherwise. What makes
+   these has neither branches nor conversions to integers, so that compilers make vectors of it. */
+typedef struct cvmgen_quick {
+    double value;
+    bool sure;
+} cvmgen_quick;
+CVMGEN_QUICK cvmgen_quick cvmgen_quick_of(double value, bool sure) {
+    cvmgen_quick result;
+    result.value = value;
+    result.sure = sure;
+    return result;
 }
 /* (a.high + a.low) / (b.high + b.low), off by 2^-100 and by what these are off. */
-CVMGEN_FUNCTION cvmgen_pair cvmgen_ratio(cvmgen_pair a, cvmgen_pair b) {
+CVMGEN_QUICK cvmgen_pair cvmgen_ratio(cvmgen_pair a, cvmgen_pair b) {
     const double first = a.high / b.high, product = first * b.high;
     const double s = cvmgen_head(first), t = first - s;
     const double d = cvmgen_head(b.high), e = b.high - d;
@@ -161,15 +177,16 @@ CVMGEN_APART_FROM_CALLERS double cvmgen_long_erf(double x) {
 
 /* ---------------------------------------------------------------- exp, sigmoid, tanh */
 
-/* exp(x) = 2^whole * (first + second + rest), with first in [1, 2) and second below 2^-7 of it. */
+/* exp(x) = 2^whole * (first + second + rest), with first in [1, 2) and second below 2^-7 of it;
+   `power` is what 2^whole adds to the bits of a number. */
 typedef struct cvmgen_exp_parts {
-    int64_t whole;
+    uint64_t power;
     double first, second, rest;
 } cvmgen_exp_parts;
 /* x = k ln(2) / 64 + r with r below 2^-7.5, whose square is exact but for its last part: of
    exp(r) - 1 only the third power is rounded, which is below 2^-25. So all is off by 2^-75, and
    exp(r) - 1 by 2^-68 of r. */
-CVMGEN_FUNCTION cvmgen_exp_parts cvmgen_exp_parts_of(double x) {
+CVMGEN_QUICK cvmgen_exp_parts cvmgen_exp_parts_of(double x) {
     static const double steps[][2] = { /* 2^(k / 64) */
         {0x1.0000000000000p+0, 0x0.0p+0},
         {0x1.02c9a40000000p+0, -0x1.887f9f1190835p-28},
@@ -236,9 +253,9 @@ CVMGEN_FUNCTION cvmgen_exp_parts cvmgen_exp_parts_of(double x) {
         {0x1.f507658000000p+0, 0x1.b722a033a7c26p-27},
         {0x1.fa7c180000000p+0, 0x1.9e90d82e90a7ep-28},
     };
-    const double shift = 6755399441055744.0; /* 3 * 2^51: the sum with it is an integer */
-    const double k = (x * 0x1.71547652b82fep+6 + shift) - shift;
-    const int64_t at = (int64_t)k;
+    const double shift = 6755399441055744.0; /* 3 * 2^51: the last bits of a sum with it are those of */
+    const double sum = x * 0x1.71547652b82fep+6 + shift, k = sum - shift; /* an integer */
+    const uint64_t at = cvmgen_bits_of(sum);
     const double r1 = x - k * 0x1.62e42fefa0000p-7, r2 = k * -0x1.cf79abc9e3b3ap-46;
     const double s = cvmgen_head(r1), t = (r1 - s) + r2, r = r1 + r2;
     const double cubic = r * r * r * (0x1.5555555555555p-3 +
@@ -249,43 +266,49 @@ CVMGEN_FUNCTION cvmgen_exp_parts cvmgen_exp_parts_of(double x) {
         r * (0x1.a01a01a01a01ap-16))))));
     const double half = 0.5 * s * s, q = r1 + half;
     const double low = (half - (q - r1)) + (r2 + (t * (s + 0.5 * t) + cubic));
-    const double *step = steps[at & 63], front = cvmgen_head(q);
+    const double high = steps[at & 63][0], more = steps[at & 63][1];
+    const double front = cvmgen_head(q);
     cvmgen_exp_parts result;
-    result.whole = (at - (at & 63)) / 64;
-    result.first = step[0];
-    result.second = step[0] * front;
-    result.rest = step[0] * (q - front) + (step[1] + (step[1] * (q + low) + step[0] * low));
+    result.power = at / 64 << 52;
+    result.first = high;
+    result.second = high * front;
+    result.rest = high * (q - front) + (more + (more * (q + low) + high * low));
     return result;
 }
-CVMGEN_FUNCTION cvmgen_pair cvmgen_exp_pair(const cvmgen_exp_parts *parts) {
+CVMGEN_QUICK cvmgen_pair cvmgen_exp_pair(const cvmgen_exp_parts *parts) {
     const double total = parts->first + parts->second;
     return cvmgen_pair_of(total, (parts->second - (total - parts->first)) + parts->rest);
 }
 
+CVMGEN_QUICK cvmgen_quick cvmgen_quick_exp(double x) {
+    const cvmgen_exp_parts parts = cvmgen_exp_parts_of(x);
+    const cvmgen_pair sum = cvmgen_exp_pair(&parts);
+    const bool sure = (x > -708.0) & (x < 709.0) & cvmgen_sure(sum, 0x1p-70);
+    return cvmgen_quick_of(cvmgen_scaled(sum.high + sum.low, parts.power), sure);
+}
 CVMGEN_ROUTINE double cvmgen_exp_f64(double x) {
-    if (x > -708.0 && x < 709.0) {
-        const cvmgen_exp_parts parts = cvmgen_exp_parts_of(x);
-        const cvmgen_pair sum = cvmgen_exp_pair(&parts);
-        if (cvmgen_sure(sum, 0x1p-70)) return cvmgen_scaled(sum.high + sum.low, parts.whole);
-    }
+    const cvmgen_quick quick = cvmgen_quick_exp(x);
+    if (quick.sure) return quick.value;
     if (x != x) return x;
     if (x >= 710.0) return CVMGEN_INFINITY;
     if (x <= -746.0) return 0.0;
     return fabs(x) < 0x1p-54 ? 1.0 : cvmgen_long_exp(x);
 }
 /* 1 / (1 + e) or, below 0, e / (1 + e), with e = exp(-|x|). */
+CVMGEN_QUICK cvmgen_quick cvmgen_quick_sigmoid(double x) {
+    const cvmgen_exp_parts parts = cvmgen_exp_parts_of(-fabs(x));
+    const cvmgen_pair sum = cvmgen_exp_pair(&parts);
+    const double scale = cvmgen_scaled(1.0, parts.power), high = sum.high + sum.low;
+    const double low = sum.low - (high - sum.high), one_more = 1.0 + scale * high;
+    const double less = (scale * high - (one_more - 1.0)) + scale * low;
+    const cvmgen_pair above = cvmgen_pair_of(x < 0 ? high : 1.0, x < 0 ? low : 0.0);
+    const cvmgen_pair found = cvmgen_ratio(above, cvmgen_pair_of(one_more, less));
+    const bool sure = (x > -707.0) & (x < 40.0) & cvmgen_sure(found, found.high * 0x1p-68);
+    return cvmgen_quick_of(cvmgen_scaled(found.high + found.low, x < 0 ? parts.power : 0), sure);
+}
 CVMGEN_ROUTINE double cvmgen_sigmoid_f64(double x) {
-    if (x > -707.0 && x < 40.0) {
-        const cvmgen_exp_parts parts = cvmgen_exp_parts_of(-fabs(x));
-        const cvmgen_pair sum = cvmgen_exp_pair(&parts);
-        const double scale = cvmgen_two_to(parts.whole), high = sum.high + sum.low;
-        const double low = sum.low - (high - sum.high), one_more = 1.0 + scale * high;
-        const double less = (scale * high - (one_more - 1.0)) + scale * low;
-        const cvmgen_pair above = x < 0 ? cvmgen_pair_of(high, low) : cvmgen_pair_of(1.0, 0.0);
-        const cvmgen_pair found = cvmgen_ratio(above, cvmgen_pair_of(one_more, less));
-        if (cvmgen_sure(found, found.high * 0x1p-68))
-            return cvmgen_scaled(found.high + found.low, x < 0 ? parts.whole : 0);
-    }
+    const cvmgen_quick quick = cvmgen_quick_sigmoid(x);
+    if (quick.sure) return quick.value;
     if (x != x) return x;
     if (x >= 40.0) return 1.0;
     if (x <= -746.0) return 0.0;
@@ -293,12 +316,10 @@ CVMGEN_ROUTINE double cvmgen_sigmoid_f64(double x) {
 }
 /* (1 - e) / (1 + e) with e = exp(-2 |x|): off by 2^-68, as exp(r) - 1 is where k is 0; else 1 - e is
    above 2^-7. */
-CVMGEN_ROUTINE double cvmgen_tanh_f64(double x) {
+CVMGEN_QUICK cvmgen_quick cvmgen_quick_tanh(double x) {
     const double size = fabs(x);
-    if (size >= 20.0) return copysign(1.0, x);
-    if (!(size >= 0x1p-28)) return x;
     const cvmgen_exp_parts parts = cvmgen_exp_parts_of(-2.0 * size);
-    const double scale = cvmgen_two_to(parts.whole);
+    const double scale = cvmgen_scaled(1.0, parts.power);
     const double first = scale * parts.first, second = scale * parts.second;
     const double one = 1.0 - first, total = one - second;
     const double rest = ((1.0 - one) - first) + ((one - total) - second) - scale * parts.rest;
@@ -306,7 +327,15 @@ CVMGEN_ROUTINE double cvmgen_tanh_f64(double x) {
     const cvmgen_pair less = cvmgen_pair_of(more, ((2.0 - more) - high) - low);
     const cvmgen_pair found = cvmgen_ratio(cvmgen_pair_of(high, low), less);
     const bool sure = cvmgen_sure(found, found.high * 0x1p-66);
-    return copysign(sure ? found.high + found.low : cvmgen_long_tanh(size), x);
+    return cvmgen_quick_of(copysign(found.high + found.low, x),
+                           (size >= 0x1p-28) & (size < 20.0) & sure);
+}
+CVMGEN_ROUTINE double cvmgen_tanh_f64(double x) {
+    const double size = fabs(x);
+    const cvmgen_quick quick = cvmgen_quick_tanh(x);
+    if (quick.sure) return quick.value;
+    if (size >= 20.0) return copysign(1.0, x);
+    return size >= 0x1p-28 ? copysign(cvmgen_long_tanh(size), x) : x;
 }
 
 /* ---------------------------------------------------------------- log */

@@ -8,6 +8,9 @@
    when the stream has come that far. */
 #ifndef CVMGEN_TOSA_CUDA_H
 #define CVMGEN_TOSA_CUDA_H
+#include "tosa/exp.h"
+#include "tosa/sigmoid.h"
+#include "tosa/tanh.h"
 #include "tosa/reduce_any.h"
 #include "tosa/reduce_all.h"
 #include "tosa/reduce_max.h"

@@ -103,7 +103,13 @@ def pooling(operands: str) -> Callable[[Random], Drawn]:
     return lambda random: windowed(random, operands, filters=False)
 
 
+def unary(random: Random) -> Drawn:
+    shape = tuple(random.choice((1, 2, 3, 70)) for _ in range(random.randint(1, 2)))
+    return [elements(random, shape, random.choice(("float16", "float32")))], {}
+
+
 DRAW: dict[str, Callable[[Random], Drawn]] = {
+    **dict.fromkeys(("tosa.exp", "tosa.sigmoid", "tosa.tanh"), unary),
     "tosa.reduce_any": reduction("bool"),
     "tosa.reduce_all": reduction("bool"),
     "tosa.reduce_max": reduction("int8", "int16", "int32", "float32", modes=True),

@@ -18,6 +18,10 @@ ROW_PRODUCTS = (
     "input X : float32[M, N]\ninput W : float64[N]\noutput Y : float64[M]\n"
     "Y[i] = sum[j < N](X[i, j] * W[j])"
 )
+GATES = (
+    "input X : float32[N]\ninput Z : float32[N]\noutput Y : float64[N]\nlet a[i] = X[i] * Z[i]\n"
+    "Y[i] = sigmoid(a[i]) * tanh(exp(a[i])) + (exp(Z[i]) if Z[i] > 0.0 else 0.0)"
+)
 HALF = "input X : cvm[N]\noutput Y : cvm[N] precision p(X)\nY[i] = X[i] div 2"
 DIGITS = "input X : cvm[N]\noutput Y : cvm[N] precision 6\nY[i] = ceil(log2(abs(X[i]) + 1))"
 SQUARES = "input X : cvm[N]\noutput Y : cvm[N] precision 32\nY[i] = t * t where t = X[i] div 2 + 1"
@@ -178,6 +182,31 @@ ROWS = [
             "      Y@[i_group + i_result] = stored_f64(total)",
         ],
         "runs of results lie side by side, and the totals that there is room for meet them",
+    ),
+    (
+        "elementwise",
+        "batch inner by 8 into piece, filled, lane\nvectorise filled, lane",
+        GATES,
+        [
+            "for 0 <= i_piece < N by 8:",
+            "  let i_lanes: i64 = min_i64(8, N - i_piece)",
+            "  array sigmoids: 8 f64",
+            "  array exps: 8 f64",
+            "  avx512 for 0 <= i_filled < i_lanes:",
+            "    let a: f64 = f64(X@[i_piece + i_filled]) * f64(Z@[i_piece + i_filled])",
+            "    sigmoids@[i_filled] = a",
+            "    exps@[i_filled] = a",
+            "  apply sigmoid, i_lanes: sigmoids@[0]",
+            "  apply exp, i_lanes: exps@[0]",
+            "  array tanhs: 8 f64",
+            "  avx2 for 0 <= i_filled < i_lanes:",
+            "    tanhs@[i_filled] = exps@[i_filled]",
+            "  apply tanh, i_lanes: tanhs@[0]",
+            "  avx512 for 0 <= i_lane < i_lanes:",
+            "    Y@[i_piece + i_lane] = stored_f64(sigmoids@[i_lane] * tanhs@[i_lane] "
+            "+ (exp_f64(f64(Z@[i_piece + i_lane])) if f64(Z@[i_piece + i_lane]) > 0.0 else 0.0))",
+        ],
+        "functions of many numbers, those that need others behind them; not what may be left out",
     ),
     (
         "reduction",

@@ -72,6 +72,17 @@ class Slide:
 
 
 @dataclass(frozen=True, slots=True)
+class Apply:
+    """values[k] = function(values[k]) for k < count, from the place on: an array of real numbers of
+    64 bits, and a function that has many of them at once."""
+
+    function: str
+    values: Load
+    count: Expr
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class Fetch:
     """What lies so many bytes behind a place is read soon; there may be no memory there."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cvmgen.schedule.actions.base import base
+from cvmgen.schedule.actions.batch import batch
 from cvmgen.schedule.actions.clip import clip
 from cvmgen.schedule.actions.copy import copy
 from cvmgen.schedule.actions.distribute import distribute
@@ -153,6 +154,11 @@ ACTIONS: Mapping[str, ActionKind] = {
         ("divide LOOPS",),
         "quotients of integers through real numbers, which have vector instructions",
         divide,
+    ),
+    "batch": ActionKind(
+        ("batch LOOPS by NUMBER into NEW, NEW, NEW",),
+        "blocks of iterations, of which functions of real numbers are made all at once",
+        batch,
     ),
     "vectorise": ActionKind(
         ("vectorise LOOPS", "vectorise LOOPS by NUMBER"),

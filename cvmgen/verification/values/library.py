@@ -145,12 +145,25 @@ def _of_real(name: str) -> Routine:
     return routine
 
 
+def _of_many(name: str) -> Routine:
+    """A function of each number in memory."""
+    of_one = _of_real(name)
+
+    def routine(machine: Machine, arguments: list[Any]) -> None:
+        first, count = arguments
+        for place in range(first, first + 8 * _number(count), 8):
+            machine.memory.put_real(place, 8, of_one(machine, [machine.memory.real(place, 8)]))
+
+    return routine
+
+
 LIBRARY: dict[str, Routine] = {
     "cvmgen_x86_has": has_feature,
     "cvmgen_power_f64": _power,
     "cvmgen_of_float16": _of_float16,
     "cvmgen_stored_float16": _stored_float16,
     **{f"cvmgen_{name}_f64": _of_real(name) for name in (*ELEMENTARY, "round", "roundeven")},
+    **{f"cvmgen_{name}_run": _of_many(name) for name in ("exp", "sigmoid", "tanh")},
     **{f"cvmgen_isqrt_i{bits}": _root(bits) for bits in (32, 64, 128)},
     "malloc": _new,
     "calloc": _new_zeros,
