@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Resources,
         compile_cuda,
         compile_for_device,
+        cuda_assembly,
         cuda_instructions,
         cuda_resources,
     )
@@ -55,6 +56,7 @@ __all__ = [
     "compile_library",
     "compile_shared",
     "cpp_compiler",
+    "cuda_assembly",
     "cuda_compiler",
     "cuda_instructions",
     "cuda_resources",
@@ -82,6 +84,7 @@ _MODULES = {
         "Resources",
         "compile_cuda",
         "compile_for_device",
+        "cuda_assembly",
         "cuda_instructions",
         "cuda_resources",
     ),

@@ -14,7 +14,13 @@ from cvmgen.build import machine_code
 from cvmgen.build.cache import content_key, get_or_build, keep_failed, write_sources
 from cvmgen.build.compilers import CudaCompiler, Disassembler, cuda_compiler, disassembler
 from cvmgen.build.diagnostics import explain
-from cvmgen.build.machine_code import Instructions, instructions, ptx_opcodes, sass_opcodes
+from cvmgen.build.machine_code import (
+    Instructions,
+    instructions,
+    ptx_opcodes,
+    sass_lines,
+    sass_opcodes,
+)
 from cvmgen.build.nvrtc import load_nvrtc
 from cvmgen.build.process import run_command
 from cvmgen.errors import BuildError
@@ -187,6 +193,25 @@ def cuda_instructions(source: str, **options: Unpack[CudaOptions]) -> dict[str, 
     return {kernel: instructions(each, ptx=reader is None) for kernel, each in found.items()}
 
 
+def cuda_assembly(source: str, **options: Unpack[CudaOptions]) -> list[tuple[str, int]]:
+    """The machine code of `source`, each instruction with the line of the source that it is of;
+    arguments as in `compile_cuda`. Raises BuildError also where there is no nvdisasm."""
+    job = _job(source, **options)
+    reader = disassembler()
+    if reader is None:
+        raise BuildError("no nvdisasm found; `pip install 'cvmgen[cuda]'` brings it")
+
+    def build(path: Path) -> None:
+        text = _disassembled(job, reader, path.parent, "--print-line-info-inline")
+        path.write_text(json.dumps(list(sass_lines(text, job.name))))
+
+    key = content_key(
+        {"machine_code.py": _reading()}, compiler=reader.identity, flags=("lines", job.key)
+    )
+    found = json.loads(get_or_build(key, "-assembly.json", build).read_text())
+    return [(str(text), int(line)) for text, line in found]
+
+
 def checked_architecture(text: str) -> str:
     """`text`, which must read like sm_80; ValueError where it does not."""
     if not _ARCHITECTURE.fullmatch(text):
@@ -234,17 +259,23 @@ def _resources(log: str) -> Iterator[tuple[str, Resources]]:
 def _opcodes(
     job: _Job, reader: Disassembler | None, scratch: Path
 ) -> Mapping[str, Mapping[str, int]]:
-    cubin = scratch / "read.cubin"
-    cubin.write_bytes(_cubin(job))
+    _cubin(job)  # whose log is asked for next
     if reader is None:
         return ptx_opcodes(_compile(job, scratch, ptx=True)[0].decode())
-    status, text = run_command((str(reader.path), "-c", cubin.name), folder=scratch)
+    return sass_opcodes(_disassembled(job, reader, scratch))
+
+
+def _disassembled(job: _Job, reader: Disassembler, scratch: Path, *flags: str) -> str:
+    """What nvdisasm prints of the machine code."""
+    cubin = scratch / "read.cubin"
+    cubin.write_bytes(_cubin(job))
+    status, text = run_command((str(reader.path), "-c", *flags, cubin.name), folder=scratch)
     if status != 0:
         raise BuildError(
             f"{reader.path} cannot read what {job.compiler.kind} made of {job.name}: "
             f"{text.strip()}; `pip install --upgrade nvidia-cuda-nvdisasm` brings the newest"
         )
-    return sass_opcodes(text)
+    return text
 
 
 def _cubin(job: _Job) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 Opcodes = Mapping[str, int]
@@ -18,6 +18,12 @@ _SECTION = re.compile(r"^\s*\.section\s+\.text\.(?P<kernel>[^,\s]+),", re.MULTIL
 _INSTRUCTION = re.compile(
     r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(?P<opcode>[A-Z][A-Z0-9_.]*)", re.MULTILINE
 )
+
+_KERNEL = re.compile(r"^([A-Za-z_$][\w$]*):$")
+_LABEL = re.compile(r"^(\.L_\w+):$")
+_CODE = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?P<code>.*?)\s*;")
+_NOTED = re.compile(r"^\s*//## File ")
+_PLACE = re.compile(r'"([^"]*)", line (\d+)')
 
 _PTX_FUNCTION = re.compile(
     r"^(?:\.(?:visible|weak|extern)\s+)*\.(?:entry\s+(?P<kernel>[\w$]+)|func\b)", re.MULTILINE
@@ -88,6 +94,29 @@ def sass_opcodes(text: str) -> dict[str, Opcodes]:
         kernel: Counter(found["opcode"] for found in _INSTRUCTION.finditer(code))
         for kernel, code in zip(parts[::2], parts[1::2], strict=True)
     }
+
+
+def sass_lines(text: str, unit: str) -> Iterator[tuple[str, int]]:
+    """The kernels, labels and instructions in what nvdisasm prints with the lines of sources, each
+    with the line of the unit that it is of, or that called the header's function it is of; 0: of
+    none."""
+    line, noted = 0, False
+    for each in text.splitlines():
+        if _NOTED.match(each):
+            # Of what is inlined the innermost place comes first, each in a note of its own.
+            line, noted = (line if noted and line else _line_of(each, unit)), True
+            continue
+        noted = False
+        if found := _KERNEL.match(each) or _LABEL.match(each):
+            line = 0 if each[0] != "." else line
+            yield f"{found[1]}:", line
+        elif found := _CODE.match(each):
+            yield f"  {found['code']}", line
+
+
+def _line_of(note: str, unit: str) -> int:
+    places = _PLACE.findall(note)
+    return next((int(line) for path, line in places if f"/{path}".endswith(f"/{unit}")), 0)
 
 
 def ptx_opcodes(text: str) -> dict[str, Opcodes]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from cvmgen.build.progress import Progress
 from cvmgen.cli import specs
+from cvmgen.cli.checked import checked
 from cvmgen.cli.colour import painter
 from cvmgen.cli.diff_text import told
 from cvmgen.cli.exits import Exit, give, tell
@@ -61,8 +62,8 @@ def versions_of(
 ) -> tuple[Version, Version]:
     """The checked operators of both sides; raises SpecErrors."""
     progress.step("checking the formulas")
-    before = specs.operators_of(old.files, faults)
-    after = specs.operators_of(new.files, faults)
+    before = checked(old.files, faults)
+    after = checked(new.files, faults)
     mine, yours = belonging(old, before, new, after)
     return Version(named(mine), old.schedules), Version(named(yours), new.schedules)
 
@@ -77,7 +78,7 @@ def compare_versions(
             each for name, each in one.operators.items() if other.operators.get(name) != each
         ]
         # an example that does not hold is what a diff explains, and no fault
-        specs.probe_all([replace(each, examples=()) for each in changed], progress, faults)
+        specs.probe_all([specs.trials_of(each)[0].operator for each in changed], progress, faults)
     found = compared(old, new, request, progress.step)
     written = {each.name for each in found if each.old != each.new}
     return found, sum(name not in written for name in new.operators)

@@ -9,13 +9,12 @@ from pathlib import Path
 from cvmgen.build.files import write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, give
+from cvmgen.cli.pages import pages
 from cvmgen.cli.specs import find_operators, probed_operators
 from cvmgen.errors import Faults
-from cvmgen.inspection.pages import OperatorPage, index, page_name
-from cvmgen.paths import generated_folder
+from cvmgen.inspection.pages import index, page_name
 from cvmgen.schedule.schedules import read_schedules
 from cvmgen.spec.words import plural
-from cvmgen.verification.ledger import read_ledger
 
 
 def explore(
@@ -33,15 +32,8 @@ def explore(
         operators = probed_operators(spec, progress, faults)
         if names:
             operators = tuple(find_operators(operators, names))
-        schedules = read_schedules(spec)
-        ledger = read_ledger(generated_folder())
-        entries = {} if ledger is None else ledger.entries
-        files = {"index.html": index(operators)}
-        for operator in progress.over(operators, lambda each: f"page of {each.full_name}"):
-            with faults.apart(operator.full_name, operator.span.place):
-                files[page_name(operator)] = OperatorPage(
-                    operator, schedules, entries, assembled=assembled
-                ).text()
+        made = pages(operators, read_schedules(spec), progress, faults, assembled=assembled)
+        files = {"index.html": index(operators), **made}
         write_changed(folder, files, remove_stale=not names)
     first = folder / ("index.html" if len(operators) != 1 else page_name(operators[0]))
     open_page(first, browse=browse)
@@ -74,12 +66,12 @@ def explore_model(
             progress.step(f"compiling and timing {name}")
             times = step_times(files)
         command = shlex.join(["cvmgen", "build", "--model", str(symbol), str(params)])
-        pages = {f"{name}.html": ModelPage(files, command, times).text()}
-        write_changed(folder, pages, remove_stale=False)
+        written = {f"{name}.html": ModelPage(files, command, times).text()}
+        write_changed(folder, written, remove_stale=False)
     first = folder / f"{name}.html"
     open_page(first, browse=browse)
     told = f"{plural(len(files.steps), 'step')} in {first}\n"
-    data = {"folder": str(folder), "pages": sorted(pages), "microseconds": times}
+    data = {"folder": str(folder), "pages": sorted(written), "microseconds": times}
     return give(data, told, as_json=as_json)
 
 

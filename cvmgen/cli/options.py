@@ -208,7 +208,8 @@ def add_explore(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--assembly",
         action="store_true",
-        help="with the machine code of the C, which takes seconds",
+        help="with the machine code of the C for this machine and of the CUDA for a GPU, which "
+        "takes seconds; the latter needs the extra `cuda`",
     )
     add_model(made, "write the page of this model: its steps, its memory over time")
     made.add_argument(
@@ -250,6 +251,15 @@ def add_watch(made: argparse.ArgumentParser) -> None:
         metavar="OLD",
         help="compare each save with this version: a folder, a revision of git, or REVISION:PATH "
         "(default: with the save before)",
+    )
+    made.add_argument(
+        "--explore",
+        type=Path,
+        nargs="?",
+        const=Path("explore"),
+        metavar="DIR",
+        help="keep the pages of `cvmgen explore` in DIR (default: explore/) up to date, and write "
+        "those of operators that are edited; a page that is open loads itself again",
     )
     made.add_argument(
         "--target",

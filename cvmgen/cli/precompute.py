@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cvmgen import driver
 from cvmgen.build.helpers import helped
 from cvmgen.build.progress import Progress
-from cvmgen.cli.specs import is_proved, is_tried, probe_alone
+from cvmgen.cli.specs import is_proved, is_tried, trials_of
 from cvmgen.cli.texts import are_remembered
 from cvmgen.driver import Texts
 from cvmgen.schedule.schedules import Schedules
@@ -76,8 +76,9 @@ def made_ahead(
 def run_task(asked: OperatorTask) -> Made:
     """What is asked, in whatever process; raises what is wrong with the operator."""
     operator = asked.operator
-    if asked.tried:
-        probe_alone(operator)
+    for trial in trials_of(operator) if asked.tried else ():
+        if not trial.is_known:
+            trial.run(trial.operator)
     texts = places = None
     if asked.texts:
         texts = driver.operator_texts(operator, asked.targets, asked.schedules)

@@ -253,6 +253,7 @@ def run_watch(options: argparse.Namespace, faults: Faults) -> Exit:
             out_folder(options),
             chosen_targets(options),
             options.since,
+            options.explore,
             text=options.text,
             as_json=options.json,
             debug=options.debug,

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
 from cvmgen.build.cache import content_key, get_or_build, is_stored
-from cvmgen.build.files import digest_of
 from cvmgen.build.progress import Progress, shown_progress
+from cvmgen.cli.checked import checked
 from cvmgen.cli.exits import UsageError
-from cvmgen.cli.stamp import PACKAGE
+from cvmgen.cli.stamp import code_digest
 from cvmgen.cli.synonyms import SYNONYMS, compared_word
 from cvmgen.errors import Faults, Strict
-from cvmgen.ir.remember import remembered
+from cvmgen.ir.remember import remembered_of_all
 from cvmgen.paths import formulas_folder
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning, did_you_mean, read_source
-from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.imports import imports_of
@@ -49,12 +49,7 @@ def probed_operators(
 def checked_operators(folder: Path, progress: Progress, faults: Faults) -> tuple[Operator, ...]:
     """The checked operators of a spec folder, not tried yet; raises SpecErrors."""
     progress.step("checking the formulas")
-    return operators_of(spec_files(folder), faults)
-
-
-def operators_of(files: Sequence[SpecFile], faults: Faults) -> tuple[Operator, ...]:
-    """The checked operators of files; raises SpecErrors."""
-    return check_files(files, faults)
+    return checked(spec_files(folder), faults)
 
 
 def read_operator(
@@ -92,23 +87,54 @@ def probe_all(
         operators, lambda each: f"trying {each.full_name} on small calls"
     ):
         with faults.apart(operator.full_name, operator.span.place):
-            try:
-                get_or_build(_trial(operator), SOUND, partial(_probe, operator, sound))
-            except SpecErrors as found:
-                errors.extend(found.errors)
+            for trial in trials_of(operator):
+                try:
+                    trial.ask(known=operator.full_name in sound)
+                except SpecErrors as found:
+                    errors.extend(found.errors)
             tried.append(operator)
     if errors:
         raise SpecErrors(errors)
     return tuple(tried)
 
 
-def _probe(operator: Operator, sound: Collection[str], path: Path) -> None:
-    if operator.full_name not in sound:
-        probe_alone(operator)
-    path.write_text(operator.full_name)
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What an operator is asked by small calls; the cache knows it by the operator's meaning."""
+
+    operator: Operator
+    run: Callable[[Operator], None]  # raises SpecErrors
+
+    @property
+    def key(self) -> str:
+        parts = {"operator": meaning_of(self.operator)}
+        return content_key(parts, compiler=code_digest(PROBING), flags=(self.run.__name__,))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it most likely is known to succeed."""
+        return is_stored(self.key, SOUND)
+
+    def ask(self, *, known: bool) -> None:
+        """Run it, unless it is `known` to succeed."""
+
+        def build(path: Path) -> None:
+            if not known:
+                self.run(self.operator)
+            path.write_text(self.operator.full_name, encoding="utf-8")
+
+        get_or_build(self.key, SOUND, build)
 
 
-@remembered
+@remembered_of_all
+def trials_of(operator: Operator) -> tuple[Trial, ...]:
+    """Small calls first, of which its examples are none, and then these."""
+    if not operator.examples:
+        return (Trial(operator, probe_alone),)
+    return Trial(replace(operator, examples=()), probe_alone), Trial(operator, check_examples)
+
+
+@remembered_of_all
 def meaning_of(operator: Operator) -> str:
     """The same text for operators that mean the same: spans take no part in it."""
     return repr(operator)
@@ -116,11 +142,7 @@ def meaning_of(operator: Operator) -> str:
 
 def is_tried(operator: Operator) -> bool:
     """Whether it most likely is known to be sound."""
-    return is_stored(_trial(operator), SOUND)
-
-
-def _trial(operator: Operator) -> str:
-    return content_key({"operator": meaning_of(operator)}, compiler=code_digest(PROBING))
+    return all(each.is_known for each in trials_of(operator))
 
 
 def probe_alone(operator: Operator) -> None:
@@ -133,6 +155,14 @@ def probe_alone(operator: Operator) -> None:
         typed_kernels(lower(operator, C))
     except SpecError as error:
         raise SpecErrors([error]) from None
+
+
+def check_examples(operator: Operator) -> None:
+    """Raise SpecErrors with the examples of an operator that do not hold."""
+    from cvmgen.reference.probe import check_example
+
+    if errors := [error for each in operator.examples for error in check_example(operator, each)]:
+        raise SpecErrors(errors)
 
 
 def apply_all(
@@ -284,13 +314,6 @@ def of_folder(warnings: Iterable[SpecWarning], spec: Path) -> list[SpecWarning]:
     own = (spec / "schedules").resolve()
     found = [each for each in warnings if Path(each.span.source.path).resolve().parent == own]
     return sorted(found, key=lambda each: (each.span.source.name, each.span.start))
-
-
-@cache
-def code_digest(parts: tuple[str, ...]) -> str:
-    """Of the code in parts of the package that decides whether an operator is sound."""
-    paths = [path for part in parts for path in sorted((PACKAGE / part).rglob("*.py"))]
-    return " ".join([*parts, digest_of(PACKAGE, [*paths, *sorted(PACKAGE.glob("*.py"))])])
 
 
 def find_operators(operators: Sequence[Operator], names: Iterable[str]) -> list[Operator]:

@@ -30,6 +30,7 @@ from cvmgen.paths import (
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARIES = ("jinja2", "lark", "sympy")
+CODE = (".py", ".lark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +99,11 @@ def generator_digest() -> str:
     parts += [version(name) for name in LIBRARIES]
     parts += [f"{sys.implementation.name} {sys.version_info[:3]}"]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@cache
+def code_digest(parts: tuple[str, ...]) -> str:
+    """Of the code in parts of the package that decides whether an operator is sound."""
+    folders = [PACKAGE / part for part in parts]
+    paths = [path for each in folders for path in sorted(each.rglob("*.*")) if path.suffix in CODE]
+    return " ".join([*parts, digest_of(PACKAGE, [*paths, *sorted(PACKAGE.glob("*.py"))])])

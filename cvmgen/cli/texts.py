@@ -13,7 +13,7 @@ from cvmgen.cli.specs import meaning_of
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.driver import Texts, operator_texts
 from cvmgen.emit.interface import source_places
-from cvmgen.ir.remember import remembered
+from cvmgen.ir.remember import remembered_of_all
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
@@ -55,7 +55,7 @@ def _key(operator: Operator, targets: Sequence[str], schedules: Schedules) -> st
     return content_key(parts, compiler=f"cvmgen {generator_digest()}", flags=("texts", *ordered))
 
 
-@remembered
+@remembered_of_all
 def quoted_places(operator: Operator) -> str:
     """Every piece of the spec that the operator comes from, with its file and its place there.
 

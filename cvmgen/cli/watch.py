@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ from cvmgen.api.library import compiled_operators
 from cvmgen.build.ahead import CompiledAhead
 from cvmgen.build.progress import Progress
 from cvmgen.cli import build
-from cvmgen.cli.colour import painter
+from cvmgen.cli.checked import checked
+from cvmgen.cli.colour import Paint, painter, plain
 from cvmgen.cli.diff import cached, compare_versions, described, named
 from cvmgen.cli.diff_text import told
 from cvmgen.cli.exits import Exit, error_json, exit_code, tell, tell_faults, tell_warnings
-from cvmgen.cli.specs import operators_of
 from cvmgen.compare.compared import Request, Version
+from cvmgen.compare.findings import OperatorDiff
 from cvmgen.compare.versions import Side, read_side, root_of
 from cvmgen.errors import BuildError, CvmgenError, Faults
 from cvmgen.escape import json_text
@@ -40,6 +41,7 @@ class Watched:
     out: Path
     targets: Sequence[str]
     since: str | None = None
+    pages: Path | None = None  # a folder of pages of `cvmgen explore`, which follow
     text: bool = False
     as_json: bool = False
     debug: bool = False
@@ -82,6 +84,25 @@ def snapshot(spec: Path) -> Snapshot:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a save means: the names of both versions, the newer one and its operators that were
+    edited, what `cvmgen diff` finds of them, and how many are as before."""
+
+    before: str
+    now: str
+    new: Version
+    edited: Collection[str]
+    found: Sequence[OperatorDiff]
+    count: int
+
+    def text(self, paint: Paint, *, text: bool) -> str:
+        return told(self.before, self.now, self.found, self.count, paint, text=text)
+
+    def report(self) -> dict[str, Any]:
+        return described(self.before, self.now, self.found, self.count)
+
+
 @dataclass(slots=True)
 class Session:
     """The last version that had no errors, with which the next one is compared."""
@@ -107,6 +128,9 @@ class Session:
                     OSError,
                 ) as error:  # the first save without any is compared with
                     self.failed(error)
+            progress.step("writing pages")
+            if self.version is not None:
+                self.follow(self.version, (), "", progress)
         count = "" if self.version is None else plural(len(self.version.operators), "operator")
         self.tell(
             {"event": "watching", "spec": str(watched.spec)},
@@ -118,46 +142,55 @@ class Session:
 
     @staticmethod
     def checked(side: Side, faults: Faults) -> Version:
-        return Version(named(operators_of(side.files, faults)), side.schedules)
+        return Version(named(checked(side.files, faults)), side.schedules)
 
     def saved(self) -> None:
         """What a save means and what became of it, or its errors."""
         began, faults = time.perf_counter(), Faults()
         try:
-            with Progress(aloud=not self.watched.as_json) as progress:
-                report, text = self.compared(progress, faults)
+            with (
+                Progress(aloud=not self.watched.as_json) as progress,
+                CompiledAhead() as compiling,
+            ):
+                found = self.compared(progress, faults, compiling)
                 progress.clear()
-                self.tell(None, text)
-                made = self.built(progress, faults)
+                self.tell(None, found.text(painter(), text=self.watched.text))
+                made = self.built(progress, faults, compiling)
+                means = found.text(plain, text=False)
+                made |= self.follow(found.new, found.edited, means, progress)
         except (CvmgenError, OSError) as error:
             self.failed(error)
             return
         tell_faults(faults, Exit.OK, debug=self.watched.debug)
         seconds = round(time.perf_counter() - began, 2)
-        result = {"event": "saved", "report": report, **made, "seconds": seconds}
+        result = {"event": "saved", "report": found.report(), **made, "seconds": seconds}
         self.tell(result, f"{seconds:.1f} s\n\n")
 
-    def compared(self, progress: Progress, faults: Faults) -> tuple[dict[str, Any], str]:
-        """The report of `cvmgen diff`, for programs and for people."""
+    def compared(self, progress: Progress, faults: Faults, compiling: CompiledAhead) -> Compared:
+        """What `cvmgen diff` finds. The C of what was edited is compiled meanwhile."""
         watched = self.watched
         progress.step("checking the formulas")
         side = self.read(None)
         new = self.checked(side, faults)
         old = self.version or new
+        edited = [each for name, each in new.operators.items() if old.operators.get(name) != each]
+        if "c" in watched.targets:
+            build.compile_new(edited, self.request(), new.schedules, compiling)
         request = Request(watched.targets, cached, run=False)
         found, count = compare_versions(old, new, request, progress, faults)
-        names = self.shown, side.shown
         if watched.since is None:
             self.version = new
-        text = told(*names, found, count, painter(), text=watched.text)
-        return described(*names, found, count), text
+        names = {each.full_name for each in edited}
+        return Compared(self.shown, side.shown, new, names, found, count)
 
-    def built(self, progress: Progress, faults: Faults) -> dict[str, Any]:
-        """Write what changed, and compile what that changes."""
+    def request(self) -> build.Request:
         watched = self.watched
-        request = build.Request(watched.spec, watched.out, tuple(watched.targets), (), whole=False)
-        with CompiledAhead() as compiling:
-            changes, generated = build.bring_up_to_date(request, progress, faults, compiling)
+        return build.Request(watched.spec, watched.out, tuple(watched.targets), (), whole=False)
+
+    def built(self, progress: Progress, faults: Faults, compiling: CompiledAhead) -> dict[str, Any]:
+        """Write what changed, and compile what that changes."""
+        watched, request = self.watched, self.request()
+        changes, generated = build.bring_up_to_date(request, progress, faults, compiling)
         progress.clear()
         if not watched.as_json:
             tell_warnings(each for each in generated.warnings if str(each) not in self.warned)
@@ -176,6 +209,20 @@ class Session:
             "library": None if library is None else str(library),
         }
 
+    def follow(
+        self, version: Version, edited: Collection[str], told: str, progress: Progress
+    ) -> dict[str, Any]:
+        """Bring the pages up to date, if there are some to be watched; which of them changed."""
+        if self.watched.pages is None:
+            return {}
+        from cvmgen.cli.pages import WatchedPages  # what pages need, not all who watch need
+
+        found = WatchedPages(self.watched.pages).update(version, edited, told, progress)
+        progress.clear()
+        pages = [each for each in found if each.endswith(".html")]
+        self.tell(None, f"{plural(len(pages), 'page')} anew in {self.watched.pages}\n")
+        return {"pages": pages}
+
     # -------------------------------------------------------- what is told
 
     def tell(self, described: dict[str, Any] | None, text: str) -> None:
@@ -193,3 +240,7 @@ class Session:
             self.tell({"event": "errors", "error": error_json(error, code)}, "")
         else:
             tell(error, as_json=False, debug=self.watched.debug)
+        if self.watched.pages is not None:
+            from cvmgen.cli.pages import WatchedPages
+
+            WatchedPages(self.watched.pages).tell(str(error), {})

@@ -77,7 +77,7 @@ def action_changes(schedules: Schedules, subject: Subject) -> Iterator[Change]:
         f" {name}: {', '.join(members) or 'none'} ({CLASSES[kind].roles[name]})"
         for name, members in subject.roles.items()
     ]
-    place = plan.schedule.span.location
+    place = plan.schedule.span.place
     yield Change(f"{kind}, by {place}: {CLASSES[kind].doc}", tuple(roles))
     before = subject
     for step in schedules.all_steps(plan, subject):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
 from cvmgen import driver
+from cvmgen.build import cuda_assembly
 from cvmgen.build.assembly import AsmLine, assembly
 from cvmgen.emit.line_map import MappedText, Place
 from cvmgen.emit.render import render_template
+from cvmgen.errors import BuildError
 from cvmgen.escape import in_html, json_in_html
 from cvmgen.inspection.changes import Change, stage_changes
 from cvmgen.inspection.facts import machine_types, precision_rules, proof_states, ranges
@@ -25,7 +27,8 @@ from cvmgen.verification.ledger import Entries
 from cvmgen.verification.ledger_check import has_text
 
 EMPTY: Entries = {}
-MOST_INSTRUCTIONS = 8000  # of a page
+MOST_OF_A_LISTING = 150_000  # characters of machine code
+ARCHITECTURE = "sm_80"  # of the GPU whose machine code is shown
 SHOWN_FIRST = ("formula", "c", "data")
 TITLES = {"python": "Python", "numpy": "numpy", "c": "C", "cuda": "CUDA"}
 
@@ -39,7 +42,7 @@ def static(name: str) -> str:
     return (runtime_folder() / "explore" / name).read_text(encoding="utf-8")
 
 
-def index(operators: Sequence[Operator]) -> str:
+def index(operators: Iterable[Operator]) -> str:
     rows = (
         f'<li><a href="{in_html(page_name(each))}">{in_html(each.full_name)}</a> '
         f"{in_html(each.doc)}"
@@ -220,24 +223,46 @@ class OperatorPage:
         return linked_to(self.formula.part(Place(span.source.name, span.start, span.end)))
 
     def assembly(self) -> list[Pane]:
-        """What a compiler makes of the C for this machine, linked by the lines of that."""
-        files = driver.generate((self.operator,), ("c",), schedules=self.schedules)
-        unit = driver.operator_file(self.operator, "c").removeprefix("c/")
-        text = files[f"c/{unit}"]
-        assert isinstance(text, MappedText)
-        places = (None, *text.places)
-        sources = {
-            name.removeprefix("c/"): each for name, each in files.items() if name[:2] == "c/"
-        }
-        told: list[str] = []
-        shown, left = first_functions(assembly(sources, unit), MOST_INSTRUCTIONS)
-        for place, lines in groupby(shown, key=lambda each: places[each[1]]):
-            part = self.formula.part(place)
-            body = in_html("\n".join(each for each, _ in lines))
-            told.append(f'<span class="line"{linked_to(part)}>{body}</span>')
-        told += [f'<span class="line">{in_html(each)}</span>' for each in left]
+        """What compilers make of the C for this machine and of the CUDA for a GPU, linked by the
+        lines of these."""
+        sources, unit, places = self.unit("c")
+        try:
+            device = self.device_code()
+        except BuildError as error:  # what it needs comes with an extra
+            device = f"<p>{in_html(str(error))}</p>"
+        host = self.listing(assembly(sources, unit), places)
         command = f"cvmgen explore {self.operator.full_name} --assembly"
-        return [Pane("assembly", "Assembly", command, f"<pre>{''.join(told)}</pre>")]
+        return [
+            Pane("assembly", "Assembly", command, host),
+            Pane("sass", f"SASS of {ARCHITECTURE}", command, device),
+        ]
+
+    def device_code(self) -> str:
+        sources, unit, places = self.unit("cuda")
+        text = sources.pop(unit)
+        lines = cuda_assembly(text, architecture=ARCHITECTURE, includes=sources, name=unit)
+        return self.listing(lines, places)
+
+    def unit(self, target: str) -> tuple[dict[str, str], str, Sequence[Place | None]]:
+        """The files of a target, by their names there, the name of the operator's own, and what
+        each line of that one computes."""
+        files = driver.generate((self.operator,), (target,), schedules=self.schedules)
+        name = driver.operator_file(self.operator, target)
+        text, folder = files[name], f"{target}/"
+        assert isinstance(text, MappedText)
+        own = {each: files[each] for each in files if each.startswith(folder)}
+        sources = {each.removeprefix(folder): text for each, text in own.items()}
+        return sources, name.removeprefix(folder), (None, *text.places)
+
+    def listing(self, lines: Sequence[AsmLine], places: Sequence[Place | None]) -> str:
+        """Instructions, linked to what the lines that they are of compute."""
+        told: list[str] = []
+        shown, left = first_functions(lines, MOST_OF_A_LISTING)
+        for place, group in groupby(shown, key=lambda each: places[each[1]]):
+            body = in_html("\n".join(each for each, _ in group))
+            told.append(f'<span class="line"{linked_to(self.formula.part(place))}>{body}</span>')
+        told += [f'<span class="line">{in_html(each)}</span>' for each in left]
+        return f"<pre>{''.join(told)}</pre>"
 
     def code(self, target: str) -> str:
         """The text for a target, line by line with the part of the formula that each computes."""
@@ -262,7 +287,8 @@ def linked_to(part: Part | None) -> str:
 
 
 def first_functions(lines: Sequence[AsmLine], most: int) -> tuple[list[AsmLine], list[str]]:
-    """Whole functions while there is room, and a line about each of the others."""
+    """Whole functions while they come to no more than so many characters, and a line about each of
+    the others."""
     functions: list[list[AsmLine]] = []
     for line in lines:
         if line[0].endswith(":") and not line[0].startswith("."):
@@ -271,8 +297,10 @@ def first_functions(lines: Sequence[AsmLine], most: int) -> tuple[list[AsmLine],
     shown: list[AsmLine] = []
     left: list[str] = []
     for each in functions:
-        if len(shown) + len(each) <= most:
+        size = sum(len(text) + 1 for text, _ in each)
+        if size <= most:
             shown += each
+            most -= size
         else:
             left.append(f"{each[0][0]} {len(each) - 1:,} lines, left out of this page")
     return shown, left

@@ -17,9 +17,15 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-def remembered(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+SMALL = 16
+"""Of what is small so many times as many: of all operators of a project."""
+
+
+def remembered(
+    function: Callable[Arguments, Result], times: int = 1
+) -> Callable[Arguments, Result]:
     """The function, which makes the same of the same arguments but once; they are compared by
-    identity, so a result keeps its arguments alive."""
+    identity, so a result keeps its arguments alive. So many `times` MOST are kept."""
     known: dict[tuple[int, ...], tuple[object, Result]] = {}
 
     @wraps(function)
@@ -27,9 +33,14 @@ def remembered(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
         assert not named, "what is remembered is told by its place"
         key = tuple(map(id, arguments))
         found = known.pop(key, None) or (arguments, function(*arguments, **named))
-        while len(known) >= MOST:
+        while len(known) >= times * MOST:
             del known[next(iter(known))]
         known[key] = found
         return found[1]
 
     return call
+
+
+def remembered_of_all(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The same of a function whose results are small."""
+    return remembered(function, SMALL)

@@ -32,10 +32,17 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A real number of 64 bits: written with a point, or `inf`, or `nan`."""
+    """A real number of 64 bits: written with a point, or `inf`, or `nan`, which is written like
+    another `nan`."""
 
     value: float
     span: Span = span_field()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Real) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash(repr(self.value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,14 @@ from cvmgen.build import (
     Accesses,
     Disassembler,
     compile_cuda,
+    cuda_assembly,
     cuda_compiler,
     cuda_instructions,
     cuda_resources,
     disassembler,
 )
 from cvmgen.build.cuda import Resources, _resources
+from cvmgen.build.machine_code import sass_lines
 from cvmgen.errors import BuildError
 
 SOURCE = """\
@@ -168,6 +170,37 @@ def test_instructions(compiler: str, reader: str, architecture: str) -> None:
     assert found["narrow"].loads == Accesses(2, wide=0)
     assert found["narrow"].stores == Accesses(1, wide=0)
     assert (found["wide"].dot_products, found["narrow"].dot_products) == (0, 1)
+
+
+INLINED = """\
+	.section	.text.wide,"ax",@progbits
+wide:
+.text.wide:
+	//## File "/x/own/wide.cu", line 9
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+	//## File "/x/help.h", line 27 inlined at "/x/own/wide.cu", line 3
+	//## File "/x/own/wide.cu", line 3 inlined at "/x/own/wide.cu", line 7
+	//## File "/x/own/wide.cu", line 7
+.L_x_1:
+        /*0010*/               @P0 BRA `(.L_x_1) ;
+	//## File "/x/help.h", line 27
+        /*0020*/                   EXIT ;
+"""
+
+
+def test_instructions_know_their_lines(compiler: str) -> None:
+    assert [*sass_lines(INLINED, "own/wide.cu")] == [
+        ("wide:", 0),
+        ("  LDC R1, c[0x0][0x28]", 9),
+        (".L_x_1:", 3),
+        ("  @P0 BRA `(.L_x_1)", 3),
+        ("  EXIT", 0),
+    ]
+    if disassembler() is None:
+        pytest.skip("no nvdisasm here")
+    found = cuda_assembly(MOVING, compiler=compiler, architecture="sm_80")
+    (product,) = [line for text, line in found if "IDP" in text]
+    assert product == 5
 
 
 def test_instructions_and_resources_come_from_one_run(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cvmgen.build import c_compiler
-from cvmgen.cli import main, specs
+from cvmgen.cli import checked, main, specs
 from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conftest import product
@@ -86,17 +86,17 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def tried_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """The project's operators are checked once, and tried, all of them, when `make check` builds
     them."""
-    check_files, probe_all = specs.check_files, specs.probe_all
+    check_anew, probe_all = checked.check_anew, specs.probe_all
 
     def check_others(files: Sequence[SpecFile], *others: Any) -> tuple[Operator, ...]:
-        return product() if tuple(files) == project() else check_files(files, *others)
+        return product() if tuple(files) == project() else check_anew(files, *others)
 
     def probe_others(operators: Iterable[Operator], *others: Any) -> tuple[Operator, ...]:
         given = tuple(operators)
         known = given == product() or {*map(repr, given)} <= sound()
         return given if known else probe_all(given, *others)
 
-    monkeypatch.setattr(specs, "check_files", check_others)
+    monkeypatch.setattr(checked, "check_anew", check_others)
     monkeypatch.setattr(specs, "probe_all", probe_others)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cvmgen.cli.command import main
+from cvmgen.cli.pages import reloading
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -215,7 +216,15 @@ def test_machine_code_is_linked_by_the_lines_of_c(tmp_path: Path) -> None:
         r'<span class="line" data-a="\d+" data-b="\d+">(.*?)</span>', found[0], re.S
     )
     assert sum(len(each.splitlines()) for each in linked) > 50
+    sass = re.search(r'id="pane-sass".*?</section>', text, flags=re.S)
+    assert sass is not None
+    assert re.search(r'data-a="\d+".*STG|pip install', sass[0], flags=re.S)
     assert len(text) < 1 << 20
+
+
+def test_pages_are_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cvmgen.inspection.pages.OperatorPage.text", lambda _: pytest.fail("again"))
+    assert main(["explore", "cvm.relu", "--out", str(folder)]) == 0
 
 
 @needs_browser
@@ -250,6 +259,35 @@ def test_keys(after: Callable[..., str], page: str) -> None:
     found = after(press("5"))
     assert re.search(r'<section id="pane-cuda" data-pane="cuda" aria-label', found)
     assert re.search(r'data-shows="cuda" aria-pressed="true"', found)
+
+
+@needs_browser
+def test_a_page_that_is_watched_shows_what_was_saved_and_loads_itself_again(
+    page: str, in_browser: Callable[[str, str, str], str], tmp_path: Path
+) -> None:
+    told = "told: performance.getEntriesByType('navigation')[0].type + '<b>'"
+    for version, found in (("1", "reload"), ("2", "navigate")):
+        # once it is loaded again it is the newer one
+        last = f"saved({{{told}, versions: {{'page.html': again() ? '1' : '2'}}}})"
+        again = (
+            "const again = () => performance.getEntriesByType('navigation')[0].type === 'reload'"
+        )
+        (tmp_path / "watch.js").write_text(f"{{ {again}; {last}; }}", encoding="utf-8")
+        shown = in_browser(reloading(page, "page.html", version), "", "")
+        assert f'role="status">{found}&lt;b&gt;</pre>' in shown
+
+
+@needs_browser
+def test_panes_stay_as_they_were(after: Callable[..., str]) -> None:
+    script = """
+      const again = performance.getEntriesByType('navigation')[0].type === 'reload';
+      if (!again) {
+        document.querySelector('[data-shows=cuda]').click();
+        location.reload();
+      }"""
+    found = after(script)
+    assert re.search(r'<section id="pane-cuda" data-pane="cuda" aria-label', found)
+    assert re.search(r'<section id="pane-numpy" data-pane="numpy" hidden', found)
 
 
 @needs_browser

@@ -94,6 +94,32 @@ def test_files_are_looked_at_until_ctrl_c(spec: Path, tmp_path: Path) -> None:
     assert told == ""
 
 
+def test_pages_follow(spec: Path, tmp_path: Path, turns: Iterator[None]) -> None:
+    pages, page = tmp_path / "pages", "toy.double.html"
+    told, written = [], []
+
+    def look() -> None:
+        last = json.loads((pages / "watch.js").read_text()[len("saved(") : -len(");\n")])
+        told.append(last["told"])
+        written.append(last["versions"].get(page))
+        if written[-1] is not None:
+            mark = f'data-page="{page}" data-version="{written[-1]}"'
+            assert mark in (pages / page).read_text()
+
+    def seen() -> Iterator[None]:
+        look()
+        for turn in turns:
+            yield turn
+            look()
+
+    watch.watch(Watched(spec, tmp_path / "out", ("python",), pages=pages), seen())
+    first, same, wrong, others = written
+    assert first is wrong is None
+    assert same != others
+    for words, text in zip(("", "double  same", "error: ", "values differ"), told, strict=True):
+        assert words in text
+
+
 def test_a_file_that_goes_is_a_change(spec: Path) -> None:
     before = watch.snapshot(spec)
     (spec / "toy/numbers.cvm").unlink()

@@ -50,6 +50,14 @@ function show(pane, visible) {
   pane.hidden = !visible;
   for (const toggle of toggles)
     if (toggle.dataset.shows === pane.dataset.pane) toggle.setAttribute("aria-pressed", visible);
+  const panes = toggles.filter(each => each.ariaPressed === "true").map(each => each.dataset.shows);
+  history.replaceState({ panes }, ""); // which a page that is loaded again has still
+}
+
+function restore() {
+  const { panes } = history.state ?? {};
+  for (const { dataset: { shows } } of panes ? toggles : [])
+    show(document.getElementById("pane-" + shows), panes.includes(shows));
 }
 
 function scroll(element) {
@@ -66,7 +74,7 @@ function choose(range, line) {
   if (range) tell(range.from, range.to);
   if (line) {
     line.element.classList.add("chosen");
-    if (line.element.id) history.replaceState(null, "", "#" + line.element.id);
+    if (line.element.id) history.replaceState(history.state, "", "#" + line.element.id);
     scroll(line.element);
   }
   if (!range) return;
@@ -89,7 +97,7 @@ function move(step) {
 
 function clear() {
   choose(null, null);
-  history.replaceState(null, "", location.pathname + location.search);
+  history.replaceState(history.state, "", location.pathname + location.search);
 }
 
 async function copy(button) {
@@ -142,4 +150,5 @@ document.addEventListener("keydown", event => {
   } else if (toggles[Number(event.key) - 1]) toggles[Number(event.key) - 1].click();
 });
 addEventListener("hashchange", follow);
+restore();
 follow();
