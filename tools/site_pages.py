@@ -28,7 +28,9 @@ from cvmgen.driver import TARGETS, operator_file
 from cvmgen.errors import CvmgenError
 from cvmgen.escape import in_html, in_markdown, in_markdown_code
 from cvmgen.inspection.facts import state
-from cvmgen.inspection.reached import reached_by_examples
+from cvmgen.inspection.pages import picture_box, static
+from cvmgen.inspection.pictures import pictures
+from cvmgen.inspection.reached import reached
 from cvmgen.paths import generated_folder, spec_folder
 from cvmgen.schedule.schedules import read_schedules
 from cvmgen.source import SpecError
@@ -38,6 +40,7 @@ from cvmgen.spec.formula import Operator, Output, all_items
 from cvmgen.spec.mathematics import declared, expression, mathematics, statements
 from cvmgen.spec.notation import Identifier, Row, Script, Sign, mathml
 from cvmgen.spec.precisions import needed_precision
+from cvmgen.spec.words import plural
 from cvmgen.verification.ledger import read_ledger
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,6 +48,7 @@ MADE = re.compile(r"^<!-- made: ([a-z ]+) -->$", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 REFUSED = ROOT / "tests" / "spec" / "errors"
 LANGUAGES = {"python": "python", "numpy": "python", "c": "c", "cuda": "cpp"}
+PICTURES = "pictures.js"  # beside the pages of operators
 COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 
 
@@ -57,6 +61,7 @@ def on_files(files: Files, config: Any) -> Files:
     made["ledger.md"] = (generated_folder() / "ledger.md").read_text(encoding="utf-8")
     made["refused.md"] = refused_formulas()
     made |= {page_name(each): "\n\n".join(operator_page(each)) + "\n" for each in operators()}
+    made[f"operators/{PICTURES}"] = static(PICTURES)
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     return files
@@ -154,6 +159,7 @@ def operator_page(operator: Operator) -> Iterator[str]:
         for each in refusals:
             yield f"{mathml(each.shown)}\n\nor it is refused: {in_markdown(each.text)}."
     yield from precisions(operator)
+    yield from examples(operator)
     yield from formula_and_code(operator)
     yield from trust(operator)
 
@@ -193,6 +199,15 @@ def default_of(attribute: Any) -> str:
     return f"; {in_markdown(json.dumps(attribute.default))} if it is not given"
 
 
+def examples(operator: Operator) -> Iterator[str]:
+    """Examples and small calls, each element of whose results tells what it reads."""
+    calls = pictures(operator)
+    if calls:
+        yield "## Examples"
+        script = f'<script src="{PICTURES}"></script>'
+        yield f'<div class="pictures">\n{picture_box(calls)}\n{script}</div>'
+
+
 def formula_and_code(operator: Operator) -> Iterator[str]:
     yield "## Formula"
     yield in_markdown_code(operator.text)
@@ -209,12 +224,16 @@ def formula_and_code(operator: Operator) -> Iterator[str]:
 
 def trust(operator: Operator) -> Iterator[str]:
     yield "## What is known"
-    found = reached_by_examples(operator)
-    said = f"Its {len(operator.examples)} examples, which every target is asked, "
+    found = reached(operator)
+    said = f"{plural(len(operator.examples), 'example')}, which every target is asked: "
     if found.branches:
-        yield f"{said}take {found.taken} of the {found.branches} branches of the formula."
+        both = found.by_examples + found.by_calls
+        yield (
+            f"{said}{found.by_examples} of the {found.branches} branches of the formula; with the "
+            f"small calls that `cvmgen check` tries, {both}."
+        )
     else:
-        yield f"{said}take the whole formula: it has no branches."
+        yield f"{said}the whole formula, which has no branches."
     entries = ledger().get(operator.full_name, {})
     if entries:
         rows = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
@@ -204,14 +204,7 @@ class OperatorPage:
     def data(self) -> list[Pane]:
         """Pictures of calls, if there are any."""
         calls = pictures(self.operator)
-        options = (
-            f'<option value="{at}">{in_html(each["title"])}</option>'
-            for at, each in enumerate(calls)
-        )
-        body = render_template(
-            "explore/pictures.html.j2", options="\n".join(options), data=json_in_html(calls)
-        )
-        return [Pane("data", "Data", "", body)] if calls else []
+        return [Pane("data", "Data", "", picture_box(calls))] if calls else []
 
     def math(self) -> str:
         """The formula as mathematics, linked as its text is."""
@@ -279,6 +272,16 @@ class OperatorPage:
             link = f'<a href="#{at}">{number}</a>'
             lines.append(f'<span class="line" id="{at}"{linked}>{link}{in_html(line)}</span>')
         return f"<pre>{''.join(lines)}</pre>"
+
+
+def picture_box(calls: Sequence[Mapping[str, Any]]) -> str:
+    """Pictures of calls, one of which is shown; `pictures.js` draws them."""
+    options = (
+        f'<option value="{at}">{in_html(each["title"])}</option>' for at, each in enumerate(calls)
+    )
+    return render_template(
+        "explore/pictures.html.j2", options="\n".join(options), data=json_in_html(calls)
+    )
 
 
 def linked_to(part: Part | None) -> str:

@@ -1,8 +1,8 @@
-"""How much of a formula its examples reach: each side of each choice counts as a branch."""
+"""How much of a formula examples and small calls reach: each side of a choice is a branch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,17 +11,20 @@ from cvmgen.reference.binders import Closure
 from cvmgen.reference.expressions import ExpressionCompiler
 from cvmgen.reference.failures import Budget, Env
 from cvmgen.reference.operator import Reference
-from cvmgen.reference.probe import example_arguments
+from cvmgen.reference.probe import Probe, example_arguments
+from cvmgen.reference.sampling import Sampler
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The branches of a formula, and those of them that a set of calls took."""
+    """The branches of a formula; those that its examples take, and those that the small calls of
+    `cvmgen check` take besides."""
 
     branches: int
-    taken: int
+    by_examples: int
+    by_calls: int
 
 
 class _NotingCompiler(ExpressionCompiler):
@@ -51,20 +54,33 @@ class _NotingCompiler(ExpressionCompiler):
 
 
 class _NotingReference(Reference):
-    def __init__(self, operator: f.Operator, branches: Mapping[int, n.Expr]) -> None:
-        self.taken: set[int] = set()
-        self.compiles = partial(_NotingCompiler, branches, self.taken)
+    def __init__(self, operator: f.Operator, noting: Callable[..., ExpressionCompiler]) -> None:
+        self.compiles = noting
         super().__init__(operator)
 
 
-def reached_by_examples(operator: f.Operator) -> Reached:
-    """The branches of an operator's formula, and those that its examples take."""
+class _NotingSampler(Sampler):
+    def __init__(self, operator: f.Operator, noting: Callable[..., ExpressionCompiler]) -> None:
+        self.compiles = noting
+        super().__init__(operator)
+
+
+def reached(operator: f.Operator) -> Reached:
+    """The branches of an operator's formula, and which of them are taken."""
     branches = {id(each): each for each in branches_of(operator)}
-    noting = _NotingReference(operator, branches)
+    if not branches:
+        return Reached(0, 0, 0)
+    taken: set[int] = set()
+    noting = partial(_NotingCompiler, branches, taken)
+    reference = _NotingReference(operator, noting)
     for example in operator.examples:
         inputs, attributes = example_arguments(operator, example)
-        noting.evaluate(inputs, attributes)
-    return Reached(len(branches), len(noting.taken & branches.keys()))
+        reference.evaluate(inputs, attributes)
+    by_examples = len(taken & branches.keys())
+    probe = Probe(operator)
+    probe.sampler = _NotingSampler(operator, noting)
+    probe.sample()
+    return Reached(len(branches), by_examples, len(taken & branches.keys()) - by_examples)
 
 
 def branches_of(operator: f.Operator) -> Iterable[n.Expr]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cvmgen.inspection.reached import reached_by_examples
+from cvmgen.inspection.pictures import pictures
+from cvmgen.inspection.reached import Reached, reached
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from tests.docs.documents import ROOT
@@ -31,9 +32,12 @@ def test_the_site(tmp_path: Path) -> None:
         text = pages[tmp_path / "operators" / f"{operator.full_name}.html"]
         assert "<math" in text
         assert "branches" in text
+        assert "Point at an element" in text or not pictures(operator)
 
 
-def test_branches_that_examples_take() -> None:
+def test_branches_that_examples_and_calls_take() -> None:
     found = {each.full_name: each for each in check_files(read_folder(ROOT / "spec"))}
-    told = {name: reached_by_examples(found[name]) for name in ("cvm.relu", "cvm.abs", "cvm.clip")}
-    assert [(each.taken, each.branches) for each in told.values()] == [(0, 0), (2, 2), (4, 4)]
+    told = {name: reached(found[f"cvm.{name}"]) for name in ("relu", "abs", "slice")}
+    assert told["relu"] == Reached(0, 0, 0)
+    assert told["abs"] == Reached(2, 2, 0)
+    assert told["slice"].by_examples < told["slice"].by_examples + told["slice"].by_calls
