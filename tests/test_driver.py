@@ -185,6 +185,7 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
         "c/toy/next.h",
         "manifest.json",
         "python/toy/__init__.py",
+        "python/toy/_attributes.py",
         "python/toy/_elementary.py",
         "python/toy/_lists.py",
         "python/toy/_powers.py",

@@ -16,7 +16,7 @@ class Field:
     """A member of the plan."""
 
     name: str
-    type: str  # int64_t, bool or cvmgen_list
+    type: str  # int64_t, double, bool or cvmgen_list
 
 
 def plan_fields(program: i.Program, more: Iterable[str] = ()) -> tuple[Field, ...]:
@@ -29,11 +29,9 @@ def plan_fields(program: i.Program, more: Iterable[str] = ()) -> tuple[Field, ..
         inner = assigned(nest.body)
         names = names_in(nest.body) - inner
         given = {f"has_{each.name}" for each in nodes_in(nest.body, i.Given)}
-        needed |= names | given | (names_in(nest.prologue) - assigned(nest.prologue))
-        if nest.each is not None:
-            needed.discard(nest.each[0])
-            if nest.each[0] in names:
-                needed.add(nest.each[0])
+        outer = names_in(nest.prologue) - assigned(nest.prologue)
+        # Of the tensor at hand the host knows the number, which only statements of a nest need.
+        needed |= names | given | (outer - {nest.each[0]} if nest.each else outer)
     return tuple(Field(name, kind) for name, kind in types.items() if name in needed)
 
 

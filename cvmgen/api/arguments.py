@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from typing import Any, NoReturn
 
-from cvmgen import rules, support, typed
+from cvmgen import attributes, rules, support, typed
 from cvmgen.api.calls import Given, Precisions, named_inputs
 from cvmgen.api.manifest import AttributeInfo, InputInfo, OperatorInfo
 from cvmgen.source import did_you_mean
@@ -91,12 +91,14 @@ class Arguments:
             return attribute.default
         words = attribute.words
         if attribute.kind == "word" or (isinstance(value, str) and value in words):
-            return support.word(operator, name, value, words)
+            return attributes.word(operator, name, value, words)
         if attribute.is_list or attribute.length is not None:
-            return support.integers(operator, name, value, attribute.length, words)
+            return attributes.integers(operator, name, value, attribute.length, words)
+        if attribute.kind == "real":
+            return attributes.real(operator, name, value)
         if attribute.kind == "bool":
-            return support.boolean(operator, name, value)
-        return support.integer(operator, name, value, words)
+            return attributes.boolean(operator, name, value)
+        return attributes.integer(operator, name, value, words)
 
     def _each(self, ask: Callable[[InputInfo, Any], Any], given: Iterable[Any]) -> list[Any]:
         """What a question about an input and what is given for it finds for each input."""

@@ -192,7 +192,8 @@ class CBackend:
                     getattr(args, attribute.name)[at] = entry
             elif attribute.optional:
                 if value is not None:
-                    number = ctypes.c_int64(value)
+                    kind = ctypes.c_double if attribute.kind == "real" else ctypes.c_int64
+                    number = kind(value)
                     setattr(args, attribute.name, ctypes.pointer(number))
                     kept.append(number)
             else:
@@ -258,13 +259,13 @@ def structure(info: OperatorInfo) -> type[ctypes.Structure]:
             members.append((item.name, TensorPointer))
     members += [(name, TensorPointer) for name in info.outputs]
     for attribute in info.attributes:
-        kind: Any = ctypes.c_int64
+        kind: Any = ctypes.c_double if attribute.kind == "real" else ctypes.c_int64
         if attribute.is_list:
             kind = ListStruct
         elif attribute.length is not None:
             kind = ctypes.c_int64 * attribute.length
         elif attribute.optional:
-            kind = ctypes.POINTER(ctypes.c_int64)
+            kind = ctypes.POINTER(kind)
         if attribute.kind != "word":
             members.append((attribute.name, kind))
         if attribute.words:

@@ -268,7 +268,7 @@ def mark_value(marks: list[Any], name: str, value: Any) -> bool:
         marks.append(tuple(value))
         return all(type(each) is int for each in value)
     marks.append(value)
-    return value is None or kind in (int, bool, str)
+    return value is None or kind in (int, float, bool, str)
 
 
 def mark_precisions(marks: list[Any], precisions: Any) -> bool:

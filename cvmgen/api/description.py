@@ -59,6 +59,8 @@ def allowed_values(item: AttributeInfo) -> Iterator[str]:
     """What an attribute can be given."""
     if item.kind == "bool":
         yield "truth value" if item.length is None and not item.is_list else "truth values"
+    elif item.kind == "real":
+        yield f"a real number in {item.range}" if item.range else "a real number"
     elif item.kind != "word":
         one = "integers" if item.is_list else "an integer"
         many = one if item.length is None else f"{item.length} integers"

@@ -160,6 +160,13 @@ class Items(Expressions):
             self.env.update(zip(item.components, found.entries, strict=True))
         if item.kind == "int":
             into.accepts.append(self.in_range(item, found))
+        if item.inside is not None:
+            given = self.present(item.name) if item.optional else TRUE
+            into.accepts.append(
+                t.implies(
+                    given, self.comparison(item.inside.relations, item.inside.operands, self.env)
+                )
+            )
         return None
 
     def without(self, item: f.Attribute, default: Value | None) -> None:
@@ -189,6 +196,8 @@ class Items(Expressions):
             return self.table.listed(*key)
         if item.kind == "bool":
             return self.table.truth(*key)
+        if item.kind == "real":
+            return self.table.real(*key)
         return self.table.apply(key, low=low, high=high)
 
     def in_range(self, item: f.Attribute, found: Value) -> Formula:

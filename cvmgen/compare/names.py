@@ -243,7 +243,9 @@ def declaration_changes(one: f.Attribute, other: f.Attribute) -> Iterator[Change
 
 
 def kind_text(item: f.Attribute) -> str:
-    kind = {"int": "a number", "bool": "a condition", "word": "a word"}[item.kind]
+    kind = {"int": "a number", "real": "a real number", "bool": "a condition", "word": "a word"}[
+        item.kind
+    ]
     if item.components:
         return f"{len(item.components)} numbers"
     return "a list of numbers" if item.is_list else kind

@@ -94,6 +94,9 @@ class CEmitter(NestEmitter):
         names += [f"{name}_precision" for name in self.precise]
         lines += wrapped_declarations("int64_t", names)
         lines += wrapped_declarations(
+            "double", [c_identifier(f.name) for f in self.fields if f.type == "double"]
+        )
+        lines += wrapped_declarations(
             "bool", [c_identifier(f.name) for f in self.fields if f.type == "bool"]
         )
         lists = [c_identifier(f.name) for f in self.fields if f.type == "cvmgen_list"]

@@ -82,7 +82,8 @@ def binding(operator: Operator, packed: Sequence[int]) -> list[str]:
     for attribute in operator.attributes:
         if attribute.optional and is_number_pointer(attribute):
             member = attribute.name
-            lines.append(f"made->args.{member} = cvmgen_keep_number(common, args->{member});")
+            kept = "real" if attribute.kind == "real" else "number"
+            lines.append(f"made->args.{member} = cvmgen_keep_{kept}(common, args->{member});")
     if packed:
         lines += ["common->spaces = made->spaces;", f"common->space_count = {len(packed)};"]
         lines += [

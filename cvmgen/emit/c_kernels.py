@@ -21,10 +21,19 @@ class KernelPrinter(CPrinter):
     ) -> None:
         super().__init__(lists, host=False)
         self.optional = {item.name for item in program.operator.inputs if item.optional}
+        self.doubles = program.operator.real_attributes
         self.changing = frozenset(reassigned(body))
         self.accumulators = {each.name: each.type for each in nodes_in(body, i.Let)}
         self.arrays = {each.name for each in nodes_in(body, i.Array)}
         self.in_threads = False  # whether what is printed is a part of a loop in threads
+
+    def convert(self, type_name: str, operand: i.Expr) -> tuple[str, int]:
+        """A real attribute needs no conversion: it is one of 64 bits."""
+        match operand:
+            case i.Var(name=name) if type_name == "f64" and name in self.doubles:
+                return self.leveled(operand)
+            case _:
+                return super().convert(type_name, operand)
 
     def given(self, name: str) -> str:
         return f"{c_identifier(name)} != NULL" if name in self.optional else f"has_{name}"

@@ -122,11 +122,10 @@ class NestEmitter:
     def unpack(self, fields: Iterable[Field]) -> list[str]:
         """Locals for what the nest reads of the plan."""
         fields = list(fields)
-        scalars = [f for f in fields if f.type == "int64_t"]
-        lines = wrapped_declarations(
-            "const int64_t",
-            [f"{c_identifier(f.name)} = plan->{c_identifier(f.name)}" for f in scalars],
-        )
+        lines = []
+        for kind in ("int64_t", "double"):
+            names = (c_identifier(f.name) for f in fields if f.type == kind)
+            lines += wrapped_declarations(f"const {kind}", [f"{n} = plan->{n}" for n in names])
         for f in fields:
             name = c_identifier(f.name)
             if f.type == "cvmgen_list":

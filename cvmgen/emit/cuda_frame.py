@@ -83,7 +83,13 @@ def parameter_name(given: KernelParameter) -> str:
 
 def unpacked_fields(fields: Iterable[Field], short: Container[str]) -> list[str]:
     """Locals for what a nest reads of the call."""
-    kinds: dict[str, list[str]] = {"int64_t": [], "int32_t": [], "bool": [], "cvmgen_list": []}
+    kinds: dict[str, list[str]] = {
+        "int64_t": [],
+        "int32_t": [],
+        "double": [],
+        "bool": [],
+        "cvmgen_list": [],
+    }
     for field in fields:
         narrow = field.type == "int64_t" and field.name in short
         kinds["int32_t" if narrow else field.type].append(c_identifier(field.name))

@@ -175,7 +175,7 @@ class HostPrinter(CPrinter):
     def text(self, pieces: h.Text) -> str:
         """A text: a literal where it shows no value, else what makes it."""
         match pieces:
-            case (h.ShownValue(kind="int" | "list") as shown,):
+            case (h.ShownValue(kind="int" | "list" | "real") as shown,):
                 return f"{self.shown(shown)[2]}.text"
             case _ if all(isinstance(piece, str) for piece in pieces):
                 return c_string("".join(map(str, pieces)))
@@ -227,6 +227,8 @@ class HostPrinter(CPrinter):
                 text = f"cvmgen_precision_text({self.expr(value)})"
             case "far_precision":
                 text = f"cvmgen_bounds_precision_text({self.expr(value)})"
+            case "real":
+                text = f"cvmgen_real_text({self.expr(value)})"
             case "bool":
                 return "%s", f'{self.expr(value)} ? "true" : "false"', ""
             case _:

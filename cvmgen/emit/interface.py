@@ -67,7 +67,9 @@ def default_value(expr: n.Expr | None) -> Any:
     match expr:
         case None:
             return None
-        case n.Number(value=value) | n.Truth(value=value) | n.Word(text=value):
+        case (
+            n.Number(value=value) | n.Truth(value=value) | n.Word(text=value) | n.Real(value=value)
+        ):
             return value
         case n.TupleOf(elements=elements):
             return tuple(default_value(element) for element in elements)
@@ -124,12 +126,13 @@ def attribute_member(attribute: Attribute) -> str:
         names = ", ".join(attribute.components)
         text = f"({names})" + (f" in {attribute.interval_text}" if attribute.interval_text else "")
         return f"int64_t {name}[{len(attribute.components)}]; /* {in_c_comment(text)} */"
+    number = "double" if attribute.kind == "real" else "int64_t"
     if attribute.is_list:
         absent = " /* length -1: not given */" if attribute.optional else note
         return f"cvmgen_list {name};{absent}"
     if attribute.optional:
-        return f"const int64_t *{name}; /* NULL: not given */"
-    return f"int64_t {name};{note}"
+        return f"const {number} *{name}; /* NULL: not given */"
+    return f"{number} {name};{note}"
 
 
 def default_lines(operator: Operator) -> list[str]:
@@ -149,6 +152,8 @@ def default_lines(operator: Operator) -> list[str]:
                 lines.append(f"{name}.length = {len(value)};")
         elif attribute.components and value is not None:
             lines += [f"{name}[{at}] = {entry};" for at, entry in enumerate(value) if entry]
+        elif attribute.kind == "real" and value is not None:
+            lines.append(f"{name} = {value!r};")
         elif value:
             lines.append(f"{name} = {int(value)};")
     return lines

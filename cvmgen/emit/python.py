@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from cvmgen import elementary, lists, powers, reals, rules, support, typed
+from cvmgen import attributes, elementary, lists, powers, reals, rules, support, typed
 from cvmgen.emit import interface
 from cvmgen.emit.lines import indented, wrap_python
 from cvmgen.emit.python_calls import Calls
@@ -42,7 +42,7 @@ def is_python(text: str) -> str:
 
 def emit_support() -> dict[str, str]:
     """The modules that operators import: copies of cvmgen's own."""
-    return dict(map(copied, (elementary, lists, powers, reals, rules, support, typed)))
+    return dict(map(copied, (attributes, elementary, lists, powers, reals, rules, support, typed)))
 
 
 def copied(module: ModuleType) -> tuple[str, str]:

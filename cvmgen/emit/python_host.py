@@ -40,7 +40,7 @@ class HostText:
                 call = f"support.{function}({', '.join(arguments)})"
                 return [Valued(f"{names} =", call) if names else call]
             case h.Refuse(operand=operand, shown=shown, rule=rule):
-                told = self.terms(shown) if shown else '""'
+                told = self.shown(shown)
                 return [f"support.refuse(OPERATOR, {literal(operand)}, {told}, {self.rule(rule)})"]
             case h.Unpack(names=names, value=value):
                 targets = ", ".join(map(python_identifier, names)) + "," * (len(names) == 1)
@@ -87,6 +87,15 @@ class HostText:
         (text,) = pieces
         assert isinstance(text, str)
         return f"support.{RULES[text]}" if text in RULES else literal(text)
+
+    def shown(self, pieces: h.Text) -> str:
+        match pieces:
+            case ():
+                return '""'
+            case (h.ShownValue(value=value),):
+                return f"support.real_text({self.printer.expr(value)})"
+            case _:
+                return self.terms(pieces)
 
     def terms(self, pieces: h.Text) -> str:
         """The named values that a refusal shows."""

@@ -228,6 +228,10 @@ class PythonPrinter(Imports):
             case _:
                 return None
 
+    def is_real(self, value: i.Expr) -> bool:
+        """Whether a value is a real attribute."""
+        return isinstance(value, i.Var) and value.name in self.operator.real_attributes
+
     def call(self, expr: i.Call) -> tuple[str, int]:
         arguments = ", ".join(self.expr(argument) for argument in expr.arguments)
         if expr.function in (REAL_CALLS if self.reals else REAL_FUNCTIONS - {"real"}):
@@ -235,6 +239,8 @@ class PythonPrinter(Imports):
         match expr.function:
             case "negate":
                 return f"-{self.expr(expr.arguments[0], UNARY)}", UNARY
+            case "real" if self.is_real(expr.arguments[0]):
+                return arguments, PRIMARY
             case "real":
                 return f"{self.builtin('float')}({arguments})", PRIMARY
             case "lowest" if self.reals:

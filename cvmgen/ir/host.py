@@ -97,7 +97,9 @@ def host_types(program: i.Program) -> dict[str, str]:
                 case i.TakeAttribute(attribute=attribute):
                     types.update(attribute_types(attribute))
                 case i.Let(name=name, type=kind):
-                    types[name] = {"list": "cvmgen_list", "bool": "bool"}.get(kind, "int64_t")
+                    types[name] = {"list": "cvmgen_list", "bool": "bool", "f64": "double"}.get(
+                        kind, "int64_t"
+                    )
                 case i.SetOutput(tensor=tensor, precision=precision):
                     types[f"{tensor}_shape"] = "cvmgen_list"
                     if precision is not None:
@@ -117,7 +119,7 @@ def host_types(program: i.Program) -> dict[str, str]:
 
 
 def attribute_types(attribute: Attribute) -> dict[str, str]:
-    scalar = "bool" if attribute.kind == "bool" else "int64_t"
+    scalar = {"bool": "bool", "real": "double"}.get(attribute.kind, "int64_t")
     whole = attribute.is_list or attribute.components
     own, *others = attribute.bound_names
     types = {**dict.fromkeys(others, scalar), own: "cvmgen_list" if whole else scalar}

@@ -254,7 +254,7 @@ class Verifier:
                 self.expressions(known, scope)
                 scope |= {item.count} if item.count else set()
             case i.TakeAttribute(attribute=attribute):
-                ends = (statement.default, statement.low, statement.high)
+                ends = (statement.default, statement.low, statement.high, statement.inside)
                 scope.update(attribute.bound_names)
                 self.expressions((*ends, *(value for _, value, _ in statement.terms)), scope)
             case i.SetOutput(tensor=tensor, extents=extents, precision=precision, terms=terms):

@@ -244,7 +244,8 @@ def nest_prologue(program: i.Program, nest: i.Nest, width: Width, computed: list
     values: list[i.Expr] = [*map(tensor_itself, computed)]
     read = names_in(nest.body) - assigned(nest.body) - assigned(nest.prologue)
     read -= set() if nest.each is None else {nest.each[0]}
-    values += [i.Var(name) for name in host_types(program) if name in read]
+    known = host_types(program).items()
+    values += [i.Var(name) for name, kind in known if name in read and kind != "double"]
     checked = tuple(values) if width.bits is not None else ()
     return (
         *(

@@ -51,7 +51,9 @@ class OfObjects:
 
     def converted(self) -> h.Check:
         attribute, listed = self.attribute, is_list(self.attribute)
-        function = {"int": "integer", "bool": "boolean"}.get(attribute.kind, attribute.kind)
+        function = {"int": "integer", "real": "real", "bool": "boolean"}.get(
+            attribute.kind, attribute.kind
+        )
         function += "s" * listed + "_or_word" * attribute.numbers_or_word
         length = len(attribute.components)
         arguments: list[h.CheckArgument] = [i.Member(h.ARGUMENTS, attribute.name)]
@@ -62,6 +64,11 @@ class OfObjects:
 
     def in_range(self) -> Iterator[i.Stmt]:
         attribute = self.attribute
+        if self.statement.inside is not None:
+            rule = rules.range_rule(attribute.range_text)
+            shown = (h.ShownValue(i.Var(attribute.name), "real"),)
+            refuse = h.Refuse(attribute.name, shown, (rule,), span=self.span)
+            yield i.If(i.Not(self.statement.inside), (refuse,), (), self.span)
         if attribute.kind != "int":
             return
         value, more = i.Var(attribute.name), (self.terms,) if self.terms else ()
@@ -86,7 +93,7 @@ class OfStructures:
     ) -> None:
         self.statement, self.terms = statement, terms(statement.terms)
         self.attribute, self.span = statement.attribute, statement.span
-        self.used, self.taken = used, taken
+        self.used, self.taken = frozenset(used), taken
         self.name = self.attribute.name
         self.member = i.Member(h.ARGUMENTS, self.name)
 
@@ -100,6 +107,8 @@ class OfStructures:
             yield from self.components()
         elif attribute.is_list:
             yield from self.listed()
+        elif attribute.kind == "real":
+            yield from self.real()
         elif attribute.kind == "bool":
             if name in self.used:
                 yield self.let(name, i.Compare("!=", self.member, i.ZERO), "bool")
@@ -111,6 +120,22 @@ class OfStructures:
         else:
             yield self.let(name, self.or_zero(self.member))
             yield self.test(self.numbers_given(self.outside(i.Var(name))), self.number(name))
+
+    def real(self) -> Iterator[i.Stmt]:
+        """A number of 64 bits, 0 where there is none."""
+        name, inside = self.name, self.statement.inside
+        value: i.Expr = self.member
+        outside: i.Expr | None = None if inside is None else i.Not(inside)
+        has = i.Var(f"has_{name}")
+        if self.attribute.optional and (self.used & {name, has.name} or outside):
+            yield self.let(has.name, i.Compare("!=", self.member, h.NULL), "bool")
+            value = i.Select(has, i.Call("value_at", (self.member,)), i.Real("0.0"))
+            outside = outside and i.Logic("and", (has, outside))
+        if outside or name in self.used:
+            yield self.let(name, value, "f64")
+        if outside:
+            shown = (h.ShownValue(i.Var(name), "real"),)
+            yield self.refuse(outside, shown, rules.range_rule(self.attribute.range_text))
 
     def let(self, name: str, value: i.Expr, kind: str = "int") -> i.Let:
         return i.Let(name, kind, value, self.span)

@@ -195,6 +195,8 @@ class Expressions:
                 return i.Real(repr(real))
             case n.Limit(end=end, type_name=type_name):
                 return i.Limit(end, type_name)
+            case n.Ref(name=name, role="real"):
+                return i.Call("real", (i.Var(name),))
             case n.Ref(name=name):
                 return self.renamed.get(name, i.Var(name))
             case n.IsWord():
@@ -256,7 +258,7 @@ class Expressions:
                 return i.Given(name)
             case n.ShapeOf(tensor=tensor):
                 return i.Var(shape_name(tensor))
-            case n.Sorted() | n.Name() | n.Bracket() | n.Call() | n.Word():
+            case n.Sorted() | n.Name() | n.Bracket() | n.Call() | n.Word() | n.Refuse():
                 raise AssertionError(f"{type(expr).__name__} in a checked formula")
             case _:
                 assert_never(expr)

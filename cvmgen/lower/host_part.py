@@ -27,7 +27,12 @@ from cvmgen.lower.walks import strided
 from cvmgen.source import Span
 from cvmgen.spec.formula import Input
 
-ZEROS: Mapping[str, i.Expr] = {"list": i.ListOf(()), "bool": i.Const(False), "int": i.ZERO}
+ZEROS: Mapping[str, i.Expr] = {
+    "list": i.ListOf(()),
+    "bool": i.Const(False),
+    "int": i.ZERO,
+    "f64": i.Real("0.0"),
+}
 
 
 def lower_host(program: i.Program, precision: str, fields: Sequence[str]) -> i.Program:
@@ -136,7 +141,8 @@ class HostPart:
 
     def local(self, name: str, value: i.Expr | None, span: Span) -> i.Let:
         """A local for a value of the host, without another one 0 or nothing."""
-        kind = {"cvmgen_list": "list", "bool": "bool"}.get(self.types[name], "int")
+        kinds = {"cvmgen_list": "list", "bool": "bool", "double": "f64"}
+        kind = kinds.get(self.types[name], "int")
         return i.Let(name, kind, ZEROS[kind] if value is None else value, span)
 
     def assigned(self, statement: i.Stmt) -> i.Stmt:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import conjunction
 from cvmgen.lower.demand_nests import demand_nest
 from cvmgen.lower.expressions import Expressions
 from cvmgen.lower.let_nests import let_memory, let_nest
@@ -80,7 +81,7 @@ class Translator(Expressions):
             case f.Input(extents=extents, span=span):
                 known = tuple(None if each.new else self.expr(each.value) for each in extents)
                 return i.TakeInput(item, known, span)
-            case f.Attribute(default=default, low=low, high=high, span=span):
+            case f.Attribute(default=default, low=low, high=high, inside=inside, span=span):
                 ends = [end for end in (low, high) if end is not None]
                 return i.TakeAttribute(
                     item,
@@ -88,6 +89,7 @@ class Translator(Expressions):
                     None if low is None else self.expr(low),
                     None if high is None else self.expr(high),
                     self.terms(ends),
+                    None if inside is None else self.inside(inside),
                     span,
                 )
             case f.Let(name=name, value=value, kind=kind, span=span):
@@ -105,6 +107,14 @@ class Translator(Expressions):
                 return i.SetOutput(name, box, item.empty, needed, rule, terms, far, span)
             case f.Equation() | f.Case() | f.Definition() | f.Demand():
                 raise AssertionError("handled by items")
+
+    def inside(self, test: n.Compare) -> i.Expr:
+        """The range of a real attribute, on the host, which has it under its name."""
+        low, value, high = test.operands
+        assert isinstance(value, n.Ref)
+        operands = (self.expr(low), i.Var(value.name), self.expr(high))
+        pairs = zip(test.relations, operands, operands[1:], strict=False)
+        return conjunction(i.Compare(relation, left, right) for relation, left, right in pairs)
 
     def room(self, item: f.Item) -> Iterator[i.Stmt]:
         """The checks that there is room for a named value: for the entries of a list, for all

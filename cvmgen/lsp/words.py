@@ -50,6 +50,7 @@ WORDS = {
     "not": Help("not a", "Whether a condition does not hold."),
     "true": Help("true", "The condition that always holds."),
     "false": Help("false", "The condition that never holds."),
+    "refuse": Help('a if c else refuse "message"', "The call is refused where c does not hold."),
     "div": Help("a div b", "The quotient, rounded down."),
     "tdiv": Help("a tdiv b", "The quotient, rounded toward zero."),
     "mod": Help("a mod b", "What the quotient rounded down leaves, of the sign of b."),

@@ -141,6 +141,8 @@ class BoundArguments:
             value = self.word(item, value)
         elif item.is_list or item.components:
             value = self.list_value(item, value, env)
+        elif value is not None and item.kind == "real":
+            value = self.real(item, float(value), env)
         elif value is not None and item.kind == "int":
             self.in_range(item, value, value, env)
         env[item.name] = value
@@ -154,6 +156,13 @@ class BoundArguments:
         if item.kind == "word":
             return value
         return (0,) * len(item.components) if item.is_list or item.components else 0
+
+    def real(self, item: f.Attribute, value: float, env: Env) -> float:
+        env[item.name] = value
+        if item.inside is not None and not self.compiler.value(item.inside, env):
+            rule = rules.range_rule(item.range_text)
+            raise self.refuse(item.name, rules.real_text(value), rule)
+        return value
 
     def list_value(self, item: f.Attribute, value: Any, env: Env) -> Any:
         value = tuple(value) if value is not None else None

@@ -118,7 +118,7 @@ class ExpressionCompiler(BinderCompiler):
                 return lambda env: limit(env["$types"][type_name], end)
             case n.IsWord(name=name, word=word):
                 return lambda env: env["$word " + name] == word
-            case n.Sorted() | n.Name() | n.Bracket() | n.Call():
+            case n.Sorted() | n.Name() | n.Bracket() | n.Call() | n.Refuse():
                 raise AssertionError(f"{type(expr).__name__} outside a let")
             case _:
                 assert_never(expr)

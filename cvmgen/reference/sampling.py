@@ -290,11 +290,26 @@ class Sampler(Reference):
             return pick.choice(item.words)
         if item.kind == "bool" and not item.is_list and not item.components:
             return pick.random() < 0.5
+        if item.kind == "real":
+            return self.real_value(item)
         if item.components:
             return tuple(self.integer(low, high) for _ in item.components)
         if item.is_list:
             return self.entries(env, low, high)
         return self.integer(low, high)
+
+    def real_value(self, item: f.Attribute) -> float:
+        """One of the range: an end, between both, small ones."""
+        low, high = -math.inf, math.inf
+        if item.inside is not None:
+            (low, _, high) = map(real_end, item.inside.operands)
+        near = (low, high, 0.0, 1.0, 1e-5, -2.5, (low + high) / 2, math.nextafter(low, high))
+        fits = [
+            each
+            for each in (*near, math.nextafter(high, low), self.random.random())
+            if item.inside is None or self.compiler.value(item.inside, {item.name: each})
+        ]
+        return self.random.choice(fits)
 
     def integer(self, low: int, high: int) -> int:
         """A value of low <= value < high: small ones, both ends, numbers of the formula."""
@@ -330,6 +345,10 @@ class Sampler(Reference):
         if way < 0.7 and length <= high - low <= 64:
             return tuple(pick.sample(range(low, high), length))
         return tuple(self.integer(low, high) for _ in range(length))
+
+
+def real_end(end: n.Expr) -> float:
+    return end.value if isinstance(end, n.Real) else math.nan
 
 
 class Dependencies:

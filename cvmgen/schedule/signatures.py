@@ -18,7 +18,7 @@ from cvmgen.typing import choices
 Types = Mapping[str, str]
 PLAN, VALUES = (f"{h.OURS}{name}" for name in ("plan", "values"))
 OVERFLOW = KernelParameter(h.NOTED, "i64", elements=True, written=True, apart=False)
-FIELD_TYPES = ("int64_t", "bool", "cvmgen_list")
+FIELD_TYPES = ("int64_t", "double", "bool", "cvmgen_list")
 
 
 def tensor_parameters(program: i.Program, nest: i.Nest, types: Types) -> list[KernelParameter]:

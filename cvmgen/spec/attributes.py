@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
+from cvmgen.functions import RELATIONS
 from cvmgen.source import SpecError, code_of, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
@@ -12,12 +14,12 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import check_words, default_word
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.folding import constant_value
-from cvmgen.spec.formula import BOOL, INT, LIST, WORD, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, REAL, WORD, Kind
 from cvmgen.spec.scope import ScopedName, argument_name
 
 NAMED_NUMBER = re.compile(r"-?\s*[A-Za-z_]\w*")  # a constant, inf, -inf
 WORDS_IN_BRACES = 'words stand in braces: in {"ALL", "NONE"}'
-TYPES = {"int": INT, "bool": BOOL, "word": WORD}
+TYPES = {"int": INT, "real": REAL, "bool": BOOL, "word": WORD}
 
 
 def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attribute:
@@ -25,21 +27,27 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
     kind = TYPES.get(item.type_name)
     if kind is None:
         message = f"unknown attribute type '{item.type_name}'"
-        hint = did_you_mean(item.type_name, TYPES) or "an attribute is int, bool, word or int list"
+        hint = (
+            did_you_mean(item.type_name, TYPES)
+            or "an attribute is int, real, bool, word or int list"
+        )
         raise SpecError(item.type_span, message, hint)
     if item.components and (item.is_list or item.optional):
         message = "an attribute with named entries is neither a list nor optional"
         raise SpecError(item.name_span, message, "name no entries, or leave the type away")
     is_list = item.is_list or bool(item.components)
-    if is_list and kind == BOOL:
+    if is_list and kind in (BOOL, REAL):
         raise SpecError(item.type_span, "the entries of an attribute are integers", "write int")
     words = check_words(item)
     value_kind = LIST if is_list else kind
-    low, high, text, shown = declared_range(checker, item)
+    inside = real_range(checker, item) if kind == REAL else None
+    low, high, text, shown = range_of(inside, item) if inside else declared_range(checker, item)
     default = None
     if item.default is not None:
         default = check_default(checker, item, item.default, value_kind)
         default_in_range(item, default, low, high, text)
+        if inside is not None:
+            real_in_range(item, default, inside, text)
     for component in item.components:
         checker.scope.add(ScopedName(component.text, "attribute", kind, component.span))
     name = argument_name(item.name, item.name_span)
@@ -64,6 +72,7 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         shown,
         words,
         item.span,
+        inside,
     )
 
 
@@ -92,6 +101,52 @@ def declared_range(
         hint = "[a, b) has the values a <= value < b; [a, b] has b too"
         raise SpecError(interval.span, message, hint)
     return low, high, text, shown
+
+
+def real_range(checker: ExpressionChecker, item: d.AttributeDecl) -> n.Compare | None:
+    """What a real attribute with a range has to be, as a comparison of numbers that are known."""
+    interval = item.interval
+    if interval is None:
+        return None
+    ends = [real_constant(checker, end) for end in (interval.low, interval.high)]
+    relations = tuple("<" if each else "<=" for each in (interval.low_open, interval.high_open))
+    if not all(RELATIONS[each](*(end.value for end in ends)) for each in relations):
+        message = f"the range {code_of(interval.span.code).removeprefix('in').strip()} is empty"
+        raise SpecError(interval.span, message, "[a, b) has the values a <= value < b")
+    value = n.Ref(item.name, "real", item.name_span)
+    return n.Compare(relations, (ends[0], value, ends[1]), interval.span)
+
+
+def real_constant(checker: ExpressionChecker, end: n.Expr) -> n.Real:
+    """An end of a range of real numbers, or their default: one that is written out."""
+    checked, _ = checker.check(end)
+    match checked:
+        case n.Real():
+            return checked
+        case n.Number(value=value, span=span) if checker.literal(checked):
+            return n.Real(float(value), span)
+        case n.Negate(operand=n.Real(value=value), span=span):
+            return n.Real(-value, span)
+        case _:
+            raise SpecError(end.span, "a number is needed here", "such as 1e-5 or inf")
+
+
+def range_of(
+    inside: n.Compare, item: d.AttributeDecl
+) -> tuple[n.Expr | None, n.Expr | None, str, str]:
+    """As `declared_range`, of a real attribute, whose range is a comparison."""
+    text = inside.span.code.removeprefix("in").strip()
+    return None, None, text, text
+
+
+def real_in_range(item: d.AttributeDecl, default: n.Expr, inside: n.Compare, text: str) -> None:
+    low, _, high = inside.operands
+    assert isinstance(low, n.Real) and isinstance(high, n.Real) and isinstance(default, n.Real)
+    values = (low.value, default.value, high.value)
+    pairs = zip(inside.relations, values, values[1:], strict=False)
+    if not all(RELATIONS[relation](*pair) for relation, *pair in pairs):
+        message = f"the default {default.value!r} of '{item.name}' is outside its range {text}"
+        raise SpecError(default.span, message)
 
 
 def range_text(interval: d.IntervalDecl, checked: tuple[n.Expr, n.Expr]) -> str:
@@ -133,12 +188,20 @@ def check_default(
         if given != wanted:
             message = f"'{item.name}' has {wanted} entries, its default {given}"
             raise SpecError(default.span, message)
+    if kind == REAL:
+        real = real_constant(checker, default)
+        if not math.isfinite(real.value):
+            raise SpecError(default.span, "a default is a finite number", "let callers give it")
+        return real
     checked, found = checker.check(default)
     if item.components and found == INT:
         every = ", ".join([default.span.text] * len(item.components))
         hint = f"write ({every}{',' * (len(item.components) == 1)})"
         message = f"'{item.name}' has named entries, its default is one integer"
         raise SpecError(default.span, message, hint)
+    if (kind, found) == (INT, REAL):
+        hint = "leave the type out, or write real"
+        raise SpecError(default.span, f"'{item.name}' is {kind}, its default {found}", hint)
     if found != kind:
         checker.mismatch(default, kind, found)
     return checked

@@ -58,6 +58,11 @@ def ends_with_empty(rule: n.Expr) -> bool:
             return False
 
 
+def is_real(written: n.Expr | None) -> bool:
+    """Whether a real number is written out."""
+    return isinstance(written.operand if isinstance(written, n.Negate) else written, n.Real)
+
+
 class Builder:
     """Builds the nodes of one declaration, which begins at `offset` of the source.
 
@@ -195,7 +200,9 @@ class Builder:
         parts = dict(named)
         interval, words = parts.get("interval"), parts.get("words", ())
         type_name, marks = parts.get("kind", (None, ()))
-        implied = "word" if words and interval is None else "int"
+        written = (parts.get("default"), *((interval.low, interval.high) if interval else ()))
+        implied = "real" if any(map(is_real, written)) else "int"
+        implied = "word" if words and interval is None else implied
         return d.AttributeDecl(
             str(name),
             parts.get("components", ()),
@@ -344,6 +351,9 @@ class Builder:
 
     def text(self, span: Span, text: Token) -> n.Word:
         return n.Word(unquote(text), span)
+
+    def refuse(self, span: Span, text: Token) -> n.Refuse:
+        return n.Refuse(unquote(text), span)
 
     def name(self, span: Span, name: Token) -> n.Name:
         return self.word(name)

@@ -78,6 +78,9 @@ def check_value(operand: ExampleOperand, value: n.ExampleValue) -> None:
         if not isinstance(found, bool):
             raise SpecError(value.span, f"'{name}' is a condition", "write true or false")
     elif isinstance(found, (bool, tuple, list)):
+        what = "a real number" if operand.kind == "real" else "an integer"
+        raise SpecError(value.span, f"'{name}' is {what}")
+    elif operand.kind == "int" and isinstance(found, float):
         raise SpecError(value.span, f"'{name}' is an integer")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -74,6 +75,9 @@ class ExpressionChecker(Checker):
                 return n.Not(self.condition(operand), span), BOOL
             case n.Conditional():
                 return self.conditional(expr)
+            case n.Refuse(span=span):
+                hint = 'write: X[i] if X[i] > 0 else refuse "..."'
+                raise SpecError(span, "'refuse' is one branch of a choice", hint)
             case n.Contains(element=element, collection=collection, span=span):
                 return n.Contains(self.integer(element), self.members(collection), span), BOOL
             case n.TupleOf(elements=elements, span=span):
@@ -126,7 +130,8 @@ class ExpressionChecker(Checker):
             return n.Apply(text, self.around(symbol, span), span), symbol.kind
         if symbol.value is not None:
             return checked_number(symbol.value, span), INT
-        return n.Ref(text, symbol.role, span), symbol.kind
+        role = "real" if symbol.kind == REAL and symbol.role == "attribute" else symbol.role
+        return n.Ref(text, role, span), symbol.kind
 
     def arithmetic(self, expr: n.Arithmetic) -> Checked:
         sign, span = expr.sign, expr.span
@@ -186,6 +191,20 @@ class ExpressionChecker(Checker):
 
     def conditional(self, expr: n.Conditional) -> Checked:
         condition = self.condition(expr.condition)
+        match expr.then, expr.otherwise:
+            case n.Refuse(), n.Refuse():
+                hint = 'one branch has to give a value: X[i] if X[i] > 0 else refuse "..."'
+                raise SpecError(expr.span, "both branches are refused", hint)
+            case n.Refuse() as refuse, given:
+                value, kind = self.check(given)
+                refused = replace(refuse, kind=kind.name)
+                return n.Conditional(refused, condition, value, expr.span), kind
+            case given, n.Refuse() as refuse:
+                value, kind = self.check(given)
+                refused = replace(refuse, kind=kind.name)
+                return n.Conditional(value, condition, refused, expr.span), kind
+            case _:
+                pass
         then, then_kind = self.check(expr.then)
         otherwise, kind = self.check(expr.otherwise)
         if {then_kind, kind} == {INT, REAL}:

@@ -116,7 +116,7 @@ class Attribute:
 
     name: str
     components: tuple[str, ...]
-    kind: str  # int, bool or word
+    kind: str  # int, real, bool or word
     is_list: bool
     optional: bool
     default: Expr | None
@@ -126,6 +126,7 @@ class Attribute:
     range_text: str  # as a refusal shows it: numbers for inf and for constants
     words: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
+    inside: n.Compare | None = None  # the range of a real one
 
     @property
     def required(self) -> bool:
@@ -334,6 +335,11 @@ class Operator:
         return tuple(item for item in self.items if isinstance(item, Attribute))
 
     @property
+    def real_attributes(self) -> frozenset[str]:
+        """The names of attributes that are real numbers."""
+        return frozenset(item.name for item in self.attributes if item.kind == "real")
+
+    @property
     def output_names(self) -> tuple[str, ...]:
         """The names of the outputs, each once though several cases may declare it."""
         outputs = [item for item in all_items(self.items) if isinstance(item, Output)]
@@ -410,8 +416,13 @@ def is_condition(expr: n.Expr) -> bool:
 
 def makes_real(node: object) -> bool:
     """Whether a node is a real number, or a function that takes or gives one."""
-    function = isinstance(node, n.Function) and node.name in REAL_FUNCTIONS
-    return function or isinstance(node, (n.Real, n.Limit))
+    match node:
+        case n.Function(name=name):
+            return name in REAL_FUNCTIONS
+        case n.Ref(role=role):
+            return role == "real"
+        case _:
+            return isinstance(node, (n.Real, n.Limit))
 
 
 def speaks_of_reals(expr: object) -> bool:

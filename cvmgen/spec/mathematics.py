@@ -328,6 +328,8 @@ class Writer:
                 return Words("true" if value else "false")
             case n.Word(text=text):
                 return _quoted(text)
+            case n.Refuse(message=message):
+                return Words(f"refused: {message}")
             case n.Name(text=name) | n.Ref(name=name):
                 return Sign("infinity") if name == "inf" else self.name(name)
             case n.TupleOf(elements=elements):

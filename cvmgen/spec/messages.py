@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -17,10 +17,13 @@ RELATIONS = {"==", "!=", "<=", ">=", "<", ">"}
 # Words that stand inside items; a misspelt one reads like the name of a next equation.
 INNER_WORDS = (*FORMULA_WORDS, "list", "optional", "empty", "precision", "by")
 # Terminals that begin or continue something come in groups; a message names the group.
-GROUPS = (
+FORMULA_BEGINS = frozenset(
+    ("NAME", "NUMBER", "TEXT", "LPAR", "LBRACE", "SUM_SIGN", "TRUE", "FALSE", "NOT", "REFUSE")
+)
+GROUPS: tuple[tuple[Set[str], Set[str], str], ...] = (
     (
         {"NAME", "NUMBER", "LPAR"},
-        {"NAME", "NUMBER", "TEXT", "LPAR", "LBRACE", "SUM_SIGN", "TRUE", "FALSE", "NOT"},
+        FORMULA_BEGINS,
         "a formula",
     ),
     (

@@ -113,6 +113,16 @@ class Conditional:
 
 
 @dataclass(frozen=True, slots=True)
+class Refuse:
+    """`refuse "message"`: the call is refused where this branch of a choice is asked for. `kind` is
+    that of the other branch."""
+
+    message: str
+    span: Span = span_field()
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Contains:
     """`element in collection` as a condition."""
 
@@ -309,7 +319,7 @@ class ShapeOf:
     span: Span = span_field()
 
 
-Role = str  # const | extent | count | attribute | let | index | pack | parameter
+Role = str  # const | extent | count | attribute | real | let | index | pack | parameter
 Raw = Name | Bracket | Call
 Expr = (
     Number
@@ -322,6 +332,7 @@ Expr = (
     | Logic
     | Not
     | Conditional
+    | Refuse
     | Contains
     | TupleOf
     | Listing

@@ -14,7 +14,7 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.attributes import check_attribute
 from cvmgen.spec.binders import check_binder
 from cvmgen.spec.calls import Shared
-from cvmgen.spec.demands import check_domain, checked_demand
+from cvmgen.spec.demands import accesses, check_domain, checked_demand
 from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
@@ -23,9 +23,11 @@ from cvmgen.spec.item_names import bound_names, declared_names, mutual
 from cvmgen.spec.operands import checked_input, checked_output
 from cvmgen.spec.own_names import names_in, other_names, renamed
 from cvmgen.spec.recurrences import checked_recurrence, speaks_of_itself, with_range
+from cvmgen.spec.refusals import Refusal, Refusals, refuse_elsewhere, without_refused
 from cvmgen.spec.scope import LIST_PARTS, MEMORY_PARTS, PoisonedError, ScopedName
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
-from cvmgen.spec.types import in_some_rows, type_table, untold
+from cvmgen.spec.types import in_some_rows, type_table
+from cvmgen.spec.whole import whole_errors
 
 
 def check_operator(
@@ -47,7 +49,7 @@ def check_operator(
         checker = OperatorChecker(declaration, shared, table, number)
         items = checker.block(declaration.block)
         if not checker.errors and not checker.poisoned:
-            checker.whole(items)
+            checker.errors.extend(whole_errors(declaration, table, items))
         found.append(checker.errors)
         if checker.errors or checker.poisoned:
             continue
@@ -66,7 +68,7 @@ def checked_operator(
         declaration.name,
         declaration.block.doc,
         tuple(name.text for name in aliases(declaration.block)),
-        (*definitions, *items),
+        tuple(checker.refusals.with_companions((*definitions, *items))),
         tuple(checker.examples),
         checker.although,
         declaration.holes,
@@ -117,6 +119,7 @@ class OperatorChecker:
         self.operands: list[f.Input | f.Attribute] = []
         self.definitions: dict[str, f.Definition] = {}
         self.reading: set[str] = set()  # definitions that read elements of inputs
+        self.refusals = Refusals()
         self.within: tuple[n.IndexRange, ...] = ()
         self.block_name = ""  # 'case' or 'within', inside one
 
@@ -129,7 +132,7 @@ class OperatorChecker:
             self.expressions.later = {**outer, **declared_names(block.items[at + 1 :])}
             self.expressions.mutual = set(mutual(item, block.items[at + 1 :]))
             try:
-                items.extend(self.item(item))
+                items.extend(self.with_refusals(self.item(item)))
             except SpecError as error:
                 self.errors.append(error)
                 self.poison(item)
@@ -167,7 +170,7 @@ class OperatorChecker:
             case d.OperandDecl():
                 return [self.operand(self.of_the_call(checked_input(self.expressions, item)))]
             case d.AttributeDecl():
-                return [self.operand(self.of_the_call(check_attribute(self.expressions, item)))]
+                return [self.operand(self.attribute(item))]
             case d.LetDecl():
                 return [self.let(item)]
             case d.RequireDecl():
@@ -211,6 +214,10 @@ class OperatorChecker:
         span = Span(item.span.source, item.span.start, item.span.start + len(word))
         raise SpecError(span, f"'{word}' cannot stand inside '{inside}'", hint)
 
+    def attribute(self, item: d.AttributeDecl) -> f.Attribute:
+        found = check_attribute(self.expressions, item)
+        return found if found.kind == "real" else self.of_the_call(found)
+
     def operand(self, operand: f.Input | f.Attribute) -> f.Input | f.Attribute:
         self.operands.append(operand)
         return operand
@@ -252,6 +259,45 @@ class OperatorChecker:
         self.of_the_call(tuple(domain.items))
         macros = self.expressions.calls.definitions
         return checked_demand(item, domain, condition, self.definitions, macros)
+
+    def with_refusals(self, items: Iterable[f.Item]) -> Iterator[f.Item]:
+        """Items behind the requirements that what they refuse amounts to."""
+        known = {**self.expressions.calls.definitions, **self.definitions}
+        for item in items:
+            match item:
+                case f.Equation():
+                    for each in self.refusals.of_equation(item, known):
+                        yield self.refused(item, each)
+                    yield item
+                case f.Let(value=value):
+                    for each in self.refusals.of(value, known):
+                        holds = n.Not(each.condition, each.span)
+                        yield f.Require(self.of_the_call(holds), each.message, each.span)
+                    yield replace(item, value=without_refused(value))
+                case f.Definition():
+                    self.refusals.of_definition(item, {**known, item.name: item})
+                    yield item
+                case f.Case():
+                    yield item
+                case _:
+                    refuse_elsewhere(item, self.refusals.refuses(item, known))
+                    yield item
+
+    def refused(self, item: f.Equation, refusal: Refusal) -> f.Require | f.Demand:
+        """The requirement that an equation asks for a refusal at no point of its domain."""
+        holds, domain = n.Not(refusal.condition, refusal.span), item.domain
+        for name, made in self.refusals.companions.items():
+            if self.element(made.body) is not None:
+                self.reading.add(name)
+        if self.element((holds, domain)) is None and self.real(holds) is None:
+            every = n.Reduction("all", domain, holds, refusal.span)
+            return f.Require(every, refusal.message, refusal.span)
+        known = {**self.expressions.calls.definitions, **self.definitions}
+        read = tuple(accesses(holds, {**known, **self.refusals.companions}))
+        placed = n.is_box(domain) and all(each.which is None for each in read)
+        applied = {each.name for each in n.walk(holds) if isinstance(each, n.Apply)}
+        first = not self.refusals.behind(applied, known) & self.definitions.keys()
+        return f.Demand(holds, domain, item.tensor, refusal.message, placed, first, refusal.span)
 
     def case(self, item: d.CaseDecl) -> f.Case:
         condition = self.of_the_call(self.expressions.condition(item.condition))
@@ -409,6 +455,7 @@ class OperatorChecker:
     def real(self, checked: object) -> n.Expr | None:
         """Where a checked part of the formula makes a real number, or an integer of one."""
         known = {**self.expressions.calls.definitions, **self.definitions}
+        known |= self.refusals.companions
         for node in n.walk(checked):
             if f.makes_real(node):
                 found: n.Expr = node
@@ -426,6 +473,8 @@ class OperatorChecker:
         real = self.real(checked)
         if real is not None:
             hint = "this decides which calls are accepted, by integers alone"
+            if isinstance(real, n.Ref):
+                hint = f"{hint}; a range says more: attr {real.name} : real in (0, 1]"
             raise SpecError(real.span, "a real number has no meaning here", hint)
         node = self.element(checked)
         if node is not None:
@@ -433,57 +482,6 @@ class OperatorChecker:
             hint = "this may depend on shapes, precisions and attributes only"
             raise SpecError(node.span, message, hint)
         return checked
-
-    # -------------------------------------------------------- the whole
-
-    def whole(self, items: tuple[f.Item, ...]) -> None:
-        """What only the whole operator shows: outputs are declared and written in every case."""
-        span = self.declaration.name_span
-        cases = [item for item in items if isinstance(item, f.Case)]
-        everywhere = outputs_of(items)
-        some = {name: output for case in cases for name, output in outputs_of(case.items).items()}
-        if not everywhere and not some:
-            hint = "declare one: output Y : cvm[...] precision ..."
-            self.errors.append(SpecError(span, "the operator has no output", hint))
-        at_top = written_by(items)
-        in_some = at_top.union(*(written_by(case.items) for case in cases))
-        for name, output in everywhere.items():
-            if name not in in_some:
-                self.never_written(output)
-        for case in cases:
-            own = outputs_of(case.items)
-            written = at_top | written_by(case.items)
-            for name, first in some.items():
-                if name not in own:
-                    hint = f"the case that declares it is in line {first.span.line}"
-                    message = f"this case has no output '{name}'"
-                    self.errors.append(SpecError(case.condition.span, message, hint))
-            for name, output in {**everywhere, **own}.items():
-                if name in own and name not in written:
-                    self.never_written(output)
-                elif name in in_some and name not in written:
-                    hint = f"give its formula in this case: {name}[...] = ..."
-                    message = f"this case never writes output '{name}'"
-                    self.errors.append(SpecError(case.condition.span, message, hint))
-
-        inputs = [item for item in items if isinstance(item, f.Input)]
-        if names := untold(self.table, inputs):
-            message = f"no input tells what {' and '.join(names)} is"
-            hint = f"give an input that is not optional the type {names[0]}"
-            self.errors.append(SpecError(span, message, hint))
-
-    def never_written(self, output: f.Output) -> None:
-        message = f"output '{output.name}' is never written"
-        hint = f"give its formula: {output.name}[...] = ..."
-        self.errors.append(SpecError(output.span, message, hint))
-
-
-def outputs_of(items: tuple[f.Item, ...]) -> dict[str, f.Output]:
-    return {item.name: item for item in items if isinstance(item, f.Output)}
-
-
-def written_by(items: tuple[f.Item, ...]) -> set[str]:
-    return {item.tensor for item in items if isinstance(item, f.Equation)}
 
 
 def refuse_recursion(item: d.LetDecl) -> None:

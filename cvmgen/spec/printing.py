@@ -352,6 +352,8 @@ class Printer:
                 return real_text(value)
             case n.Word(text=text):
                 return quoted_word(text)
+            case n.Refuse(message=message):
+                return f'refuse "{message}"'
             case n.Ref(name=name) | n.Name(text=name):  # of an example `inf` or `nan`
                 return name
             case n.TupleOf(elements=elements):

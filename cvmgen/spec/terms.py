@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, SET, WORD, Kind
+from cvmgen.spec.formula import BOOL, INT, LIST, LISTS, REAL, SET, WORD, Kind
 
 ROLES = ("extent", "attribute", "let", "count")
 SHOWN = (INT, BOOL, WORD, LIST)
-SCALARS = {"int": INT, "bool": BOOL, "word": WORD}
+SCALARS = {"int": INT, "real": REAL, "bool": BOOL, "word": WORD}
 
 
 class TermFinder:

@@ -31,6 +31,7 @@ FORMULA_WORDS = (
     "not",
     "true",
     "false",
+    "refuse",
     "div",
     "tdiv",
     "mod",

@@ -194,7 +194,8 @@ class Typer(CallTyper):
                 self.ranges[name] = found
         elif attribute.kind == "word":
             self.ranges[attribute.name] = Range(0, len(attribute.words))
-        return replace(statement, low=low, high=high)
+        inside = None if statement.inside is None else self.condition(statement.inside)
+        return replace(statement, low=low, high=high, inside=inside)
 
     def list_let(self, statement: i.Let) -> i.Let:
         value = self.list_value(statement.value)

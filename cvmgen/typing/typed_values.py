@@ -108,6 +108,8 @@ class ValueTyper(ABC):
                 if attribute.kind == "bool":
                     self.ranges[name] = Range(0, 1)
                     self.types[name] = "bool"
+                elif attribute.kind == "real":
+                    self.ranges[name] = None
 
     # -------------------------------------------------------- lists
 

@@ -232,6 +232,8 @@ class HostReader:
     def attribute(self, statement: i.TakeAttribute) -> None:
         """Its numbers are from `low` on and below `high`, unless it is a word or left out."""
         attribute = statement.attribute
+        if attribute.kind == "real":
+            return
         whole = attribute.is_list or bool(attribute.components)
         own, *others = attribute.bound_names
         for name in others if whole else (own, *others):
@@ -248,7 +250,7 @@ class HostReader:
                 self.list(own, None), known=KnownList(holds=self.limits_of(statement))
             )
             self.scope.names[own] = entries
-        if attribute.words or attribute.kind == "bool":
+        if attribute.words or attribute.kind in ("bool", "real"):
             return
         there: Formula = t.TruthSymbol(f"present({own})") if attribute.optional else t.TRUE
         for name in attribute.components or (() if whole else (own,)):

@@ -40,4 +40,10 @@ static inline int64_t *cvmgen_keep_number(cvmgen_bound *bound, const int64_t *nu
     *bound->numbers = *number;
     return bound->numbers++;
 }
+static inline double *cvmgen_keep_real(cvmgen_bound *bound, const double *number) {
+    if (number == NULL) return NULL;
+    double *const kept = (double *)(void *)bound->numbers++;
+    *kept = *number;
+    return kept;
+}
 #endif

@@ -147,6 +147,13 @@ CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_number(int64_t value) {
     return cvmgen_format("%" PRId64, value);
 }
+/* A real number, by six digits where these tell it from all others. */
+CVMGEN_SELDOM
+static inline cvmgen_text cvmgen_real_text(double value) {
+    if (value != value) return cvmgen_format("nan");
+    const cvmgen_text result = cvmgen_format("%.6g", value);
+    return strtod(result.text, NULL) == value ? result : cvmgen_format("%.17g", value);
+}
 /* A precision; of one that is far beyond what exists it is not counted how far. */
 CVMGEN_SELDOM
 static inline cvmgen_text cvmgen_far_precision_text(int64_t value, int64_t far) {

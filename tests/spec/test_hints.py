@@ -122,7 +122,7 @@ def test_what_hints_propose_means_what_was_meant(items: str, result: str, why: s
 
 NO_TEXT = [
     ("output Y : int32[N] let y = 0.00001 Y[i] = (0.00001 if X[i] > 0 else 0.5)", "a fraction"),
-    ("attr k = 0.5 output Y : int32[N] Y[i] = X[i] + k", "a default"),
+    ("attr k : int = 0.5 output Y : int32[N] Y[i] = X[i] + k", "a default"),
     ("output Y : int32[N] Y[i] = nan", "no number"),
     ("output Y : int32[N] Y[i] = -0.25", "with a sign"),
     ("output Y : int32[N] Y[i] = 1.0 over 3.0", "made of numbers alone"),

@@ -30,13 +30,14 @@ class TakeInput:
 
 @dataclass(frozen=True, slots=True)
 class TakeAttribute:
-    """Check the range of an attribute and bind it (and its components)."""
+    """Check the range of an attribute and bind it (and its components); a real one is `inside`."""
 
     attribute: Attribute
     default: Expr | None
     low: Expr | None
     high: Expr | None
     terms: tuple[tuple[str, Expr, str], ...]
+    inside: Expr | None
     span: Span = span_field()
 
 

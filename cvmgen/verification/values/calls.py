@@ -214,7 +214,7 @@ class Caller:
                 for i in range(count if value else 0):
                     memory.put_integer(table + 8 * i, 8, self.bytes_of(value[i].contents))
                 memory.put_integer(at, 8, table if value else 0)
-            elif kind is ctypes.POINTER(ctypes.c_int64):
+            elif kind in (ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_double)):
                 memory.put_integer(at, 8, self.bytes_of(value.contents) if value else 0)
         return place
 

@@ -1,0 +1,106 @@
+"""Attributes that are real numbers, on every target: defaults, ranges, refusals."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvmgen.errors import OperatorError
+from tests.conformance.calls import Call, Conformance
+from tests.conformance.together import together
+
+FORMULAS = """
+operator normalised {
+  "Rows less their means, over their deviations."
+  type   T in float16, float32, float64
+  input  X : T[N, K]
+  attr   eps = 1e-5 in (0, 1]
+  attr   shift : real optional in [-2.5, inf)
+  attr   least : real = -10
+  let    mean[i] = sum[k < K](X[i, k]) over real(K)
+  output Y : T[N, K]
+  output Z : int64[N]
+  Y[i, k] = max((X[i, k] - mean[i]) over sqrt(eps + sum[j < K]((X[i, j] - mean[i])^2))
+                + (shift if present(shift) else 0), least)
+  Z[i] = int(eps * 100.0) + (7 if present(shift) else 0)
+}
+operator cut {
+  "Elements of at least so much, chosen by places too, and this often added."
+  input  X : float64[N]
+  attr   low : real
+  attr   unread : real optional
+  output Y : float64[N]
+  output Z : float64[]
+  output W : float64[N]
+  Y[i] = X[i] if X[i] > low else low
+  Z[] = sum[i < N](low)
+  W[i] = X[min(i, N - 1 if low > 0.5 else 0)] + (1.0 if present(unread) else 0.0)
+}
+operator near {
+  "Elements that are no farther from 0 than a number."
+  input  X : float32[N]
+  attr   most = 1.5 in [0.5, 2.5]
+  require abs(X[i]) <= most : "elements must be near 0"
+  output Y : bool[N]
+  Y[i] = X[i] == most or isnan(most)
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Conformance:
+    return together(Path(tmp_path_factory.mktemp("real_attributes")), (FORMULAS,))
+
+
+ROWS = np.array([[0.1, -3.0, 2.5], [1e-3, 7.0, 0.0]])
+CALLS: list[tuple[str, Any, dict[str, Any]]] = [
+    *(
+        ("normalised", ROWS.astype(dtype), given)
+        for dtype in (np.float16, np.float32, np.float64)
+        for given in (
+            {},
+            {"eps": 1.0},
+            {"eps": 1, "least": 0.1},
+            {"eps": 5e-324, "shift": -2.5},
+            {"shift": 1e300, "least": -math.inf},
+            {"eps": np.float32(0.1), "least": math.nan},
+            {"eps": 0.0},
+            {"eps": 1.0000000000000002},
+            {"eps": math.nan},
+            {"eps": -1e-5},
+            {"shift": math.inf},
+            {"shift": -1234567.5},
+            {"shift": -3},
+        )
+    ),
+    *(("cut", ROWS[0], {"low": low}) for low in (0.5, 0.75, -0.0, math.nan, math.inf, 3)),
+    ("cut", ROWS[0], {"low": 0.1, "unread": 2.0}),
+    *(("near", np.array([0.5, -1.5], np.float32), {"most": most}) for most in (1.5, 2.5, 1.25)),
+    ("near", np.array([0.5], np.float32), {}),
+    ("near", np.array([0.5], np.float32), {"most": 2.6}),
+]
+
+
+def test_every_target(made: Conformance) -> None:
+    """The bits, and the words of refusals, are those of the reference."""
+    refused = []
+    for name, array, attributes in CALLS:
+        expected = made.check(Call(f"tried.{name}", (array,), attributes))
+        refused.append(expected.refusal)
+    assert "tried.normalised: eps = 1.0000000000000002: must be in (0, 1]" in refused
+    assert "tried.normalised: shift = -1234567.5: must be in [-2.5, inf)" in refused
+    assert "tried.near: X: elements must be near 0, at (1,)" in refused
+    assert sum(map(bool, refused)) == 7 * 3 + 2
+
+
+@pytest.mark.parametrize("value", [True, "1", None, [1.0], 1 << 60])
+def test_what_is_no_real_number(made: Conformance, value: Any) -> None:
+    rule = "this attribute is missing" if value is None else "a real number is needed"
+    for target, operators in made.libraries.items():
+        with pytest.raises(OperatorError) as caught:
+            operators["tried.cut"](ROWS[0], low=value)
+        assert caught.value.rule == rule, target
