@@ -23,12 +23,18 @@ def know_contents(
     older: Mapping[str, Set[str]],
 ) -> None:
     """Axioms of the elements that are read, each by its symbol and its array, of which symbols are
-    `older`."""
+    `older`. What is stored is computed from symbols that are made here, so that an element comes
+    behind these in the order of symbols, unless others are made of it."""
+    known = set[str]()
     for name, array in loads.items():
         if array in older and array in stores:  # what a helper fills may hold anything
             found = (one_stored(symbols, each, older[array], name) for each in stores[array])
             symbols.know(t.symbol(name), t.some(*found))
             symbols.vague.pop(name, None)
+            known.add(name)
+    for name, facts in symbols.axioms.items() if known else ():
+        known -= frozenset().union(*map(t.names_of, facts)) - {name}
+    symbols.late.update(known)
 
 
 def one_stored(symbols: Symbols, stored: Stored, older: Set[str], element: str) -> Formula:

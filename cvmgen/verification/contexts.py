@@ -15,6 +15,7 @@ from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Holds, Monomial, Term, names_of
 
 Path = tuple[Formula, ...]
+LATE = 1 << 20
 ROUNDS = 2  # in which cases that are left out bound symbols, which leave out others
 
 
@@ -34,7 +35,8 @@ class Contexts:
 
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
-        self.order = {name: at for at, name in enumerate(symbols.axioms)}
+        self.order: dict[str, int] = {}
+        self.ordered()
         self.found: dict[Path, tuple[ProductRanges, frozenset[str]]] = {
             (): (ProductRanges(self.order), frozenset())
         }
@@ -45,12 +47,17 @@ class Contexts:
     def shown(self, path: Path, claim: Formula) -> bool:
         """Whether a claim is shown by elimination at a place."""
         if len(self.order) < len(self.symbols.axioms):  # some were made since
-            for name in self.symbols.axioms:
-                self.order.setdefault(name, len(self.order))
+            self.ordered()
         key = path, claim
         if key not in self.asked:
             self.asked[key] = shown(self.of(path, claim), self.order, claim, 0)
         return self.asked[key]
+
+    def ordered(self) -> None:
+        """Symbols as they were made; behind all others those that are made of later ones."""
+        for name in self.symbols.axioms:
+            late = LATE if name in self.symbols.late else 0
+            self.order.setdefault(name, len(self.order) + late)
 
     def at(self, path: Path) -> tuple[ProductRanges, frozenset[str]]:
         """What is known where these facts hold, and of which symbols."""
@@ -117,9 +124,12 @@ class Contexts:
         return ranges
 
     def excluded(self, ranges: ProductRanges, case: Formula) -> bool:
+        """A term that is not negative, or 0, is below 0; or 0 and above it."""
         return any(
-            isinstance(each, Holds) and self.shows(ranges, t.term(-1) - each.term)
+            self.shows(ranges, t.term(-1) - each.term)
+            or (each.op == "==" and self.shows(ranges, each.term - 1))
             for each in t.conjuncts(case)
+            if isinstance(each, Holds)
         )
 
     def shows(self, ranges: ProductRanges, claim: Term) -> bool:

@@ -201,6 +201,8 @@ class FormulaReader:
             case "-":
                 return left - right
             case "*":
+                if left.value is None and right.value is None:
+                    left, right = self.symbols.factor(left), self.symbols.factor(right)
                 return left * right
             case "floordiv":
                 return self.symbols.floordiv(left, right)

@@ -8,7 +8,7 @@ hide a fault of the kernel: what the kernel must ensure is never among them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
 from cvmgen.verification.terms import (
@@ -42,6 +42,9 @@ class Symbols:
     made: dict[Hashable, Term] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
+    late: set[str] = field(default_factory=set)  # those made of symbols that came behind them
+    remainders: dict[Term, tuple[str, Term, Term]] = field(default_factory=dict)
+    quotients: dict[tuple[str, Term], list[tuple[Term, Term]]] = field(default_factory=dict)
 
     def named(self, name: str) -> str:
         """A name like this that nothing has."""
@@ -90,7 +93,45 @@ class Symbols:
         return self.quotient("tdiv", left, right)
 
     def remainder(self, word: str, left: Term, right: Term) -> Term:
-        return left - self.quotient(word, left, right) * right
+        found = left - self.quotient(word, left, right) * right
+        if right.value is None:
+            self.remainders[found] = word, left, right
+        return found
+
+    def factor(self, operand: Term) -> Term:
+        """What is multiplied: a remainder as a symbol, of which more is seen than of a difference
+        whose parts are multiplied one by one."""
+        if operand not in self.remainders:
+            return operand
+        key = ("rest", *self.remainders[operand])
+        return self.once(key, lambda: self.new_remainder(operand, *self.remainders[operand]))
+
+    def new_remainder(self, whole: Term, word: str, left: Term, right: Term) -> Term:
+        """It is below the divisor, and no more than what is divided: so below the least of the
+        divisor and anything that is greater than what is divided. That says the most, and the
+        divisor itself is a bound where there is no such least."""
+        made = self.fresh("r", f"{factor_text(left)} mod {factor_text(right)}")
+        self.know(made, equal(made, whole))
+        known = every(at_most(1, right), at_most(0, left))
+        beyond = [known]
+        for limit, least in list(self.least_with(right)):
+            self.know(made, implies(every(known, below(left, limit)), below(made, least)))
+            beyond.append(at_most(limit, left))
+        self.know(made, implies(every(*beyond), below(made, right)))
+        self.know(made, implies(known, every(at_most(0, made), at_most(made, left))))
+        if word == "div":
+            within = every(at_most(0, made), below(made, right))
+            self.know(made, implies(every(at_most(1, right), at_most(left, -1)), within))
+        return made
+
+    def least_with(self, operand: Term) -> Iterator[tuple[Term, Term]]:
+        """The minima of a term and another, with that other one."""
+        for key, least in self.made.items():
+            match key:
+                case ("min", Term() as one, Term() as other) if operand in (one, other):
+                    yield other if one == operand else one, least
+                case _:
+                    pass
 
     def quotient(self, word: str, left: Term, right: Term) -> Term:
         one, other = left.value, right.value
@@ -117,7 +158,21 @@ class Symbols:
         else:
             self.know(made, implies(every(positive, upward), every(down, at_most(0, made))))
             self.know(made, implies(every(positive, negation(upward)), up))
+        if right.value is None:
+            self.in_order(made, word, left, right)
         return made
+
+    def in_order(self, made: Term, word: str, left: Term, right: Term) -> None:
+        """What is no more has no greater quotient by the same divisor. It is said of multiples of
+        one symbol, of which it is plain which one is less."""
+        others = self.quotients.setdefault((word, right), [])
+        for other, quotient in others:
+            if factors_of(left) & factors_of(other):
+                one, two = (left, made), (other, quotient)
+                for (less, small), (more, great) in ((one, two), (two, one)):
+                    known = every(at_most(1, right), at_most(less, more))
+                    self.know(made, implies(known, at_most(small, great)))
+        others.append((left, made))
 
     def ceildiv(self, left: Term, right: Term) -> Term:
         return term(0) - self.floordiv(term(0) - left, right)
@@ -204,6 +259,11 @@ class Symbols:
         self.know(made, at_most(low, made), at_most(made, high))
         self.know(made, implies(held, equal(made, operand)))
         return made
+
+
+def factors_of(operand: Term) -> frozenset[str]:
+    """The symbols that each part of a term has as a factor."""
+    return frozenset.intersection(*(frozenset(each) for each, _ in operand.parts or (((), 0),)))
 
 
 def factor_text(operand: Term) -> str:
