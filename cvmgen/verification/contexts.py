@@ -6,7 +6,8 @@ begins with what is known around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.elimination import Elimination, quotient, shown
@@ -30,28 +31,42 @@ def both_factors(fact: Term, name: str) -> Iterator[tuple[str, Monomial]]:
             yield each[0], factor
 
 
-class Contexts:
-    """The ranges of the symbols of one kernel, at its places."""
+@dataclass(eq=False)
+class Context:
+    """What is known where some facts hold, with all that is known of their symbols, of kernels of
+    which the same is known: `inner` are contexts with more facts, `asked` is what was shown."""
 
-    def __init__(self, symbols: Symbols) -> None:
+    ranges: ProductRanges
+    names: frozenset[str] = frozenset()
+    inner: dict[Hashable, Context] = field(default_factory=dict)
+    asked: dict[Formula, bool] = field(default_factory=dict)
+
+
+Interned = dict[tuple[Formula, ...], int]
+
+
+class Contexts:
+    """The ranges of the symbols of one kernel, at its places. Kernels that share `root` share what
+    is known where it is the same: those of an operator for other types differ in little."""
+
+    def __init__(
+        self, symbols: Symbols, root: Context | None = None, interned: Interned | None = None
+    ) -> None:
         self.symbols = symbols
         self.order: dict[str, int] = {}
         self.ordered()
-        self.found: dict[Path, tuple[ProductRanges, frozenset[str]]] = {
-            (): (ProductRanges(self.order), frozenset())
-        }
-
-        self.asked: dict[tuple[Path, Formula], bool] = {}
-        self.others: dict[tuple[Path, frozenset[str]], ProductRanges] = {}
+        self.found: dict[Path, Context] = {(): root or Context(ProductRanges({}))}
+        self.interned: Interned = {} if interned is None else interned
+        self.numbers: dict[str, tuple[tuple[Formula, ...], int]] = {}  # of axioms, by symbol
 
     def shown(self, path: Path, claim: Formula) -> bool:
         """Whether a claim is shown by elimination at a place."""
         if len(self.order) < len(self.symbols.axioms):  # some were made since
             self.ordered()
-        key = path, claim
-        if key not in self.asked:
-            self.asked[key] = shown(self.of(path, claim), self.order, claim, 0)
-        return self.asked[key]
+        context = self.of(path, claim)
+        if claim not in context.asked:
+            context.asked[claim] = shown(context.ranges, self.order, claim, 0)
+        return context.asked[claim]
 
     def ordered(self) -> None:
         """Symbols as they were made; behind all others those that are made of later ones."""
@@ -59,36 +74,49 @@ class Contexts:
             late = LATE if name in self.symbols.late else 0
             self.order.setdefault(name, len(self.order) + late)
 
-    def at(self, path: Path) -> tuple[ProductRanges, frozenset[str]]:
+    def at(self, path: Path) -> Context:
         """What is known where these facts hold, and of which symbols."""
         known = next(n for n in range(len(path), -1, -1) if path[:n] in self.found)
         if known < len(path):
-            ranges, names = self.found[path[:known]]
-            self.found[path] = self.more(ranges, names, path[known:], ())
+            self.found[path] = self.more(self.found[path[:known]], path[known:], frozenset())
         return self.found[path]
 
-    def of(self, path: Path, claim: Formula) -> ProductRanges:
+    def of(self, path: Path, claim: Formula) -> Context:
         """The same, with what is known of the symbols of a claim."""
-        ranges, names = self.at(path)
-        if names_of(claim) <= names:
-            return ranges
-        key = path, names_of(claim) - names
-        if key not in self.others:
-            self.others[key] = self.more(ranges, names, (), names_of(claim))[0]
-        return self.others[key]
+        context = self.at(path)
+        others = names_of(claim) - context.names
+        return self.more(context, (), others) if others else context
 
-    def more(
-        self, ranges: ProductRanges, names: frozenset[str], facts: Path, others: Iterable[str]
-    ) -> tuple[ProductRanges, frozenset[str]]:
-        axioms = self.symbols.axioms
-        left = frozenset(others).union(*map(names_of, facts)) - names
-        new = list(facts)
+    def number(self, name: str) -> int:
+        """The same for the same axioms."""
+        axioms = self.symbols.axioms.get(name, ())
+        known = self.numbers.get(name)
+        if known is None or known[0] is not axioms:
+            known = axioms, self.interned.setdefault(axioms, len(self.interned))
+            self.numbers[name] = known
+        return known[1]
+
+    def more(self, context: Context, facts: Path, others: frozenset[str]) -> Context:
+        """A context with more facts, and with what is known of their symbols and of others."""
+        axioms, names, new = self.symbols.axioms, context.names, list(facts)
+        left = others.union(*map(names_of, facts)) - names
+        key: list[Hashable] = [facts]
         while left:
             names |= left
+            key += [(name, self.number(name)) for name in sorted(left)]
             more = [each for name in sorted(left) for each in axioms.get(name, ())]
             new += more
             left = frozenset().union(*map(names_of, more)) - names
-        made = self.bounded(ranges, ranges.extended(dict.fromkeys(new)))
+        if (known := tuple(key)) not in context.inner:
+            ranges = self.learned(context.ranges, new, names)
+            context.inner[known] = Context(ranges, names)
+        return context.inner[known]
+
+    def learned(
+        self, ranges: ProductRanges, facts: list[Formula], names: frozenset[str]
+    ) -> ProductRanges:
+        ranges = ranges.ordered_by(self.order)
+        made = self.bounded(ranges, ranges.extended(dict.fromkeys(facts)))
         if quotients := list(self.quotients(made, names)):
             made = made.extended(quotients)
         for _ in range(ROUNDS):
@@ -96,7 +124,7 @@ class Contexts:
             made = self.bounded(ranges, self.decided(ranges, made))
             if made is before:
                 break
-        return made, names
+        return made
 
     def quotients(self, ranges: ProductRanges, names: Iterable[str]) -> Iterator[Formula]:
         """What follows for a factor: q*b <= a and a < c*b give b*(c - q) >= 1, and q < c."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import itemgetter
 
 from cvmgen.errors import InternalError
 from cvmgen.verification import terms as t
-from cvmgen.verification.contexts import Contexts
+from cvmgen.verification.contexts import Context, Contexts, Interned
 from cvmgen.verification.intervals import plain
+from cvmgen.verification.ranges import ProductRanges
 from cvmgen.verification.slices import FactSlice, slices
 from cvmgen.verification.solvers import Answer, Question, ask, installed, question
 from cvmgen.verification.symbols import LISTED, Symbols
@@ -50,11 +50,12 @@ class Prover:
         self.decided: dict[str, tuple[str, str]] = {}  # by question: what a solver says, and which
         self.proofs: dict[tuple[tuple[Formula, ...], Formula], Proof] = {}
         self.known: Contexts | None = None  # of the symbols of the last claim
-        self.seen: dict[tuple[object, ...], bool] = {}  # what was shown at once, from which facts
+        self.root = Context(ProductRanges({}))  # of which contexts of all kernels are made
+        self.interned: Interned = {}
 
     def contexts(self, symbols: Symbols) -> Contexts:
         if self.known is None or self.known.symbols is not symbols:
-            self.known = Contexts(symbols)
+            self.known = Contexts(symbols, self.root, self.interned)
         return self.known
 
     def ask(self, solver: str, asked: Question, share: int) -> Answer:
@@ -136,17 +137,8 @@ class Prover:
         return Proof("refuted", (first,), whole.facts, asked.text, answer.cost, answer.model)
 
     def at_once(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
-        """Whether a claim is shown by elimination; kernels of other types ask the same."""
-        names = frozenset().union(*map(names_of, (*path, claim)))
-        left, axioms = set(names), dict[str, tuple[Formula, ...]]()
-        while left:
-            name = left.pop()
-            axioms[name] = symbols.axioms.get(name, ())
-            left |= frozenset().union(*map(names_of, axioms[name])) - axioms.keys()
-        key = path, claim, tuple(sorted(axioms.items(), key=itemgetter(0)))
-        if key not in self.seen:
-            self.seen[key] = self.contexts(symbols).shown(path, claim)
-        return self.seen[key]
+        """Whether a claim is shown by elimination."""
+        return self.contexts(symbols).shown(path, claim)
 
     def quick(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
         """Whether a claim is proved with little effort."""

@@ -36,6 +36,14 @@ class ProductRanges:
         self.changed = False
         self.touched: set[str] = set()  # of which a bound is new
 
+    def ordered_by(self, order: Mapping[str, int]) -> ProductRanges:
+        """The same for symbols that were made in another order."""
+        if self.order is order:
+            return self
+        made = self.extended(())
+        made.order = order
+        return made
+
     def extended(self, facts: Iterable[Formula]) -> ProductRanges:
         """The same with more facts."""
         made = ProductRanges(self.order)

@@ -9,13 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from math import prod
-from typing import assert_never
+from typing import Any, Generic, TypeVar, assert_never
 
 from cvmgen import polynomials as p
 
 Monomial = tuple[str, ...]
+Value = TypeVar("Value")
+
+
+class Kept(Generic[Value]):
+    """What is computed of an object when it is asked for first; without the lock that Python's own
+    `cached_property` takes, which here takes longer than what is computed."""
+
+    def __init__(self, make: Callable[[Any], Value]) -> None:
+        self.make, self.name = make, make.__name__
+
+    def __get__(self, owner: Any, of: type[Any] | None = None) -> Value:
+        found = vars(owner)[self.name] = self.make(owner)
+        return found
 
 
 @dataclass(frozen=True)
@@ -24,11 +37,11 @@ class Term:
 
     parts: tuple[tuple[Monomial, int], ...]
 
-    @cached_property
+    @Kept
     def poly(self) -> Mapping[Monomial, int]:
         return dict(self.parts)
 
-    @cached_property
+    @Kept
     def names(self) -> frozenset[str]:
         return frozenset(name for monomial, _ in self.parts for name in monomial)
 
@@ -59,7 +72,7 @@ class Term:
 
 
 def term_of(poly: Mapping[Monomial, int]) -> Term:
-    return Term(tuple(sorted((each for each in poly.items() if each[1]), key=by_degree)))
+    return Term(tuple(sorted([each for each in poly.items() if each[1]], key=by_degree)))
 
 
 def by_degree(part: tuple[Monomial, int]) -> tuple[int, Monomial]:
@@ -91,12 +104,20 @@ class Holds:
     op: str
     term: Term
 
+    @property
+    def names(self) -> frozenset[str]:
+        return self.term.names
+
 
 @dataclass(frozen=True)
 class TruthSymbol:
     """A condition that is a symbol."""
 
     name: str
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset((self.name,))
 
 
 @dataclass(frozen=True)
@@ -105,6 +126,10 @@ class Every:
 
     parts: tuple[Formula, ...]
 
+    @Kept
+    def names(self) -> frozenset[str]:
+        return frozenset().union(*(each.names for each in self.parts))
+
 
 @dataclass(frozen=True)
 class Some:
@@ -112,10 +137,18 @@ class Some:
 
     parts: tuple[Formula, ...]
 
+    @Kept
+    def names(self) -> frozenset[str]:
+        return frozenset().union(*(each.names for each in self.parts))
+
 
 @dataclass(frozen=True)
 class Negation:
     operand: Formula
+
+    @property
+    def names(self) -> frozenset[str]:
+        return self.operand.names
 
 
 Formula = Holds | TruthSymbol | Every | Some | Negation
@@ -187,17 +220,7 @@ def conjuncts(formula: Formula) -> tuple[Formula, ...]:
 
 def names_of(formula: Formula) -> frozenset[str]:
     """The symbols of a condition."""
-    match formula:
-        case Holds(term=operand):
-            return operand.names
-        case TruthSymbol(name=name):
-            return frozenset((name,))
-        case Every(parts=parts) | Some(parts=parts):
-            return frozenset().union(*map(names_of, parts))
-        case Negation(operand=operand):
-            return names_of(operand)
-        case _:
-            assert_never(formula)
+    return formula.names
 
 
 def holds(formula: Formula, values: Mapping[str, int]) -> bool:
