@@ -22,6 +22,17 @@ is 0, and joins two where the step of the first is that of the second times its 
 tensors that are walked: p * (step * e) + q * step = (p * e + q) * step, and p * e + q runs over all
 of 0 to the product of both extents, in order. So the offsets stay the same. Where no dimension is
 left there is one of extent 1 and step 0.
+
+That each element is at one place of the box, and at no other, is shown dimension by dimension too.
+Proved is, besides what is proved above, that a digit is a place itself: it is p[at], no multiple of
+it, nothing is added, and box[at] = t[to]. And every dimension of the tensor gets a digit, or has the
+extent 1; every dimension of the box makes one, and no more, or has the extent 1. So places of the
+box and digits x[0], x[1], ... are the same in another order, but for those that are always 0. With
+o(g+1) = o(g) * t[g] + x[g] as above, where 0 <= x[g] < t[g], each integer from 0 to n(g+1) - 1 is one
+o(g+1) for one o(g) and one x[g], its quotient and its remainder by t[g]; so by induction over the
+dimensions each element has one sequence of digits. That a dimension g has a digit is shown by the
+position that makes it, which is computed from g or is where g stands in a list; or by counting: if
+as many positions as there are dimensions make digits for different ones, each of them has one.
 """
 
 from __future__ import annotations
@@ -29,6 +40,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from typing import TypeGuard
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.calls import HostReader
@@ -37,6 +49,8 @@ from cvmgen.verification.terms import Formula, Term
 from cvmgen.verification.walks import WalkClaims
 
 Claim = tuple[tuple[Formula, ...], Formula]  # what is known, and what follows
+Shown = Callable[[Iterable[Claim]], bool]
+Which = Callable[[Piece], Term]  # the dimension of the tensor, or that of the box
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +80,10 @@ class Digit:
         return self.pieces[0].to
 
 
+def is_equation(formula: Formula) -> TypeGuard[t.Holds]:
+    return isinstance(formula, t.Holds) and formula.op == "=="
+
+
 class Boxes:
     """The boxes that one access walks through a tensor, and what the host owes of them."""
 
@@ -83,7 +101,7 @@ class Boxes:
             return list(self.of_order())
         if self.digits is None:
             return None
-        return [*self.of_each(self.digits), *self.of_pairs(self.digits)]
+        return [*self.of_each(self.digits), *self.of_pairs(self.digits, lambda e: e.to)]
 
     # ------------------------------------------------------------ a tensor as one run
 
@@ -122,6 +140,112 @@ class Boxes:
             path = (*path, t.equal(self.lists.size(box), self.lists.size(whole)))
         yield path, t.equal(self.walked.base, 0)
         yield path, t.equal(self.lists.size(box), self.size)
+
+    # ------------------------------------------------------------ each element once
+
+    def each_once(self, shows: Shown) -> tuple[Claim, ...] | None:
+        """What shows that each element is at one place of the box; None if that is not shown."""
+        if self.in_order():
+            return self.first_shown(shows, [tuple(self.whole())])
+        if self.digits is None or any(each.step is None or each.base for each in self.digits):
+            return None
+        found: list[Claim] = []
+        assert self.shape is not None
+        boxes = [each.box for each in self.digits if each.box is not None]
+        ways: list[Iterable[tuple[Claim, ...]]] = [[tuple(self.plain_digits(self.digits))]]
+        ways.append(self.covered(self.shape, lambda piece: piece.to))
+        ways += [self.covered(each, lambda piece: piece.at) for each in dict.fromkeys(boxes)]
+        for each in ways:
+            if (claims := self.first_shown(shows, each)) is None:
+                return None
+            found += claims
+        return tuple(dict.fromkeys(found))
+
+    def first_shown(
+        self, shows: Shown, ways: Iterable[tuple[Claim, ...]]
+    ) -> tuple[Claim, ...] | None:
+        return next((each for each in ways if shows(each)), None)
+
+    def plain_digits(self, several: tuple[OffsetDigits, ...]) -> Iterator[Claim]:
+        """Digits lie in the tensor and are places of the box themselves; no dimension of the box
+        makes two."""
+        assert self.shape is not None
+        yield from self.of_each(several)
+        yield from self.of_pairs(several, lambda piece: piece.to)
+        yield from self.of_pairs(several, lambda piece: piece.at)
+        for digits in several:
+            digit = self.digit(digits)
+            if digit.step is not None and digits.box is not None:
+                path, extent = self.known(digit), self.lists.entry(digits.box, digit.step.at)
+                yield path, t.equal(digit.step.times, 1)
+                yield path, t.equal(extent, self.lists.entry(self.shape, digit.to))
+
+    def covered(self, whole: List, which: Which) -> Iterator[tuple[Claim, ...]]:
+        """What shows that every dimension of a tensor or a box has a digit, or the extent 1."""
+        assert self.digits is not None
+        at = self.symbols.once(("dimension",), lambda: self.symbols.fresh("g"))
+        inside = t.conjuncts(self.lists.inside(whole, at))
+        there: list[Formula] = [t.equal(self.lists.entry(whole, at), 1)]
+        places = [at]
+        for each in self.digits:
+            position = self.position_of(each.step, which, at) if each.step is not None else None
+            if position is not None and each.step is not None:
+                piece = each.step.piece(position)
+                places += [*position, piece.at, piece.to]
+                tests = each.step.inside(position), piece.tests, t.equal(which(piece), at)
+                there.append(t.every(*tests))
+        path = (*self.path, *self.call.dimensions.facts(places), *inside)
+        yield ((path, t.some(*there)),)
+        if len(self.digits) == 1 and (step := self.digits[0].step) and len(step.names) == 1:
+            # different positions make digits for different dimensions, and are as many
+            piece = step.piece((at,))
+            path = (*self.path, *self.call.dimensions.facts((at, piece.at, piece.to)), *inside)
+            yield tuple((path, e) for e in t.conjuncts(t.every(step.inside((at,)), piece.tests)))
+
+    def position_of(self, steps: Steps, which: Which, at: Term) -> tuple[Term, ...] | None:
+        """The position that makes the digit of a dimension, if it can be computed: one loop after
+        the other, from what a piece says that only one of those that are left is in."""
+        left = dict(enumerate(self.position(2 * n) for n in range(len(steps.names))))
+        found = dict(left)
+        while left:
+            piece = steps.piece(tuple(found.values()))
+            equal = [each.term for each in t.conjuncts(piece.tests) if is_equation(each)]
+            solved = (
+                (number, value)
+                for each in (which(piece) - at, *equal)
+                for number, unknown in left.items()
+                if (value := self.solved(each, unknown, left.values())) is not None
+            )
+            number, value = next(solved, (-1, at))
+            if number < 0:
+                return None
+            del left[number]
+            found[number] = value
+        return tuple(found.values())
+
+    def solved(self, zero: Term, unknown: Term, left: Iterable[Term]) -> Term | None:
+        """The value of an unknown for which a term is 0, if the term speaks of no other one: as it
+        stands there, or as the index of an entry."""
+        names = frozenset().union(*(each.names for each in left))
+        (own,) = unknown.names
+        for name in sorted(zero.names):
+            number = zero.poly.get((name,), 0)
+            value = (zero - t.symbol(name) * number) * -number
+            listed = self.lists.read.get(t.symbol(name))
+            if abs(number) != 1 or not names.isdisjoint(self.spoken_of(value)):
+                continue
+            if name == own:
+                return value
+            if listed is not None and own in listed[1].names:
+                shift = listed[1] - unknown
+                if names.isdisjoint(shift.names):
+                    return self.lists.index_of(listed[0], value) - shift
+        return None
+
+    def spoken_of(self, value: Term) -> frozenset[str]:
+        """The symbols of a term, and those of the indices at which its entries were read."""
+        read = (self.lists.read.get(t.symbol(name)) for name in value.names)
+        return value.names.union(*(each[1].names for each in read if each is not None))
 
     # ------------------------------------------------------------ digits
 
@@ -208,11 +332,11 @@ class Boxes:
     def parts_inside(self, whole: List, at: Term) -> tuple[Formula, ...]:
         return t.conjuncts(self.lists.inside(whole, at))
 
-    def of_pairs(self, several: tuple[OffsetDigits, ...]) -> Iterator[Claim]:
-        """No two positions make a digit for the same dimension."""
+    def of_pairs(self, several: tuple[OffsetDigits, ...], which: Which) -> Iterator[Claim]:
+        """No two positions make a digit for the same dimension of the tensor, or of the box."""
         for one, other in combinations_with_replacement(several, 2):
             first, second = self.digit(one), self.digit(other, 1)
-            differ = t.negation(t.equal(first.to, second.to))
+            differ = t.negation(t.equal(which(first.pieces[0]), which(second.pieces[0])))
             if one is other:
                 same = t.every(*map(t.equal, first.at, second.at))
                 if differ == t.negation(same):
@@ -223,7 +347,7 @@ class Boxes:
 
     # ------------------------------------------------------------ what follows
 
-    def learn(self, shows: Callable[[Iterable[Claim]], bool], rows: Iterable[WalkClaims]) -> None:
+    def learn(self, shows: Shown, rows: Iterable[WalkClaims]) -> None:
         """What kernels may use of boxes that lie in their tensor, in whichever rows of them."""
         if self.in_order() or self.digits is None:
             return

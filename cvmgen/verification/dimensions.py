@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
@@ -68,13 +69,24 @@ class Universal:
     says: Callable[[Term], Formula]
 
 
+@dataclass(frozen=True)
+class InsertedValues:
+    """Values that a loop put into a set, one in each iteration: where the set has as many entries
+    as there were iterations, no two of them are equal."""
+
+    as_many: Formula
+    inside: Callable[[Term], Formula]
+    value: Callable[[Term], Term]
+
+
 class Dimensions:
-    """Reads loops of the host; `universals` are the tests found so far, `bases` what scalars are
-    sums of, by symbol."""
+    """Reads loops of the host; `universals` are the tests found so far, `inserted` what sets were
+    made of, `bases` what scalars are sums of, by symbol."""
 
     def __init__(self, reader: FormulaReader) -> None:
         self.reader, self.lists, self.symbols = reader, reader.lists, reader.symbols
         self.universals: list[Universal] = []
+        self.inserted: list[InsertedValues] = []
         self.bases: dict[str, tuple[Steps, ...]] = {}
 
     def loop(self, loop: i.Loop, scope: PlaceScope) -> dict[str, Term | Formula | List]:
@@ -136,6 +148,11 @@ class Dimensions:
         )
         known = KnownList(length, entry if every else None, holds, exact=itself, distinct=distinct)
         made = List(self.symbols.named(append.name), known=known)
+        if append.kind == "set" and condition is None:
+            as_many = t.equal(self.lists.length(made), run.high - run.low)
+            self.inserted.append(
+                InsertedValues(as_many, lambda at: run.inside(run.low + at), entry)
+            )
         if every and append.kind == "list":
             steps = tuple(self.steps_of(run, append.value))
             made = replace(made, least=self.least(run, entry), steps=steps or None)
@@ -315,6 +332,12 @@ class Dimensions:
 
     def facts(self, places: Iterable[Term]) -> Iterator[Formula]:
         """What tests of all entries say of these places."""
-        for at in dict.fromkeys(places):
+        places = list(dict.fromkeys(places))
+        for at in places:
             for each in self.universals:
                 yield t.implies(each.truth, each.says(at))
+        for several in self.inserted:
+            for at, other in combinations(places, 2):
+                both = t.every(several.as_many, several.inside(at), several.inside(other))
+                unlike = t.negation(t.equal(several.value(at), several.value(other)))
+                yield t.implies(t.every(both, t.negation(t.equal(at, other))), unlike)

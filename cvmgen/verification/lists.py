@@ -93,6 +93,7 @@ class ListTerms:
         self.bases: set[str] = set()  # values of the host that walks may begin at
         self.splits: dict[tuple[Term, Term], tuple[tuple[Term, ...], Formula]] = {}
         self.asked: dict[str, dict[Term, Term]] = {}  # entries, by list and index
+        self.read: dict[Term, tuple[List, Term]] = {}  # by entries, lists and indices
         self.sought: dict[str, list[tuple[Term, t.TruthSymbol]]] = {}  # values, by list
 
     def unknown(self, name: str, least: int | None = None) -> List:
@@ -140,8 +141,20 @@ class ListTerms:
         asked = self.asked.setdefault(whole.name, {})
         if at not in asked:
             others, asked[at] = tuple(asked.items()), made
+            self.read[made] = whole, at
             self.symbols.know(made, *self.of_entry(whole, at, made, others))
         return made
+
+    def index_of(self, whole: List, value: Term) -> Term:
+        """Where a value stands in a list, if it does."""
+
+        def made() -> Term:
+            at = self.symbols.fresh("at", f"where {term_text(value)} is in {whole.name}", LISTED)
+            there = t.every(self.inside(whole, at), t.equal(self.entry(whole, at), value))
+            self.symbols.know(at, t.implies(self.member(whole, value), there))
+            return at
+
+        return self.symbols.once(("at", whole.name, value), made)
 
     def of_entry(
         self, whole: List, at: Term, made: Term, others: tuple[tuple[Term, Term], ...]

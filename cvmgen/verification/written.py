@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.bounds import Shape, Split
 from cvmgen.verification.boxes import Boxes
 from cvmgen.verification.calls import HostReader
-from cvmgen.verification.lists import Walk
+from cvmgen.verification.lists import ListTerms, Walk
 from cvmgen.verification.regions import Claim, Regions, Shows, UnclearError, WrittenTensor
 from cvmgen.verification.terms import Formula, Monomial, Term
-from cvmgen.verification.walks import WalkClaims
+from cvmgen.verification.walks import WalkClaims, along
 from cvmgen.verification.writes import (
     Written,
     WrittenBox,
@@ -25,7 +26,7 @@ from cvmgen.verification.writes import (
 
 MOST_SHAPES = 12
 NOTHING = "nothing is written"
-ANY_RANK = "that a box of any rank is all of its tensor is not looked at"
+ANY_RANK = "that each element is one place of a box of any rank is not shown"
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ def whole_tensor(
         return WholeTensor((), why=NOTHING)
     if isinstance(first, WrittenBox):
         return whole_box(written, first, call, shows)
+    if (rows := walked_rows(written, tensor.name, call.reader.lists)) is not None:
+        return whole_rows(rows, tensor, call, shows)
     symbols, path = call.reader.symbols, (*call.scope.path, *call.sizes)
     splits = {size: split for (size, _), split in call.reader.lists.splits.items()}
     ways = shapes(tensor.shape, first.offset, splits)
@@ -70,13 +73,91 @@ def whole_tensor(
 def whole_box(written: Written, made: WrittenBox, call: HostReader, shows: Shows) -> WholeTensor:
     """A box that is moved, by nothing but one statement, in its own order."""
     alone = isinstance(written, WrittenInTurn) and written.parts == [made]
-    walk = {"": Walk(t.ZERO, made.box, made.steps)}
-    boxes = Boxes(call, made.tensor, WalkClaims((), "", made.offset, walk))
-    if not alone or not boxes.in_order():
+    claims = places_once(Walk(t.ZERO, made.box, made.steps), made, call, shows) if alone else None
+    return WholeTensor(claims or (), why="" if claims else ANY_RANK)
+
+
+def places_once(
+    walk: Walk, made: WrittenRun | WrittenBox, call: HostReader, shows: Shows
+) -> tuple[Claim, ...] | None:
+    """That each element is at one place of the box that is walked."""
+    base = made.offset if isinstance(made, WrittenBox) else t.ZERO
+    boxes = Boxes(call, made.tensor, WalkClaims((), "", base, {"": walk}))
+    return boxes.each_once(partial(all_shown, shows))
+
+
+@dataclass(frozen=True)
+class WalkedRows:
+    """What is written along a box that is walked, by rows of it and places in them: `written` is
+    the same with these in the place of offsets."""
+
+    written: Written
+    first: WrittenRun
+    walk: Walk
+
+
+def walked_rows(written: Written, tensor: str, lists: ListTerms) -> WalkedRows | None:
+    """All that is written to a tensor lies along one box; None if it is not so."""
+    runs = [each for each in runs_of(written, tensor) if isinstance(each, WrittenRun)]
+    moved: dict[WrittenRun, WrittenRun] = {}
+    walks: dict[tuple[str, str], Walk] = {}
+    for run in runs:
+        names = [name for name in sorted(run.offset.names) if name in lists.walks]
+        if len(names) != 1 or run.offset.poly.get((names[0],)) != 1:
+            return None
+        walk = lists.walks[names[0]]
+        walks[walk.box.name, walk.steps.name] = walk
+        step, last = (lists.measure("last", each) for each in (walk.steps, walk.box))
+        place, rest = run.offset - t.symbol(names[0]), t.ZERO
+        if t.equal(step, 1) not in run.path:
+            if run.count != t.ONE or not step.is_plain or step.value is not None:
+                return None
+            place, rest = along(place, step)
+        if rest != t.ZERO or place.names & lists.walks.keys():
+            return None
+        moved[run] = replace(run, offset=walk.row * last + place)
+    if len(walks) != 1:
+        return None
+    return WalkedRows(with_runs(written, moved), runs[0], next(iter(walks.values())))
+
+
+def whole_rows(
+    rows: WalkedRows, tensor: WrittenTensor, call: HostReader, shows: Shows
+) -> WholeTensor:
+    """Each place of the box is written once, as if it was a tensor of its rows; and each element is
+    at one of these places."""
+    lists, box = call.reader.lists, rows.walk.box
+    shape = lists.measure("rows", box), lists.measure("last", box)
+    found = whole_tensor(rows.written, replace(tensor, shape=shape), call, shows)
+    if found.why:
+        return found
+    claims = places_once(rows.walk, rows.first, call, shows)
+    if claims is None:
         return WholeTensor((), why=ANY_RANK)
-    claims = tuple(boxes.whole())
-    shown = all(shows.quick(*each) or shows.fully(*each) for each in claims)
-    return WholeTensor(claims) if shown else WholeTensor((), why=ANY_RANK)
+    return replace(found, claims=tuple(dict.fromkeys((*found.claims, *claims))))
+
+
+def with_runs(written: Written, moved: Mapping[WrittenRun, WrittenRun]) -> Written:
+    match written:
+        case WrittenRun():
+            return moved.get(written, written)
+        case WrittenInTurn():
+            return in_turn(written, moved)
+        case WrittenEither(then=then, otherwise=otherwise):
+            both = in_turn(then, moved), in_turn(otherwise, moved)
+            return replace(written, then=both[0], otherwise=both[1])
+        case WrittenLoop(body=body):
+            return replace(written, body=in_turn(body, moved))
+        case WrittenBox():
+            return written
+
+
+def in_turn(several: WrittenInTurn, moved: Mapping[WrittenRun, WrittenRun]) -> WrittenInTurn:
+    return WrittenInTurn([with_runs(each, moved) for each in several.parts])
+
+
+def all_shown(shows: Shows, claims: Iterable[Claim]) -> bool:
+    return all(shows.quick(*each) or shows.fully(*each) for each in claims)
 
 
 def runs_of(written: Written, tensor: str) -> Iterator[WrittenRun | WrittenBox]:
