@@ -25,14 +25,15 @@ left there is one of extent 1 and step 0.
 
 That each element is at one place of the box, and at no other, is shown dimension by dimension too.
 Proved is, besides what is proved above, that a digit is a place itself: it is p[at], no multiple of
-it, nothing is added, and box[at] = t[to]. And every dimension of the tensor gets a digit, or has the
-extent 1; every dimension of the box makes one, and no more, or has the extent 1. So places of the
-box and digits x[0], x[1], ... are the same in another order, but for those that are always 0. With
-o(g+1) = o(g) * t[g] + x[g] as above, where 0 <= x[g] < t[g], each integer from 0 to n(g+1) - 1 is one
-o(g+1) for one o(g) and one x[g], its quotient and its remainder by t[g]; so by induction over the
-dimensions each element has one sequence of digits. That a dimension g has a digit is shown by the
-position that makes it, which is computed from g or is where g stands in a list; or by counting: if
-as many positions as there are dimensions make digits for different ones, each of them has one.
+it, nothing is added, and box[at] = t[to]. And every dimension of the tensor gets a digit, or has an
+extent of 1; every dimension of the box makes one, and no more, or has an extent of 1. So places of
+the box and digits x[0], x[1], ... are the same in another order, but for those that are always 0.
+With o(g+1) = o(g) * t[g] + x[g] as above, where 0 <= x[g] < t[g], each integer from 0 to
+n(g+1) - 1 is one o(g+1) for one o(g) and one x[g], its quotient and its remainder by t[g]; so by
+induction over the dimensions each element has one sequence of digits. That a dimension g has a
+digit is shown by the position that makes it, which is computed from g or is where g stands in a
+list; or by counting: if as many positions as there are dimensions make digits for different ones,
+each of them has one.
 """
 
 from __future__ import annotations

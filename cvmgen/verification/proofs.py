@@ -15,7 +15,7 @@ from cvmgen.verification.solvers import Answer, Question, ask, installed, questi
 from cvmgen.verification.symbols import LISTED, Symbols
 from cvmgen.verification.terms import Formula, names_of
 
-LIMITS = {"z3": 120_000, "cvc5": 30_000}  # units of the solvers' own for one question
+LIMITS = {"z3": 300_000, "cvc5": 30_000}  # units of the solvers' own for one question
 INTERVALS, ELIMINATION = ("intervals",), ("elimination",)
 EVALUATION = ("evaluation",)
 SOLVER_FREE = (INTERVALS, ELIMINATION)

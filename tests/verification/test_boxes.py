@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.text import text
+from cvmgen.ir.text import block_lines, text
 from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import rebuild
 from cvmgen.schedule.kernels import Kernel, Kernels
@@ -64,11 +64,40 @@ REDUCED = """
   output Y : cvm[(n[i] for i in K)...]
   Y[(d[i] for i in K)...] = max[d[j] < n[j] for j in R](X[d...])
 """
+SPREAD = """
+  input X : cvm[n...]
+  let N = len(n)
+  attr a in [0, N + 1)
+  output Y : cvm[n[:a]..., (1 for i < 2)..., n[a:]...]
+  Y[(d[j] if j < a else (0 if j < a + 2 else d[j - 2]) for j < N + 2)...] = X[d...]
+    forall d... < n...
+"""
+KEPT = """
+  input X : cvm[n...]
+  let N = len(n)
+  attr axes : int list = () in [0, N)
+  let R = {a for a in axes}
+  let K = {i for i < N} - R
+  require count(K) > 0 : "one dimension is left"
+  output Y : cvm[(1 if i in R else n[i] for i < N)...]
+  Y[(0 if i in R else d[i] for i < N)...] = max[d[j] < n[j] for j in R](X[d...])
+    forall d[i] < n[i] for i in K
+"""
+PERMUTED = """
+  input X : cvm[n...]
+  let N = len(n)
+  attr axes : int list = () in [0, N)
+  let T = {a for a in axes}
+  require count(T) == len(axes) and len(axes) == N : "every axis once"
+  output Y : cvm[(n[axes[i]] for i < N)...]
+  Y[(d[axes[i]] for i < N)...] = X[d...] + 1 forall d... < n...
+"""
 RIGHT = {"broadcast": BROADCAST, "reversed": REVERSED, "cropped": CROPPED, "reduced": REDUCED}
+WRITTEN = {"reversed": REVERSED, "spread": SPREAD, "kept": KEPT, "permuted": PERMUTED}
 
 
 def kernels_of(name: str) -> Kernels:
-    return scheduled_kernels(operator(RIGHT[name]), packaged())
+    return scheduled_kernels(operator((RIGHT | WRITTEN)[name]), packaged())
 
 
 def walks(kernels: Kernels, kernel: Kernel) -> list[Obligation]:
@@ -185,6 +214,84 @@ def test_mutants_are_not_proved(
         program = replace(kernels.program, prepare=mutated(prepare, change, wanted))
         other = replace(kernels, program=program)
         assert any(each.status != "proved" for each in walks(other, kernels.widest(0))), why
+
+
+# ---------------------------------------------------------------- what is written
+
+
+def written(kernels: Kernels) -> set[str]:
+    kernel = next(each for each in kernels.kernels if not each.nest.guarded)
+    found = {each.status for each in KernelProofs(kernels, kernel, PROVER).written()}
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_each_element_is_one_place_of_a_box(name: str) -> None:
+    assert written(kernels_of(name)) == {"proved"}
+
+
+def one_too_few(node: object) -> Iterator[object]:
+    """A dimension of the tensor has no step: all is written there to one place."""
+    if isinstance(node, i.Loop) and node.low is not None and any(nodes_in(node, i.AddAt)):
+        yield replace(node, high=i.Binary("-", node.high, i.ONE))
+        yield replace(node, low=i.Binary("+", node.low, i.ONE))
+
+
+def along_one(node: object) -> Iterator[object]:
+    """Steps of all dimensions are added up along one: a diagonal of the tensor is written."""
+    if isinstance(node, i.AddAt):
+        yield replace(node, index=i.ZERO)
+
+
+def backward(node: object) -> Iterator[object]:
+    """The box has its extents in another order than its steps."""
+    if isinstance(node, i.AddAt) and isinstance(node.index, i.Item):
+        yield replace(node, index=node.value.index)
+
+
+def not_checked(node: object) -> Iterator[object]:
+    """An axis may stand there twice, or be missing."""
+    if isinstance(node, i.Require) and "axes" in text(node.condition):
+        yield replace(node, condition=i.Const(True))
+
+
+LOST = [
+    ("reversed", one_too_few),
+    ("reversed", along_one),
+    ("reversed", backward),
+    ("reversed", twice),
+    ("spread", one_too_few),
+    ("spread", along_one),
+    ("spread", next_step),
+    ("kept", one_too_few),
+    ("kept", along_one),
+    ("permuted", not_checked),
+    ("permuted", added_again),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), LOST)
+def test_elements_that_are_left_out_or_written_twice_are_found(
+    name: str, change: Callable[[object], Iterator[object]]
+) -> None:
+    """What the host adds to the steps of the result; those of what is read change nothing."""
+    kernels = kernels_of(name)
+    prepare = kernels.program.prepare
+    changed = 0
+    for wanted in range(sum(len(list(change(node))) for node in all_nodes(prepare))):
+        other = mutated(prepare, change, wanted)
+        if steps_of(other, "Y") != steps_of(prepare, "Y") or change is not_checked:
+            changed += 1
+            found = replace(kernels, program=replace(kernels.program, prepare=other))
+            assert written(found) != {"proved"}, block_lines(other)
+    assert changed
+
+
+def steps_of(body: i.Block, tensor: str) -> list[object]:
+    """The statements that make steps of a tensor."""
+    loops = [each for each in all_nodes(body) if isinstance(each, i.Loop)]
+    return [e for e in loops if any(tensor in each.name for each in nodes_in(e, i.AddAt))]
 
 
 def all_nodes(body: i.Block) -> list[object]:

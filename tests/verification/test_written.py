@@ -26,6 +26,7 @@ from cvmgen.verification.verify import KernelProofs, scheduled_kernels
 from cvmgen.verification.written import whole_tensor
 from tests.specs import operator
 from tests.verification.test_bounds import MATMUL, RIGHT, mutants
+from tests.verification.test_boxes import KEPT as BOX
 
 pytest.importorskip("z3")
 pytest.importorskip("cvc5")
@@ -138,7 +139,7 @@ def all_stores(node: i.Loop | i.Store) -> tuple[i.Store, ...]:
 
 
 FAULTS = (other_ends, no_rest, other_step, other_place, guarded)
-FAULTY = {"matmul": MATMUL, "pooled": POOLED}
+FAULTY = {"matmul": MATMUL, "pooled": POOLED, "rows of a box": BOX}
 
 
 @pytest.mark.parametrize("name", FAULTY)
