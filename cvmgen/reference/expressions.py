@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, assert_never
 
 from cvmgen import reals
@@ -128,7 +129,7 @@ class ExpressionCompiler(BinderCompiler):
         if expr.role == "parameter":
             return parameter(name)
         if expr.role != "attribute":
-            return lambda env: env[name]
+            return itemgetter(name)
 
         def value(env: Env) -> Any:
             found = env[name]

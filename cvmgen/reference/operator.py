@@ -271,10 +271,10 @@ class Reference(BoundArguments):
 
     def equation(self, item: f.Equation, env: Env, output: Tensor, written: list[bool]) -> None:
         walk, index_of, value_of = self.compiled(item)
-        outside: list[int] = []
+        bound = [n.bound_by(each) for each in item.domain.items]
+        before, outside = dict(env), list[int]()
         try:
             for _ in walk(env):
-                before = dict(env)  # what was left early may leave its indices bound
                 position = self.position(item, index_of(env), env, output, written)
                 try:
                     output.values[position] = value_of(env)
@@ -282,8 +282,10 @@ class Reference(BoundArguments):
                     if self.tried_out:
                         raise
                     outside.append(position)
+                    # What was left early may leave its indices bound.
+                    point = {name: env[name] for name in bound}
                     env.clear()
-                    env.update(before)
+                    env.update(before, **point)
         except OutsideAccess:
             if self.tried_out:
                 raise
@@ -296,11 +298,10 @@ class Reference(BoundArguments):
         self, item: f.Equation, index: list[int], env: Env, output: Tensor, written: list[bool]
     ) -> int:
         """Where an equation writes, which must be inside of the output, and once."""
-        about = slot_values(item.slots)
         if len(index) != len(output.shape):
             rank = len(output.shape)
             message = f"{item.tensor} has rank {rank}, {len(index)} indices are given"
-            raise OutsideAccess(_left(item), message, env, about)
+            raise OutsideAccess(_left(item), message, env, slot_values(item.slots))
         position = 0
         for dimension, (at, extent) in enumerate(zip(index, output.shape, strict=True)):
             if not 0 <= at < extent:
@@ -309,7 +310,7 @@ class Reference(BoundArguments):
             position = position * extent + at
         if written[position]:
             message = f"element {rules.shape_text(index)} of {item.tensor} is written twice"
-            raise FormulaError(_left(item), message, env, about)
+            raise FormulaError(_left(item), message, env, slot_values(item.slots))
         written[position] = True
         return position
 

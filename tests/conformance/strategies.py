@@ -13,7 +13,7 @@ from tests.conformance.calls import Array
 
 MOST = 2**31 - 1
 ints = st.integers(-MOST, MOST)
-budget = settings(max_examples=40, deadline=None, derandomize=True)
+budget = settings(max_examples=25, deadline=None, derandomize=True)
 
 
 def shapes(low: int = 1, high: int = 5, side: int = 4) -> st.SearchStrategy[tuple[int, ...]]:

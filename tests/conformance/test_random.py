@@ -10,7 +10,7 @@ from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
 from tests.conformance.random_calls import DRAW, call
 
-CALLS = 40
+CALLS = 25
 MANY = 600
 
 

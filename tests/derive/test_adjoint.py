@@ -76,7 +76,7 @@ DIVIDING = (
 )
 MULTIPLE = 5040  # of what the divisors are, the numbers up to 10: all quotients are exact
 AdjointCall = tuple[dict[str, Any], dict[str, Any], dict[str, Any], Tensor]
-CALLS = 8
+CALLS = 6
 ATTEMPTS = 18 * CALLS
 STEPS = 20_000
 LARGEST = 7

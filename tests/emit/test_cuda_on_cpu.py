@@ -30,7 +30,7 @@ from tests.conformance.calls import bits
 from tests.emit.cuda_texts import NAMES, classes, operators, program
 from tests.emit.on_cpu import OnCpu, library
 
-CALLS = 10  # of each operator
+CALLS = 6  # of each operator, on three grids
 MARGIN = 7  # elements in front of an output and behind it
 
 

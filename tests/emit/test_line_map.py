@@ -22,11 +22,12 @@ def places(lines: list[str]) -> tuple[Place | None, ...]:
     return MappedText("\n".join(lines)).places
 
 
-@pytest.mark.parametrize("target", driver.TARGETS)
+# Each operator in one of the targets; the others have statements of the same spans.
+@pytest.mark.parametrize(("number", "target"), [*enumerate(driver.TARGETS)])
 def test_each_store_is_of_the_equation_that_it_computes(
-    target: str, formulas: dict[str, Operator]
+    number: int, target: str, formulas: dict[str, Operator]
 ) -> None:
-    for operator in formulas.values():
+    for operator in [*formulas.values()][number :: len(driver.TARGETS)]:
         text = driver.emitted(target, operator)
         assert isinstance(text, MappedText)
         assert len(text.places) == len(text.split("\n"))

@@ -16,7 +16,7 @@ from tests.fuzz import seeds
 from tests.fuzz.let_formulas import Invented, Inventor, inputs
 from tests.targets import load_own
 
-GROUP = 16  # formulas that are compiled together
+GROUP = 10  # formulas that are compiled together
 FOUND = (33, 44, 2061, 2335)  # seeds of formulas that were wrong once
 COMMON = "def clip(x, low, high) = max(low, min(x, high))\n"
 

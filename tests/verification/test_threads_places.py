@@ -57,8 +57,8 @@ def no_rest(node: object) -> Iterator[object]:
 FAULTS = [
     ("relu", 0, no_rest),
     ("relu", 0, plus_one),
-    ("product", 0, plus_one),
-    ("product", 1, plus_one),
+    pytest.param("product", 0, plus_one, marks=pytest.mark.slow),
+    pytest.param("product", 1, plus_one, marks=pytest.mark.slow),
     ("product", 1, one_more),
     ("turned", 0, plus_one),
 ]

@@ -77,7 +77,11 @@ def test_equal_for_all_values(name, calls, features, why):
     assert result.validated, (why, result)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+# One after the other of two.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.slow if at % 2 else ()) for at, each in enumerate(DRAWN)],
+)
 def test_calls_at_edges_are_equal_for_all_values(name):
     result = validate_edges(_operators()[name], Text(ROOT / "generated"), 4)
     assert result.validated, result
