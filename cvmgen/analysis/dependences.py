@@ -14,11 +14,23 @@ from cvmgen.ir.visit import walk
 
 # What no vector instruction does.
 SCALAR = (
-    *(i.Loop, i.Copy, i.Turn, i.Slide, i.Apply, i.Fetch, i.Fill, i.Sort, i.Tile, i.Break),
+    *(
+        i.Loop,
+        i.Copy,
+        i.Turn,
+        i.Slide,
+        i.Apply,
+        i.Products,
+        i.Fetch,
+        i.Fill,
+        i.Sort,
+        i.Tile,
+        i.Break,
+    ),
     i.Overflow,
 )
 # What goes over many elements at once, or orders them.
-REGIONS = (i.Copy, i.Move, i.Turn, i.Slide, i.Apply, i.Fill, i.Sort, i.Tile)
+REGIONS = (i.Copy, i.Move, i.Turn, i.Slide, i.Apply, i.Products, i.Fill, i.Sort, i.Tile)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ HEADERS: Mapping[str, Callable[[object], bool]] = {
     "cvmgen_turns.h": lambda node: isinstance(node, i.Turn),
     "cvmgen_slides.h": lambda node: isinstance(node, i.Slide),
     "cvmgen_functions.h": lambda node: isinstance(node, i.Apply),
+    "cvmgen_products.h": lambda node: isinstance(node, i.Products),
     "cvmgen_runs.h": lambda node: isinstance(node, (i.Copy, i.Fill, i.Fetch)),
     "cvmgen_threads.h": lambda node: isinstance(node, i.Loop) and node.parallel > 0,
 }

@@ -297,6 +297,8 @@ class CPrinter:
                 return [self.slide(statement)]
             case i.Apply(function=function, values=values, count=count):
                 return [f"cvmgen_{function}_run({self.address(values)}, {self.expr(count)});"]
+            case i.Products():
+                return [self.products(statement)]
             case i.Fetch(place=place, ahead=ahead):
                 return [f"cvmgen_fetch({self.address(place)}, {ahead});"]
             case i.Invoke(call=call):
@@ -357,6 +359,20 @@ class CPrinter:
         to, source = self.address(slide.target), self.address(slide.source)
         first = self.expr(slide.first)
         return f"cvmgen_slide_{slide.type}({to}, {source}, {first}, {slide.count});"
+
+    def products(self, products: i.Products) -> str:
+        x, w = map(self.lines, (products.x, products.w))
+        rows, columns, *ends = map(
+            self.expr, (products.rows, products.columns, products.depth, products.longer)
+        )
+        given = ", ".join([self.address(products.totals), x, rows, w, columns, *ends])
+        return f"cvmgen_add_products({given});"
+
+    def lines(self, lines: i.Lines) -> str:
+        """A structure of its own."""
+        wide = "true" if lines.type == "f64" else "false"
+        parts = [self.address(lines.first), wide, self.expr(lines.line), self.expr(lines.term)]
+        return f"(cvmgen_lines){{{', '.join(parts)}}}"
 
     def address(self, place: i.Load | i.Var | i.Member) -> str:
         if isinstance(place, i.Load) and place.offset == i.Const(0):

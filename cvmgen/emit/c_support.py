@@ -61,6 +61,9 @@ KERNEL_FILES = (
     "cvmgen_vectors.h",
     "cvmgen_slides.h",
     "cvmgen_functions.h",
+    "cvmgen_products.h",
+    "cvmgen_products_panel.h",
+    "cvmgen_products.c",
     "cvmgen_functions.c",
 )
 

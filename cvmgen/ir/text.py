@@ -95,6 +95,8 @@ def statement_lines(statement: i.Stmt) -> list[str]:
             return [f"slide {count}: {text(target)} = {text(first)}, {text(source)}"]
         case i.Apply(function=function, values=values, count=count):
             return [f"apply {function}, {text(count)}: {text(values)}"]
+        case i.Products():
+            return [products_text(statement)]
         case i.Fetch(place=place, ahead=ahead):
             return [f"fetch {text(place)} + {ahead} bytes"]
         case i.Fill(target=target, step=step, value=value, count=count):
@@ -174,6 +176,18 @@ def host_text(statement: i.HostStmt) -> str:
             return f"keep {', '.join(name for name, _ in members)}"
         case _:
             raise AssertionError("another statement of the host")
+
+
+def products_text(products: i.Products) -> str:
+    sides = ((products.rows, products.x), (products.columns, products.w))
+    factors = " times ".join(
+        f"{text(number)} of {text(side.first)} by {text(side.line)}, {text(side.term)}"
+        for number, side in sides
+    )
+    depth = text(products.depth)
+    if products.longer != i.ZERO:
+        depth += f" and {text(products.longer)} more for each row"
+    return f"products of {depth}: {text(products.totals)} += {factors}"
 
 
 def text(expr: i.Expr, least: int = 0) -> str:

@@ -116,8 +116,8 @@ TELLING = frozenset(
     (
         *(i.Var, i.Dot, i.Load, i.Access, i.Address, i.Let, i.Array, i.Loop, i.PackLoop),
         *(i.Assign, i.SetAt, i.Append, i.Capture, i.Typed, i.Given, i.Overflow),
-        *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Apply, i.Fill),
-        *(i.Tile, i.Sort),
+        *(i.Accumulate, i.AddAt, i.Store, i.Copy, i.Move, i.Turn, i.Slide, i.Apply),
+        *(i.Products, i.Fill, i.Tile, i.Sort),
     )
 )
 REMEMBERED: dict[int, tuple[object, Uses]] = {}
@@ -202,7 +202,7 @@ def uses_by_walk(node: Any) -> Uses:
                 stored.add(target.tensor)
             case i.Turn(target=target) | i.Slide(target=target) | i.Fill(target=target):
                 stored.add(target.tensor)
-            case i.Tile(totals=target) | i.Apply(values=target):
+            case i.Tile(totals=target) | i.Products(totals=target) | i.Apply(values=target):
                 stored.add(target.tensor)
             case i.Sort():
                 below = (part for part in walk(each) if isinstance(part, (i.Load, i.Access)))

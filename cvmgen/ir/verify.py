@@ -183,6 +183,11 @@ class Verifier:
             case i.Apply(values=values, count=count):
                 self.tensor(values.tensor, self.written, "an output")
                 self.expressions((values, count), scope)
+            case i.Products(totals=totals, x=x, w=w):
+                self.tensor(totals.tensor, self.written, "an output")
+                ends = (statement.rows, statement.columns, statement.depth, statement.longer)
+                places = (part for each in (x, w) for part in (each.first, each.line, each.term))
+                self.expressions((totals, *places, *ends), scope)
             case i.Fetch(place=place):
                 self.expr(place, scope)
             case i.Fill(target=target, step=step, value=value, count=count):

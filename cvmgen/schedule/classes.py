@@ -10,6 +10,7 @@ from cvmgen.analysis.greedy import find_greedy
 from cvmgen.analysis.grid import grid
 from cvmgen.analysis.indirect import named_place
 from cvmgen.analysis.list_loops import list_counter
+from cvmgen.analysis.ordered_products import ordered_products
 from cvmgen.analysis.paths import path
 from cvmgen.analysis.tiling import find_contraction
 from cvmgen.ir import nodes as i
@@ -256,6 +257,17 @@ def sweeps(subject: Subject) -> Roles | None:
 LASTING = (i.Assign, i.AddAt, i.SetAt, i.Append)
 
 
+def ordered_contraction(subject: Subject) -> Roles | None:
+    """Rows and columns of a product of matrices of real numbers, and what an ordered reduction has
+    where each sum has as many terms."""
+    products = ordered_products(subject.body, subject.dtypes)
+    if products is None or subject.memory or subject.model is not None:
+        return None
+    sums: Roles = {"outer": outermost(subject.body), "results": (), "totals": (), "summed": ()}
+    own = {"rows": (products.rows.loop.index,), "columns": (products.columns.loop.index,)}
+    return {**(ordered_reduction(subject) or sums), **own}
+
+
 def ordered_reduction(subject: Subject) -> Roles | None:
     """Each result combines elements by operations whose order counts."""
     found = summed_sweep(subject)
@@ -375,6 +387,15 @@ CLASSES: Mapping[str, Class] = {
     ),
     "window": Class("combines elements of a box around each result", WINDOWS, window),
     "reduction": Class("combines elements in any order", SUMS, reduction_roles),
+    "ordered_contraction": Class(
+        "sums products of real numbers in their order, as a product of matrices does",
+        {
+            **SUMS,
+            "rows": "the last index of results that one factor alone depends on",
+            "columns": "that of the other, behind it",
+        },
+        ordered_contraction,
+    ),
     "ordered_reduction": Class("combines elements in their order", SUMS, ordered_reduction),
     "sweeps": Class(
         "combines elements in any order, in more than one way for each result",

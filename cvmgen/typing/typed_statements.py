@@ -160,6 +160,7 @@ class Typer(CallTyper):
                 | i.Turn()
                 | i.Slide()
                 | i.Apply()
+                | i.Products()
                 | i.Fetch()
                 | i.Fill()
                 | i.Tile()

@@ -13,7 +13,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import stored_tensors
 from cvmgen.ir.visit import walk
 
-STORING = (i.Array, i.Copy, i.Fill, i.Move, i.Slide, i.Apply, i.Sort, i.Store, i.Tile)
+STORING = (i.Array, i.Copy, i.Fill, i.Move, i.Slide, i.Apply, i.Products, i.Sort, i.Store, i.Tile)
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,8 @@ class KernelWalk:
                 at = self.within_count(reader.integer(count, scope), scope)
                 self.strided(values, t.ONE, *at)
                 self.strided(values, t.ONE, *at, stored=True)
+            case i.Products():
+                self.products(statement, scope)
             case i.Fetch(place=place):
                 reader.integer(place.offset, scope)  # reads nothing
             case i.Overflow(tensor=tensor, offset=offset):  # a call that comes here is refused
@@ -341,6 +343,24 @@ class KernelWalk:
             kind = self.reader.elements.get(place.tensor, "i64")
             value = self.reader.unknown("moved", "elements that are moved", kind)
             self.stores.setdefault(place.tensor, []).append(Stored(value, scope.path))
+
+    def products(self, products: i.Products, scope: PlaceScope) -> None:
+        """The elements of both factors that sums of products read, and their totals."""
+        read = self.reader.integer
+        row, inner = self.within_count(read(products.rows, scope), scope)
+        depth = read(products.depth, inner) + row * read(products.longer, inner)
+        k, within = self.within_count(depth, inner)
+        self.line(products.x, row, k, within)
+        column, within = self.within_count(read(products.columns, within), within)
+        self.line(products.w, column, k, within)
+        at = t.term(32) * row + column
+        self.strided(products.totals, t.ONE, at, within)
+        self.strided(products.totals, t.ONE, at, within, stored=True)
+
+    def line(self, lines: i.Lines, line: Term, k: Term, scope: PlaceScope) -> None:
+        at = line * self.reader.integer(lines.line, scope)
+        at += k * self.reader.integer(lines.term, scope)
+        self.strided(lines.first, t.ONE, at, scope)
 
     def box(
         self,

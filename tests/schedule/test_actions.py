@@ -18,6 +18,10 @@ ROW_PRODUCTS = (
     "input X : float32[M, N]\ninput W : float64[N]\noutput Y : float64[M]\n"
     "Y[i] = sum[j < N](X[i, j] * W[j])"
 )
+TWICE_PRODUCTS = (
+    "input X : float32[M, N]\ninput W : float64[L, N]\noutput Y : float64[M, L]\n"
+    "Y[i, j] = 2.0 * sum[k < N](X[i, k] * W[j, k])"
+)
 GATES = (
     "input X : float32[N]\ninput Z : float32[N]\noutput Y : float64[N]\nlet a[i] = X[i] * Z[i]\n"
     "Y[i] = sigmoid(a[i]) * tanh(exp(a[i])) + (exp(Z[i]) if Z[i] > 0.0 else 0.0)"
@@ -207,6 +211,37 @@ ROWS = [
             "+ (exp_f64(f64(Z@[i_piece + i_lane])) if f64(Z@[i_piece + i_lane]) > 0.0 else 0.0))",
         ],
         "functions of many numbers, those that need others behind them; not what may be left out",
+    ),
+    (
+        "ordered_contraction",
+        "multiply rows, columns into row_block, column_block, line when points >= 64\n"
+        "vectorise line",
+        TWICE_PRODUCTS,
+        [
+            "if M * L >= 64 and L >= 8:",
+            "  for 0 <= i_row_block < M by 64:",
+            "    let i_lines: i64 = min_i64(64, M - i_row_block)",
+            "    for 0 <= j_column_block < L by 32:",
+            "      let j_lines: i64 = min_i64(32, L - j_column_block)",
+            "      array totals: 2048 f64",
+            "      for 0 <= total_place < i_lines * 32:",
+            "        totals@[total_place] = 0.0",
+            "      products of N: totals@[0] += i_lines of X@[i_row_block * N] by N, 1 "
+            "times j_lines of W@[j_column_block * N] by N, 1",
+            "      for 0 <= i_line < i_lines:",
+            "        avx2 for 0 <= j_line < j_lines:",
+            "          let total: f64 = totals@[i_line * 32 + j_line]",
+            "          Y@[(i_row_block + i_line) * L + (j_column_block + j_line)] = "
+            "stored_f64(2.0 * total)",
+            "else:",
+            "  for 0 <= i < M:",
+            "    for 0 <= j < L:",
+            "      let total: f64 = 0.0",
+            "      for 0 <= k < N:",
+            "        total += f64(X@[i * N + k]) * W@[j * N + k]",
+            "      Y@[i * L + j] = stored_f64(2.0 * total)",
+        ],
+        "blocks of sums of products grow side by side, where there are enough",
     ),
     (
         "reduction",

@@ -83,6 +83,33 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """Elements of a tensor, of a machine type: term k of line r is `line` * r + `term` * k behind
+    the first one."""
+
+    first: Load
+    type: str
+    line: Expr
+    term: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """totals[32 * r + c] += x[r][k] * w[c][k] for each r < rows and c < columns, and one k after
+    the other, 0 <= k < depth + r * longer: rounded products of real numbers, in an array of
+    64 * 32."""
+
+    totals: Load
+    x: Lines
+    rows: Expr
+    w: Lines
+    columns: Expr
+    depth: Expr
+    longer: Expr
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class Fetch:
     """What lies so many bytes behind a place is read soon; there may be no memory there."""
 

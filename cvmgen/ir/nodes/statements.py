@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from cvmgen.ir.nodes.execution import Barrier, Fork, Invoke, Launch, Share
 from cvmgen.ir.nodes.expressions import Access, Closure, Entries, Expr, Load, Typed, span_field
-from cvmgen.ir.nodes.moves import Apply, Copy, Fetch, Fill, Move, Slide, Tile, Turn
+from cvmgen.ir.nodes.moves import Apply, Copy, Fetch, Fill, Move, Products, Slide, Tile, Turn
 from cvmgen.ir.nodes.prepare import Merge, Require, SetOutput, TakeAttribute, TakeInput
 from cvmgen.source import Span
 
@@ -241,6 +241,7 @@ Stmt = (
     | Turn
     | Slide
     | Apply
+    | Products
     | Fetch
     | Fill
     | Tile

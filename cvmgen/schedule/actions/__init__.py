@@ -25,6 +25,7 @@ from cvmgen.schedule.actions.lists import append, cut
 from cvmgen.schedule.actions.locate import locate
 from cvmgen.schedule.actions.merge import merge
 from cvmgen.schedule.actions.move import move
+from cvmgen.schedule.actions.multiply import multiply
 from cvmgen.schedule.actions.overlap import overlap
 from cvmgen.schedule.actions.parallelise import parallelise
 from cvmgen.schedule.actions.peel import peel
@@ -154,6 +155,11 @@ ACTIONS: Mapping[str, ActionKind] = {
         ("divide LOOPS",),
         "quotients of integers through real numbers, which have vector instructions",
         divide,
+    ),
+    "multiply": ActionKind(
+        ("multiply LOOP, LOOP into NEW, NEW, NEW when MEASURE >= NUMBER",),
+        "blocks of sums of products of real numbers, each in its order, grow in registers",
+        multiply,
     ),
     "batch": ActionKind(
         ("batch LOOPS by NUMBER into NEW, NEW, NEW",),
