@@ -110,6 +110,7 @@ FUNCTIONS = {
         FunctionRow(
             "roundeven", ("real",), "real", reals.round_even, "nearest integer, ties to even"
         ),
+        FunctionRow("fma", ("real", "real", "real"), "real", reals.fma, "a * b + c, rounded once"),
         FunctionRow("exp", ("real",), "real", reals.exp, "e^x"),
         FunctionRow("log", ("real",), "real", reals.log, "natural logarithm; nan below zero"),
         FunctionRow("tanh", ("real",), "real", reals.tanh, "hyperbolic tangent"),

@@ -48,6 +48,7 @@ REAL_CALLS = {
     "ceil": "ceil",
     "trunc": "trunc",
     "sqrt": "sqrt",
+    "fma": "fma",
     "round": "round_away",
     "roundeven": "round_even",
     **{name: name for name in ELEMENTARY},

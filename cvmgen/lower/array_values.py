@@ -39,6 +39,7 @@ OF_ARRAYS = {
         name: f"vectors.{name}"
         for name in (
             "isnan",
+            "fma",
             "order",
             "power",
             "floor_log2",

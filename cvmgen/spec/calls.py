@@ -184,6 +184,9 @@ class CallChecker:
                 self.no_pack(argument)
         values, kinds = [value for value, _ in checked], [kind for _, kind in checked]
         wanted = row.parameters[0]
+        if wanted == "real" and len(exprs) > 1:
+            reals = tuple(expressions.wanted(value, REAL) for value in exprs)
+            return n.Function(row.name, reals, span), KINDS[row.result]
         if wanted == "scalar" and kinds == [BOOL]:
             kind = BOOL
         elif wanted == "real" and not expressions.literal(values[0]):

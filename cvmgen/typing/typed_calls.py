@@ -27,7 +27,7 @@ from cvmgen.typing.machine_types import (
 from cvmgen.typing.too_large import most_bits, shown
 from cvmgen.typing.typed_values import ValueTyper
 
-OF_REALS = (*ROUNDINGS, *ELEMENTARY, "sqrt", "order")
+OF_REALS = (*ROUNDINGS, *ELEMENTARY, "sqrt", "fma", "order")
 FROM_REALS = {"int": "to_int", "order": "order"}
 LENGTH = Range(0, LIST_CAPACITY)
 NUMBER_CALLS = (

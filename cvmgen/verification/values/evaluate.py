@@ -184,6 +184,7 @@ REALS: dict[str, Callable[..., float]] = {
     "ceil": reals.ceil,
     "trunc": reals.trunc,
     "sqrt": reals.sqrt,
+    "fma": reals.fma,
     **{name: FUNCTIONS[name].exact for name in (*ELEMENTARY, "round", "roundeven")},
     "pow": reals.power,
     "float16": reals.to_float16,

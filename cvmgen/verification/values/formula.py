@@ -379,6 +379,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil": lambda value: rt.real("ceil", value),
     "trunc": lambda value: rt.real("trunc", value),
     "sqrt": lambda value: rt.real("sqrt", value),
+    "fma": lambda *values: rt.real("fma", *map(rt.as_real, values)),
     **{name: partial(rt.real, name) for name in (*ELEMENTARY, "round", "roundeven")},
     "isnan": lambda value: rt.is_nan(value) if isinstance(value, rt.RealTerm) else False,
     "real": rt.as_real,

@@ -139,8 +139,9 @@ def _of_real(name: str) -> Routine:
     exact = FUNCTIONS[name].exact
 
     def routine(machine: Machine, arguments: list[Any]) -> Any:
-        (value,) = arguments
-        return exact(value) if isinstance(value, float) else rt.real(name, value)
+        if all(isinstance(each, float) for each in arguments):
+            return exact(*arguments)
+        return rt.real(name, *arguments)
 
     return routine
 
@@ -157,12 +158,13 @@ def _of_many(name: str) -> Routine:
     return routine
 
 
+OF_REALS = (*ELEMENTARY, "round", "roundeven", "fma")
 LIBRARY: dict[str, Routine] = {
     "cvmgen_x86_has": has_feature,
     "cvmgen_power_f64": _power,
     "cvmgen_of_float16": _of_float16,
     "cvmgen_stored_float16": _stored_float16,
-    **{f"cvmgen_{name}_f64": _of_real(name) for name in (*ELEMENTARY, "round", "roundeven")},
+    **{f"cvmgen_{name}_f64": _of_real(name) for name in OF_REALS},
     **{f"cvmgen_{name}_run": _of_many(name) for name in ("exp", "sigmoid", "tanh")},
     **{f"cvmgen_isqrt_i{bits}": _root(bits) for bits in (32, 64, 128)},
     "malloc": _new,
