@@ -104,10 +104,17 @@ class Names:
                 self.visit(value, scope)
             case d.Definition():
                 self.definition(each, scope)
-            case d.FamilyDecl(parameters=parameters, block=block):
-                inner = self.blocks[id(each)] = Scope(scope)
+            case d.FamilyDecl(parameters=parameters, block=block, base=base):
+                around = scope
+                if base is not None:
+                    self.use(scope, base.family, base.family_span)
+                    bases = self.families.get(base.family, ())
+                    around = next((self.blocks.get(id(one), scope) for one in bases), scope)
+                inner = self.blocks[id(each)] = Scope(around)
                 for name in parameters:
                     self.bind(inner, name.text, "parameter of a family", name.span)
+                for actual in base.actuals if base else ():
+                    self.visit(actual, inner)
                 self.block(block, inner)
             case d.OperatorDecl(block=block):
                 self.block(block, Scope(scope))

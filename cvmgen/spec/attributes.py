@@ -204,7 +204,22 @@ def check_default(
         raise SpecError(default.span, f"'{item.name}' is {kind}, its default {found}", hint)
     if found != kind:
         checker.mismatch(default, kind, found)
-    return checked
+    return written_out(checked)
+
+
+def written_out(default: n.Expr) -> n.Expr:
+    """A default as a value: callers in each language have it from their signatures."""
+    value = constant_value(default)
+    match default:
+        case n.TupleOf(elements=elements, span=span):
+            return n.TupleOf(tuple(map(written_out, elements)), span)
+        case n.Truth():
+            return default
+        case _ if value is not None:
+            return n.Number(value, default.span)
+        case _:
+            hint = "it is made of numbers and constants"
+            raise SpecError(default.span, "a default is the same in every call", hint)
 
 
 def default_in_range(

@@ -122,10 +122,19 @@ class Builder:
     def parameter(self, span: Span, name: Token, *dots: Token) -> d.Parameter:
         return d.Parameter(str(name), bool(dots), span)
 
-    def family(self, span: Span, name: Token, *parts: Any) -> d.FamilyDecl:
-        *parameters, block = parts
-        words = self.all_words(written_children(parameters))
-        return d.FamilyDecl(str(name), words, block, self.token(name), span)
+    def family(
+        self, span: Span, name: Token, holes: tuple[n.Name, ...], *parts: Any
+    ) -> d.FamilyDecl:
+        base = parts[0] if isinstance(parts[0], d.FamilyBase) else None
+        last = parts[-1]
+        block = last if isinstance(last, d.BlockDecl) else d.BlockDecl("", (), span)
+        return d.FamilyDecl(str(name), holes, block, base, self.token(name), span)
+
+    def holes(self, span: Span, *names: Token | None) -> tuple[n.Name, ...]:
+        return self.all_words(written_children(names))
+
+    def base(self, span: Span, name: Token, *actuals: Any) -> d.FamilyBase:
+        return d.FamilyBase(str(name), written_children(actuals), self.token(name), span)
 
     def operator_name(self, span: Span, name: Token) -> Token:
         return name
@@ -140,7 +149,7 @@ class Builder:
         places = self.token(name), self.token(family)
         return d.InstanceDecl(str(name), str(family), tuple(actuals), block, *places, span)
 
-    def sign(self, span: Span, sign: Token) -> d.Sign:
+    def sign(self, span: Span, sign: str) -> d.Sign:
         return d.Sign(str(sign), span)
 
     def block(self, span: Span, *parts: Any) -> d.BlockDecl:
@@ -268,6 +277,11 @@ class Builder:
         binders = next((part for part in rest if isinstance(part, n.Binders)), None)
         where = tuple(part for part in rest if isinstance(part, d.Definition))
         return d.EquationDecl(target, value, binders, where, span)
+
+    def written(self, span: Span, slots: Any) -> n.Bracket:
+        """An element of a tensor that is called `output`."""
+        start = Span(span.source, span.start, span.start + len("output"))
+        return n.Bracket(n.Name("output", start), slots or (), span)
 
     def where(self, span: Span, name: Token, *parts: Any) -> d.Definition:
         *parameters, body = parts

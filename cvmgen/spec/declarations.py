@@ -195,10 +195,23 @@ class BlockDecl:
 
 
 @dataclass(frozen=True, slots=True)
+class FamilyBase:
+    """`pairs(OP, sum, 1)`: the family that another one is made of, and what fills its holes."""
+
+    family: str
+    actuals: tuple[Expr | Sign, ...]
+    family_span: Span = span_field()
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class FamilyDecl:
+    """A family; one that is made of a `base` adds the items of its block to those of that."""
+
     name: str
     parameters: tuple[Name, ...]
     block: BlockDecl
+    base: FamilyBase | None
     name_span: Span = span_field()
     span: Span = span_field()
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from cvmgen.functions import RELATIONS
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
+from cvmgen.spec.item_names import declared_names
+from cvmgen.spec.own_names import names_in
 from cvmgen.spec.words import plural
 
 Actual = n.Expr | d.Sign
@@ -17,38 +20,77 @@ REDUCTIONS_ARE = f"reductions are {', '.join(n.REDUCTIONS)}"
 
 def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) -> d.OperatorDecl:
     """The operator that an instance stands for; its own doc, aliases and examples are added."""
-    family = families.get(instance.family)
-    if family is None:
-        raise SpecError(
-            instance.family_span,
-            f"unknown family '{instance.family}'",
-            did_you_mean(instance.family, families) or families_are(families),
-        )
-    if len(instance.actuals) != len(family.parameters):
-        raise SpecError(
-            actuals_span(instance),
-            f"family '{family.name}' has {plural(len(family.parameters), 'parameter')}, "
-            f"{len(instance.actuals)} given",
-            parameters_are(family),
-        )
-    names = (parameter.text for parameter in family.parameters)
-    actuals = dict(zip(names, instance.actuals, strict=True))
-    block: d.BlockDecl = n.rebuild(family.block, lambda node: fill(node, actuals))
-    if instance.block is not None:
-        items = block.items + instance.block.items
-        block = replace(block, doc=instance.block.doc or block.doc, items=items)
-    holes = tuple((name, actual.span.text) for name, actual in actuals.items())
-    text = f"{family.span.text}\n\n{instance.span.text}"
-    blocks = ((f"family {family.name}", family.span), (instance.name, instance.span))
+    found = filled(instance, families, ())
+    block = joined(found.block, instance.block) if instance.block else found.block
+    text = "\n\n".join((*(each.span.text for each in found.families), instance.span.text))
+    titles = ((f"family {each.name}", each.span) for each in found.families)
+    blocks = (*titles, (instance.name, instance.span))
     return d.OperatorDecl(
-        instance.name, block, holes, text, blocks, instance.name_span, instance.span
+        instance.name, block, found.holes, text, blocks, instance.name_span, instance.span
     )
 
 
-def actuals_span(instance: d.InstanceDecl) -> Span:
-    if not instance.actuals:
-        return instance.family_span
-    return instance.actuals[0].span.to(instance.actuals[-1].span)
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The block of a family with its holes filled: what fills them, those of its base first, and
+    the families that it comes from."""
+
+    block: d.BlockDecl
+    holes: tuple[tuple[str, str], ...]
+    families: tuple[d.FamilyDecl, ...]
+
+
+def filled(
+    use: d.InstanceDecl | d.FamilyBase,
+    families: Mapping[str, d.FamilyDecl],
+    around: tuple[str, ...],
+) -> Filled:
+    """The family that is used, with what fills its holes; those of `around` are made of it."""
+    family = families.get(use.family)
+    if family is None or use.family in around:
+        message = f"unknown family '{use.family}'"
+        hint = did_you_mean(use.family, families) or families_are(families)
+        if use.family in around:
+            message, hint = f"the family '{use.family}' is made of itself", "write out one of them"
+        raise SpecError(use.family_span, message, hint)
+    if len(use.actuals) != len(family.parameters):
+        raise SpecError(
+            actuals_span(use),
+            f"family '{family.name}' has {plural(len(family.parameters), 'parameter')}, "
+            f"{len(use.actuals)} given",
+            parameters_are(family),
+        )
+    names = (parameter.text for parameter in family.parameters)
+    actuals = dict(zip(names, use.actuals, strict=True))
+    below = Filled(d.BlockDecl("", (), family.span), (), ())
+    if family.base is not None:
+        below = filled(family.base, families, (*around, use.family))
+        names_apart(family, families[family.base.family])
+    block = joined(below.block, family.block)
+    block = n.rebuild(block, lambda node: fill(node, actuals))
+    holes = tuple((name, actual.span.text) for name, actual in actuals.items())
+    return Filled(block, (*below.holes, *holes), (*below.families, family))
+
+
+def names_apart(family: d.FamilyDecl, base: d.FamilyDecl) -> None:
+    """Refuse a hole with a name that means something else in the family that it is made of."""
+    taken = {*names_in(base.block), *declared_names(base.block.items)}
+    taken -= {each.text for each in base.parameters}
+    for each in family.parameters:
+        if each.text in taken:
+            message = f"the family '{base.name}' has a '{each.text}' of its own"
+            raise SpecError(each.span, message, "give the parameter another name")
+
+
+def joined(first: d.BlockDecl, second: d.BlockDecl) -> d.BlockDecl:
+    """The items of two blocks, with the text of the second one if it has any."""
+    return replace(first, doc=second.doc or first.doc, items=first.items + second.items)
+
+
+def actuals_span(use: d.InstanceDecl | d.FamilyBase) -> Span:
+    if not use.actuals:
+        return use.family_span
+    return use.actuals[0].span.to(use.actuals[-1].span)
 
 
 def parameters_are(family: d.FamilyDecl) -> str:
@@ -98,6 +140,8 @@ def fill_call(node: n.Call, actual: Actual) -> n.Expr:
             values = [argument.value for argument in node.arguments]
             if len(values) != 2:
                 raise SpecError(node.span, f"'{sign}' takes two arguments, {len(values)} are given")
+            if sign in RELATIONS:
+                return n.Compare((sign,), tuple(values), node.span)
             return n.Arithmetic(sign, values[0], values[1], node.span)
         case _:
             message = f"a function is needed for '{node.function}'"

@@ -143,11 +143,12 @@ def _names_in(declaration: d.Const | d.Definition | d.FamilyDecl) -> set[str]:
             return _names_of(body)
         case d.Definition(parameters=parameters, body=body):
             return _names_of(body) - {each.name for each in parameters}
-        case d.FamilyDecl(parameters=holes, block=block):
-            return _names_of(block) - {each.text for each in holes}
+        case d.FamilyDecl(parameters=holes, block=block, base=base):
+            family = set() if base is None else {base.family}
+            return family | (_names_of((block, base)) - {each.text for each in holes})
 
 
-def _names_of(tree: n.Expr | d.BlockDecl) -> set[str]:
+def _names_of(tree: object) -> set[str]:
     names = {each.text for each in n.walk(tree) if isinstance(each, n.Name)}
     return names | {each.function for each in n.walk(tree) if isinstance(each, n.Call)}
 

@@ -208,7 +208,7 @@ def not_closed(source: Source, at: int, where: str) -> SpecError:
 
 
 def unexpected(fault: RefusedToken) -> SpecError:
-    for explain in (first_word, rangeless, brackets, missing):
+    for explain in (item_as_name, first_word, rangeless, brackets, missing):
         found = explain(fault)
         if found is not None:
             return found
@@ -216,6 +216,15 @@ def unexpected(fault: RefusedToken) -> SpecError:
     names = "" if hint else expected(fault.accepted)
     message = f"'{fault.text}' cannot stand here"
     return SpecError(fault.span, f"{message}; expected {names}" if names else message, hint)
+
+
+def item_as_name(fault: RefusedToken) -> SpecError | None:
+    """A formula that is missing, with an input or an output in the next line, read as a name."""
+    found = re.search(rf"\n\s*(?:input|output)\s+{NAME}\s*$", fault.before)
+    before = fault.before[: found.start()].rstrip() if found else ""
+    if not before or fault.text != ":" or "COLON" in fault.accepted:
+        return None
+    return missing_after(fault.source, fault.at - len(fault.before) + len(before), "a formula", "")
 
 
 def first_word(fault: RefusedToken) -> SpecError | None:

@@ -37,8 +37,9 @@ FORMULA_WORDS = (
     "mod",
     "over",
 )
-# Formalizations name attributes `type` and `precision`; those stay free.
-RESERVED = frozenset({*DECLARATIONS, *ITEMS, *FORMULA_WORDS} - {"type"})
+# Formalizations name tensors `input` and `output`, attributes `type` and `precision`, which stay
+# free.
+RESERVED = frozenset({*DECLARATIONS, *ITEMS, *FORMULA_WORDS} - {"type", "input", "output"})
 # How what makes lists is written.
 SELECTION_FORMS = {"select": "select[i < N](X[i] > 0)", "sort": "sort[i < N] by (X[i])"}
 C_WORDS = frozenset(
