@@ -25,6 +25,7 @@ FOLDER = Path(__file__).parent.parent / "editors" / "vscode" / "syntaxes"
 CONTROL = {"if", "else", "for", "forall", "where", "in", "by"}
 OPERATORS = {"and", "or", "not", "div", "tdiv", "mod", "over"}
 TRUTHS = {"true", "false"}
+TENSORS = {"input", "output"}  # what declares them may be their name too
 WORD = r"[A-Za-z_]\w*"
 
 
@@ -46,7 +47,8 @@ def of_formulas() -> dict[str, Any]:
     terminals = terminals_of("grammar.lark")
     reserved = reserved_words(terminals["NAME"])
     # Words that are names where they are not expected: `type` may name an attribute.
-    others = {each for each in literals("grammar.lark") if each.isalpha()} - reserved
+    others = {each for each in literals("grammar.lark") if each.isalpha()} - reserved - TENSORS
+    behind = words(CONTROL | OPERATORS)
     declaring = reserved - CONTROL - OPERATORS - TRUTHS
     return language(
         "cvm",
@@ -62,6 +64,7 @@ def of_formulas() -> dict[str, Any]:
                 },
             },
             rule("keyword.declaration", words(declaring)),
+            rule("keyword.declaration", rf"{words(TENSORS)}(?=\s+(?!{behind})[A-Za-z_])"),
             rule("keyword.control", words(CONTROL & reserved)),
             rule("keyword.operator.word", words(OPERATORS)),
             rule("constant.language", words(TRUTHS)),

@@ -32,14 +32,13 @@ FEW_NODES = 8
 # Functions of the array library and of `vectors` that do what those of formulas do.
 OF_ARRAYS = {
     **{name: f"np.{name}" for name in ("floor", "ceil", "trunc", "sqrt")},
-    **{name: f"vectors.{name}" for name in ELEMENTARY},
+    **{name: f"vectors.{name}" for name in (*ELEMENTARY, "fma")},
     "round": "vectors.round_away",
     "roundeven": "np.rint",
     **{
         name: f"vectors.{name}"
         for name in (
             "isnan",
-            "fma",
             "order",
             "power",
             "floor_log2",
@@ -122,11 +121,13 @@ class Values:
                 return self.select(expr)
             case i.Call():
                 return self.call(expr)
+            case i.Convert(operand=position):
+                return self.value(position)
             case i.Contains(element=element, collection=known) if scope.kind(known) == HOST:
                 return i.Call("vectors.among", (self.value(element), self.value(known)))
-            case i.ListOf():
-                return self.same(expr)
-            case i.Part() | i.Item() if not has(expr, i.Access):
+            case i.ListOf() | i.Part() | i.Item() if isinstance(expr, i.ListOf) or not has(
+                expr, i.Access
+            ):
                 return self.same(expr)
             case _:
                 raise NotAnArray(type(expr).__name__)

@@ -313,6 +313,11 @@ class Widths:
                 return self.limit(type_name)
             case i.Real():
                 return None
+            case i.Convert(operand=position):  # of an element, so all on the way to it is small
+                most = self.most
+                self.exact(position)
+                self.most = most
+                return Range(0, MAX_SIZE)
             case _:
                 return Range(0, 1)
 

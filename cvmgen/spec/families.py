@@ -51,7 +51,10 @@ def filled(
         message = f"unknown family '{use.family}'"
         hint = did_you_mean(use.family, families) or families_are(families)
         if use.family in around:
-            message, hint = f"the family '{use.family}' is made of itself", "write out one of them"
+            message, hint = (
+                f"the family '{use.family}' is made of itself",
+                "one of them has to have a block alone",
+            )
         raise SpecError(use.family_span, message, hint)
     if len(use.actuals) != len(family.parameters):
         raise SpecError(
