@@ -15,6 +15,9 @@ is the sum over all k of products of W and what is X inside and z elsewhere, les
 of W: what is not inside adds z - z. For that W is read at its own indices alone, which are all
 there.
 
+Sums of products of real numbers, each in its order, become memory as they are where a result has
+several of them, or gives one to a function that is made of many numbers at once.
+
 The terms are those of a formula whose places are proved to be inside, and each is evaluated for
 the same indices as before, in integers that hold all of it.
 """
@@ -28,15 +31,17 @@ from typing import Any
 
 from cvmgen import algebra
 from cvmgen.dtypes import CVM
+from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import given_shapes, insert
-from cvmgen.ir.uses import has, names_in
+from cvmgen.ir.uses import has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, replaced, substitute
 from cvmgen.lower.list_nests import box_size
 from cvmgen.lower.scans import perfect
 from cvmgen.lower.widths import Widths, host_ranges
 
 Factors = tuple[i.Expr, ...]
+REALS = ("float32", "float64")
 MOST_TERMS = 8
 WIDEST = 104  # bits of an integer that a kernel computes
 
@@ -46,10 +51,10 @@ def part_products(program: i.Program) -> i.Program:
 
     So do products of more than two elements, but for two of them.
     """
-    factors = factor_names(program)
-    if len(factors) < 2:
+    factors, reals = factor_names(program), real_names(program)
+    if len(factors) < 2 and len(reals) < 2:
         return program
-    parts = Parts(program, factors)
+    parts = Parts(program, factors, reals)
     nests = [each for nest in program.nests for each in parts.nest(nest)]
     if not parts.memory:
         return replace(program, nests=tuple(nests))
@@ -76,6 +81,17 @@ def factor_names(program: i.Program) -> frozenset[str]:
     )
 
 
+def real_names(program: i.Program) -> frozenset[str]:
+    """The inputs of real numbers, of known ranks, and the lets in memory that have some."""
+    inputs = {
+        each.name
+        for each in program.operator.inputs
+        if each.dtype in REALS
+        and not (each.optional or each.variadic or any(extent.pack for extent in each.extents))
+    }
+    return frozenset(inputs | {name for name, each in program.lets.items() if each.kind == "real"})
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """A product in a sum: what depends on the indices of the sum, and what does not."""
@@ -87,8 +103,8 @@ class Term:
 class Parts:
     """The nests with their sums apart, and the memory of those that are."""
 
-    def __init__(self, program: i.Program, factors: frozenset[str]) -> None:
-        self.program, self.factors = program, factors
+    def __init__(self, program: i.Program, factors: frozenset[str], reals: frozenset[str]) -> None:
+        self.program, self.factors, self.reals = program, factors, reals
         self.memory: list[i.Scratch] = []
         self.sizes: dict[int | None, list[i.Stmt]] = {}
         self.taken = {name for each in program.nests for name in names_in(each.body)}
@@ -128,6 +144,12 @@ class Results:
         """What is stored, with its sums apart; as it is, where one sum of products is all."""
         value = with_places(self.store.value)
         folds = outer_sums(value)
+        if ordered := [each for each in folds if self.is_ordered(each)]:
+            alone = len(ordered) == 1 and not any(map(is_of_many, nodes_in(value, i.Call)))
+            places = {} if alone else {each: self.in_memory(each, "real") for each in ordered}
+            return (
+                replaced(value, lambda node: places.get(node, node)) if places else self.store.value
+            )
         terms = {fold: self.terms(fold) for fold in folds}
         terms = {fold: found for fold, found in terms.items() if found}
         products = [*terms]
@@ -167,6 +189,19 @@ class Results:
                 return first != second and bool(mine - others and others - mine)
             case _:
                 return False
+
+    def is_ordered(self, fold: i.Fold) -> bool:
+        """Whether a sum is one of products of real numbers, of as many for each result."""
+        match fold:
+            case i.Fold(element=i.Binary("*", i.Access() as one, i.Access() as other)):
+                real = {one.tensor, other.tensor} <= self.parts.reals
+            case _:
+                return False
+        over = [each for each in fold.over if isinstance(each, i.Over) and each.low == i.ZERO]
+        ends = names_in(tuple(each.high for each in over))
+        whole = len(over) == len(fold.over) and fold.condition is None
+        whole = whole and not ends & {each.index for each in self.loops}
+        return real and whole and self.is_product(Term((one, other), ()))
 
     def free(self, node: object) -> frozenset[str]:
         """The indices of the result that something depends on."""
@@ -229,7 +264,7 @@ class Results:
             or (len(elements) == 1 and len(self.free(elements[0])) < len(self.loops))
         )
 
-    def in_memory(self, part: i.Fold) -> i.Expr:
+    def in_memory(self, part: i.Fold, kind: str = "int") -> i.Expr:
         """The element of memory that holds a sum, for the indices of the result at hand."""
         if part in self.names:
             return self.names[part]
@@ -238,7 +273,7 @@ class Results:
         loops = [loop for loop in self.loops if loop.index in names_in(part)]
         shape = tuple(loop.high for loop in loops) or (i.ONE,)
         why = "a sum by itself, which is made in front of all results"
-        memory = i.Scratch(name, name, shape, self.of.case, "int", why)
+        memory = i.Scratch(name, name, shape, self.of.case, kind, why)
         parts.memory.append(memory)
         size = i.Let(memory.size, "int", box_size(shape), span)
         parts.sizes.setdefault(self.of.case, []).append(size)
@@ -314,6 +349,11 @@ def outer_sums(value: i.Expr) -> list[i.Fold]:
 
     visit(value)
     return list(dict.fromkeys(found))
+
+
+def is_of_many(call: i.Call) -> bool:
+    """Whether a function is made of many numbers at once."""
+    return call.function in ELEMENTARY
 
 
 def is_plain(fold: i.Fold, terms: Mapping[i.Fold, list[Term] | None]) -> bool:

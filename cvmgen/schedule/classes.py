@@ -258,14 +258,12 @@ LASTING = (i.Assign, i.AddAt, i.SetAt, i.Append)
 
 
 def ordered_contraction(subject: Subject) -> Roles | None:
-    """Rows and columns of a product of matrices of real numbers, and what an ordered reduction has
-    where each sum has as many terms."""
+    """Rows and columns of a product of matrices of real numbers."""
     products = ordered_products(subject.body, subject.dtypes)
     if products is None or subject.memory or subject.model is not None:
         return None
-    sums: Roles = {"outer": outermost(subject.body), "results": (), "totals": (), "summed": ()}
     own = {"rows": (products.rows.loop.index,), "columns": (products.columns.loop.index,)}
-    return {**(ordered_reduction(subject) or sums), **own}
+    return {"outer": outermost(subject.body), **own}
 
 
 def ordered_reduction(subject: Subject) -> Roles | None:
@@ -390,7 +388,7 @@ CLASSES: Mapping[str, Class] = {
     "ordered_contraction": Class(
         "sums products of real numbers in their order, as a product of matrices does",
         {
-            **SUMS,
+            **OUTER,
             "rows": "the last index of results that one factor alone depends on",
             "columns": "that of the other, behind it",
         },

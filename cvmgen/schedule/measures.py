@@ -13,6 +13,7 @@ from cvmgen.ir.uses import assigned, names_in
 from cvmgen.schedule.copies import Run
 from cvmgen.schedule.subject import Subject
 
+Counted = i.Loop | Run | i.Products
 Measure = Callable[[Subject, i.Loop], list[i.Expr]]
 """Factors whose product says how much a loop does."""
 
@@ -100,25 +101,31 @@ def parallel(loop: i.Loop) -> list[i.Loop]:
     return found
 
 
-def deepest(body: i.Block) -> list[i.Loop | Run]:
-    """The loops and runs in each other, along the way on which there are most."""
-    best: list[i.Loop | Run] = []
+def deepest(body: i.Block) -> list[Counted]:
+    """The loops and runs in each other, along the way to sums of products, or else that on which
+    there are most."""
+    best: list[Counted] = []
     for each in body:
-        own = [each] if isinstance(each, (i.Loop, i.Copy, i.Fill)) else []
-        best = max(
-            best, [*own, *max(map(deepest, inner_blocks(each)), key=len, default=[])], key=len
-        )
+        own = [each] if isinstance(each, (i.Loop, i.Copy, i.Fill, i.Products)) else []
+        inner: list[Counted] = max(map(deepest, inner_blocks(each)), key=depth, default=[])
+        best = max(best, [*own, *inner], key=depth)
     return best
 
 
-def trip_count(statement: i.Loop | Run) -> i.Expr:
+def depth(way: list[Counted]) -> tuple[bool, int]:
+    return bool(way) and isinstance(way[-1], i.Products), len(way)
+
+
+def trip_count(statement: Counted) -> i.Expr:
     """About how many iterations a loop has, or elements a run."""
+    if isinstance(statement, i.Products):
+        return statement.depth
     if not isinstance(statement, i.Loop):
         return statement.count
     return length(statement.high) if statement.low is None else statement.high
 
 
-def loops_and_runs(body: i.Block) -> Iterator[i.Loop | Run]:
+def loops_and_runs(body: i.Block) -> Iterator[Counted]:
     """The loops and runs of a block; of a choice, those of the first branch."""
     for each in body:
         match each:
@@ -130,8 +137,8 @@ def loops_and_runs(body: i.Block) -> Iterator[i.Loop | Run]:
                 pass
 
 
-def trip_ends(statement: i.Loop | Run) -> tuple[i.Expr | None, ...]:
+def trip_ends(statement: Counted) -> tuple[i.Expr | None, ...]:
     """What decides how often a loop runs, or how long a run is."""
     if isinstance(statement, i.Loop):
         return (statement.low, statement.high)
-    return (statement.count,)
+    return (statement.depth if isinstance(statement, i.Products) else statement.count,)

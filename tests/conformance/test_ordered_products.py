@@ -64,6 +64,13 @@ ROWS: list[tuple[str, str, list[tuple[tuple[int, ...], Any]]]] = [
         "Y[t, d] = sum[u < t + 1](w[t, u] * V[u, d]) over z[t]",
         [((23, 9), F32), ((23, 9), F32)],
     ),
+    (
+        "several sums in a result, and one that a function is made of",
+        TWO.format("float32", "float64", "float32")
+        + "output Z : float64[M, N]\n let s[i, j] = sum[k < K](A[i, k] * B[j, k])\n"
+        "Y[i, j] = s[i, j] - 2.0 * sum[k < K](B[j, k] * A[M - 1 - i, k])\n Z[i, j] = tanh(s[i, j])",
+        [((9, 12), F32), ((7, 12), F64)],
+    ),
 ]
 
 

@@ -214,11 +214,11 @@ ROWS = [
     ),
     (
         "ordered_contraction",
-        "multiply rows, columns into row_block, column_block, line when points >= 64\n"
+        "multiply rows, columns into row_block, column_block, line when points >= 16\n"
         "vectorise line",
         TWICE_PRODUCTS,
         [
-            "if M * L >= 64 and L >= 8:",
+            "if M * L >= 16:",
             "  for 0 <= i_row_block < M by 64:",
             "    let i_lines: i64 = min_i64(64, M - i_row_block)",
             "    for 0 <= j_column_block < L by 32:",

@@ -7,7 +7,6 @@ from dataclasses import replace
 from cvmgen.algebra import simplify
 from cvmgen.analysis.ordered_products import Line, OrderedProducts, ordered_products
 from cvmgen.ir import nodes as i
-from cvmgen.ir.logic import conjunction
 from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
@@ -15,7 +14,6 @@ from cvmgen.schedule.measures import enough, known_outcome
 from cvmgen.schedule.subject import Subject
 
 ROWS, COLUMNS = 64, 32  # of a block, as cvmgen_products.h says
-LEAST_COLUMNS = 8  # as many as fill a vector: others are filled up
 
 
 def multiply(subject: Subject, use: Use) -> Subject:
@@ -30,15 +28,14 @@ def multiply(subject: Subject, use: Use) -> Subject:
     if found is None or named != {found.rows.loop.index, found.columns.loop.index}:
         use.refuse(f"only a sum of products of two tensors has such blocks ({subject.place})")
     worth = enough(subject, next(nodes_in(subject.body, i.Loop)), use.test(5))
-    wide = i.Compare(">=", found.columns.loop.high, i.Const(LEAST_COLUMNS))
-    if known_outcome(worth) is False or known_outcome(wide) is False:
+    if known_outcome(worth) is False:
         return subject.with_roles({use.roles(at)[0]: () for at in (2, 3, 4)})
     use.room(ROWS * COLUMNS)
     roles = [use.roles(at)[0] for at in (2, 3, 4)]
     writer = BlockWriter(found, subject.taken, roles[0], roles[1])
-    tests = [each for each in (worth, wide) if known_outcome(each) is None]
     span, blocks = found.total.span, writer.nest()
-    both = i.If(conjunction(tests), (blocks,), subject.body, span) if tests else blocks
+    always = known_outcome(worth) is True
+    both = blocks if always else i.If(worth, (blocks,), subject.body, span)
     made = (writer.rows.outer, writer.columns.outer, writer.columns.inner)
     new = {role: (name,) for role, name in zip(roles, made, strict=True)}
     return subject.with_body((both,)).with_roles(new)
