@@ -182,7 +182,7 @@ CVMGEN_ROUTINE double cvmgen_round_f64(double a) {
 }
 CVMGEN_ROUTINE double cvmgen_roundeven_f64(double a) { return rint(a); }
 CVMGEN_FUNCTION double cvmgen_sqrt_f64(double a) { return sqrt(a); }
-CVMGEN_ROUTINE double cvmgen_fma_f64(double a, double b, double c) { return fma(a, b, c); }
+CVMGEN_FUNCTION double cvmgen_fma_f64(double a, double b, double c) { return fma(a, b, c); }
 /* Toward zero; 0 of NaN, and the nearest end of int64 beyond it. */
 CVMGEN_FUNCTION int64_t cvmgen_to_int(double a) {
     if (a != a) return 0;

@@ -207,7 +207,8 @@ def _checked(machine: Executor, name: str, bits: int) -> Callable[..., Any]:
     return operate
 
 
-_REALS: dict[str, tuple[str, Callable[[float], float]]] = {
+_REALS: dict[str, tuple[str, Callable[..., float]]] = {
+    "fma": ("fma", reals.fma),
     "fabs": ("abs", abs),
     "floor": ("floor", reals.floor),
     "ceil": ("ceil", reals.ceil),
@@ -216,8 +217,12 @@ _REALS: dict[str, tuple[str, Callable[[float], float]]] = {
 }
 
 
-def _real(sign: str, exact: Callable[[float], float]) -> Callable[[Any], Any]:
-    return lambda value: exact(value) if isinstance(value, float) else rt.real(sign, value)
+def _real(sign: str, exact: Callable[..., float]) -> Callable[..., Any]:
+    def operate(*values: Any) -> Any:
+        known = all(isinstance(each, float) for each in values)
+        return exact(*values) if known else rt.real(sign, *values)
+
+    return operate
 
 
 def _copy_sign(value: Any, sign: Any) -> Any:

@@ -158,7 +158,7 @@ def _of_many(name: str) -> Routine:
     return routine
 
 
-OF_REALS = (*ELEMENTARY, "round", "roundeven", "fma")
+OF_REALS = (*ELEMENTARY, "round", "roundeven")
 LIBRARY: dict[str, Routine] = {
     "cvmgen_x86_has": has_feature,
     "cvmgen_power_f64": _power,
@@ -167,6 +167,7 @@ LIBRARY: dict[str, Routine] = {
     **{f"cvmgen_{name}_f64": _of_real(name) for name in OF_REALS},
     **{f"cvmgen_{name}_run": _of_many(name) for name in ("exp", "sigmoid", "tanh")},
     **{f"cvmgen_isqrt_i{bits}": _root(bits) for bits in (32, 64, 128)},
+    "fma": _of_real("fma"),
     "malloc": _new,
     "calloc": _new_zeros,
     "realloc": _larger,
