@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import inf
 from pathlib import Path
 
 from cvmgen.api.library import LANGUAGES
@@ -100,6 +101,7 @@ def update_ledger(
         before: Entries = {} if earlier is None else earlier.entries
         wanted = wanted_entries(before, texts, chosen)
         tasks = tasks_of(wanted, operators, read_schedules(spec), folder, text_digests(texts))
+        tasks.sort(key=lambda each: -seconds_of(before, each))  # the longest ones first
         if tasks:
             engines_needed()
         gone = [each for each in stale(before, texts) if each not in text_digests(texts)]
@@ -152,6 +154,12 @@ def tasks_of(
         for name, target in wanted
         if (name, target) in digests
     ]
+
+
+def seconds_of(before: Entries, task: Task) -> float:
+    """How long it took before; what is new may take longest."""
+    known = before.get(task.operator.full_name, {}).get(task.target)
+    return inf if known is None else known.seconds
 
 
 def engines_needed() -> None:

@@ -79,6 +79,9 @@ TRUSTED: Mapping[str, str] = {
     "machine on terms": "that `cvmgen/verification/values` runs LLVM modules and models intrinsics "
     "as processors do; with small thresholds tests of whether there is enough to do compare with "
     "8, so that small calls go the ways of large ones",
+    "calls": "that a block of the text does in other calls what it does in those that come to it: "
+    "once, twice or often, as far as 24 calls can. Where the solvers give up on a call others that "
+    "come to its blocks are looked at; it is open if they do not come to all of them",
     "clang": "that the modules which it makes of the unmodified C mean what the C says; and of the "
     "compiler that makes the library, that its machine code does",
     "solvers": "z3 and cvc5 where both proved it; the one that is named where it is alone",

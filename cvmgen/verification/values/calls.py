@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -314,3 +315,27 @@ def for_device(info: OperatorInfo, case: ChosenCall) -> ChosenCall:
     return ChosenCall(
         {name: stored(name, each) for name, each in case.inputs.items()}, case.attributes
     )
+
+
+def drawing(case: ChosenCall) -> Callable[[tuple[str, int], Random], Any]:
+    """Elements of the inputs: edges and small numbers more often than others."""
+    tensors = dict(tensors_of(case))
+    special = 1 / max(1, sum(tensor.size for tensor in tensors.values()))
+
+    def draw(about: tuple[str, int], random: Random) -> Any:
+        tensor = tensors[about[0]]
+        dtype = DTYPES[tensor.dtype]
+        if dtype.kind == "real":  # one that is none hides all others
+            if random.random() < special:
+                return random.choice((1e30, float("inf"), float("nan")))
+            return random.choice((0.0, -0.0, 1.0, -1.5, random.uniform(-9, 9)))
+        if dtype.kind == "bool":
+            return random.getrandbits(1)
+        low, high = dtype.low, dtype.high
+        if tensor.precision:
+            bound = precision_bound(tensor.precision)
+            low, high = max(low, -bound), min(high, bound)
+        near = [max(low, min(high, random.randint(-3, 3))), low, high]
+        return random.choice((*near, random.randint(low, high)))
+
+    return draw

@@ -29,10 +29,19 @@ def features(machine: Machine) -> set[Feature]:
     }
 
 
+def blocks_of(ran: set[Feature]) -> set[tuple[str, int]]:
+    return {each[:2] for each in ran}
+
+
+def once_each(ran: set[Feature]) -> set[Feature]:
+    """The blocks that ran, however often."""
+    return {(name, at, 1) for name, at, _ in ran}
+
+
 def not_run(machine: Machine, name: str, ran: set[Feature]) -> tuple[int, dict[str, int]]:
     """How many blocks there are from this function on, and those that did not run by function.
     What is called of the runtime counts where it was called; what refuses calls does not count."""
-    blocks = {feature[:2] for feature in ran}
+    blocks = blocks_of(ran)
     called = {name for name, _ in blocks if not name.startswith(_REFUSING)}
     total, missing = 0, dict[str, int]()
     for function in _from(machine, name, called):
@@ -96,17 +105,23 @@ def _refusing(function: llvm.LlvmFunction) -> set[int]:
         found |= more
 
 
-def covering(trials: Iterable[tuple[Case, set[Feature], int]], most: int) -> list[Case]:
+def covering(
+    trials: Iterable[tuple[Case, set[Feature], int]],
+    most: int,
+    before: set[Feature],
+    fixed: int = FIXED,
+) -> list[Case]:
     """At most so many cases: first those that come to blocks that no other has come to, then those
-    in which blocks run another number of times; the cheapest first, by how many blocks ran."""
+    in which blocks run another number of times; the cheapest first, by how many blocks ran and
+    what is `fixed`. What ran `before` is not new."""
     left = list(trials)
     chosen: list[Case] = []
-    ran, blocks = set[Feature](), set[tuple[str, int]]()
+    ran, blocks = set(before), blocks_of(before)
 
     def worth(trial: tuple[Case, set[Feature], int]) -> tuple[float, float]:
         _, found, cost = trial
-        new = len({each[:2] for each in found} - blocks)
-        return new / (cost + FIXED), len(found - ran) / (cost + FIXED)
+        new = len(blocks_of(found) - blocks)
+        return new / (cost + fixed), len(found - ran) / (cost + fixed)
 
     while left and len(chosen) < most:
         best = max(left, key=worth)
@@ -115,5 +130,5 @@ def covering(trials: Iterable[tuple[Case, set[Feature], int]], most: int) -> lis
         left.remove(best)
         chosen.append(best[0])
         ran |= best[1]
-        blocks |= {each[:2] for each in best[1]}
+        blocks |= blocks_of(best[1])
     return chosen

@@ -91,6 +91,7 @@ class EdgeSampler(Sampler):
 
 
 TYPES = ("int8", "int32")
+PATIENCE = 150  # calls in a row that come to nothing new, behind which no more are tried
 LONG = 0.05  # how often an extent is a long one
 
 
@@ -108,9 +109,10 @@ Came = Callable[[ChosenCall], bool | None]
 
 def searched(operator: Operator, text: str, tries: int, came: Came) -> None:
     """Try calls with inputs of int8 and of int32, `text` being the kernel's: a third of them at
-    edges, then neighbours of those that came to something new, the last ones more often."""
+    edges, then neighbours of those that came to something new, the last ones more often; no more
+    where for long none came to anything new."""
     sampler = EdgeSampler(operator, text)
-    seen, good = set[str](), list[Tape]()
+    seen, good, last = set[str](), list[Tape](), 0
 
     def new(call: ChosenCall, dtype: str) -> bool | None:
         typed = with_types(call, dtype)
@@ -132,7 +134,8 @@ def searched(operator: Operator, text: str, tries: int, came: Came) -> None:
             if came_further:
                 good.append(drawing.tape)
                 new(drawing.call, other)
-        if len(seen) >= tries:
+                last = len(seen)
+        if len(seen) >= min(tries, last + PATIENCE):
             return
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from cvmgen.api.manifest import Manifest, OperatorInfo, read_manifest
 from cvmgen.build.includes import with_included
-from cvmgen.dtypes import DTYPES, precision_bound
+from cvmgen.dtypes import DTYPES
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import Budget, WorkLimit
 from cvmgen.reference.operator import Reference
@@ -20,7 +20,7 @@ from cvmgen.spec.formula import Operator
 from cvmgen.verification.values import calls, choices, coverage, gpu, native, program, shapes
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.compare import Comparison
-from cvmgen.verification.values.coverage import Feature, covering, not_run
+from cvmgen.verification.values.coverage import FIXED, Feature, covering, not_run, once_each
 from cvmgen.verification.values.evaluate import Assignment, Evaluation, OpenEquality, same, witness
 from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.formula import TermReference
@@ -37,6 +37,7 @@ TRIED_STEPS = 25_000
 MOST_TRIED = 1_200_000  # blocks that are run to find calls
 POINTS = 1_000_000  # of ranges, that the formula goes through in a call
 DRAWN = 20  # calls for each that is looked at
+ROUNDS = 2  # in which calls are chosen
 PLAIN = frozenset[str]()
 PROCESSORS = {
     "c": (
@@ -53,6 +54,7 @@ PROCESSORS = {
 """One block goes through all that several share, and needs its memory again."""
 _SUFFIXES = {"c": (".c", ".h"), "cuda": (".cu", ".h")}  # the first is that of operators
 Case = tuple[calls.ChosenCall, frozenset[str]]  # and the features of the processor
+Key = tuple[str, frozenset[str]]  # what tells cases apart
 Trial = tuple[Case, set[Feature], int]  # what ran, and how many blocks
 Shown = calls.ChosenCall | None  # with numbers
 Decider = Callable[[t.Condition], bool] | None
@@ -165,16 +167,24 @@ def validate(
     features: frozenset[str] = PLAIN,
 ) -> ValidatedCalls:
     """Check each call for all values of its inputs, on a processor with these features."""
-    return _Checking(operator, text).all((case, features) for case in cases)
+    checking = _Checking(operator, text)
+    checking.all((case, features) for case in cases)
+    return checking.found()
 
 
 def validate_edges(operator: Operator, text: Text, most: int) -> ValidatedCalls:
     """Check at most so many calls: those that come to as many blocks of the text as can be, on
-    processors that differ where the text asks for it."""
+    processors that differ where the text asks for it. Where it is not decided what one gives,
+    others that come to its blocks are looked at; it is left open for what no other one shows."""
     checking = _Checking(operator, text)
     trials = checking.searched(text.sources[text.own(checking.info)], DRAWN * most)
-    chosen = covering(trials, most)
-    return checking.all(chosen or [case for case, *_ in trials[:most]])
+    for number in range(ROUNDS):
+        left = [each for each in trials if case_key(each[0]) not in checking.looked_at]
+        chosen = covering(left, most, checking.ran, 0 if number else FIXED)  # small ones at last
+        checking.all(chosen or ([] if checking.looked_at else [e for e, *_ in trials[:most]]))
+        if checking.result.refuted or not checking.undecided:
+            break
+    return checking.found(trials)
 
 
 class _Checking:
@@ -192,12 +202,17 @@ class _Checking:
         self.result = ValidatedCalls(operator.full_name)
         self.ran = set[Feature]()
         self.by_ways = False  # elements decide what is done: each way by itself
+        self.looked_at = set[Key]()
+        self.undecided: dict[Key, str] = {}  # calls, and why it is not decided what they give
 
     def all(self, cases: Iterable[Case]) -> ValidatedCalls:
+        """Look at these calls, one after the other."""
         began, result = time.perf_counter(), self.result
         for given, features in cases:
             case = self.text.suited(self.info, given)
             self.machine.features = features
+            self.looked_at.add(key := case_key((given, features)))
+            before = set(self.ran), dict(result.calls)
             try:
                 self.check(case)
             except Fault as error:
@@ -206,19 +221,33 @@ class _Checking:
             except (WorkLimit, RecursionError):
                 continue  # it is not among the calls that were looked at
             except UNKNOWN as error:
-                result.open.append(f"{case.text()}: {type(error).__name__}: {told(error)}")
+                self.ran, result.calls = before
+                self.undecided[key] = f"{case.text()}: {type(error).__name__}: {told(error)}"
             if result.difference is not None:
                 break
+        result.seconds += time.perf_counter() - began
+        return result
+
+    def found(self, trials: Iterable[Trial] = ()) -> ValidatedCalls:
+        """What came of all calls. Of those of which it is not decided, as many are open as come to
+        the blocks that no others come to."""
+        result, seen = self.result, once_each(self.ran)
+        left = [
+            (key, once_each(ran), cost)
+            for case, ran, cost in trials
+            if (key := case_key(case)) in self.undecided
+        ]
+        keys = covering(left, len(left), seen) if left else self.undecided
+        result.open = [self.undecided[key] for key in keys]
         result.blocks, result.not_run = not_run(
             self.machine, f"{self.info.function}{self.caller.suffix}", self.ran
         )
-        result.seconds = time.perf_counter() - began
         return result
 
     def tried(self, given: Case) -> tuple[set[Feature], int]:
         """What runs in a call of some numbers, and how many blocks."""
         case, self.machine.features = self.text.suited(self.info, given[0]), given[1]
-        random, draw = Random(1), _drawing(case)
+        random, draw = Random(1), calls.drawing(case)
         call = calls.with_terms(case, lambda name, at, _: draw((name, at), random))
         self.machine.begin(PathFacts(), None, TRIED_STEPS)
         self.machine.asked = self.machine.compared = False
@@ -336,7 +365,7 @@ class _Checking:
         outputs: Mapping[str, Tensor] | None = None,
     ) -> None:
         """The text is not defined where this is assumed: with inputs for which that is seen."""
-        shown = witness(0, 1, _drawing(case), assumed, example(assumed))
+        shown = witness(0, 1, calls.drawing(case), assumed, example(assumed))
         if shown is None:
             raise OpenEquality(f"{why}, for no inputs that were found")
         for each in [outputs] if outputs else self.outputs(case):
@@ -425,12 +454,16 @@ class _Checking:
             comparison.equal(one, other, bits)
         except OpenEquality as error:
             assumed = error.assumed or facts.conditions()
-            shown = witness(one, other, _drawing(case), assumed, example(assumed))
+            shown = witness(one, other, calls.drawing(case), assumed, example(assumed))
             if shown is None:
                 raise
             return shown
         self.result.cases += comparison.cases > 0
         return None
+
+
+def case_key(case: Case) -> Key:
+    return case[0].text(), case[1]
 
 
 def told(error: Exception) -> str:
@@ -464,27 +497,3 @@ def result_types(
         narrow = usual[name] == "int32" and inferred[name].precision <= 8
         other[name] = "int8" if narrow else "int32"
     return [usual] if usual == other else [usual, other]
-
-
-def _drawing(case: calls.ChosenCall) -> Callable[[tuple[str, int], Random], Any]:
-    """Elements of the inputs: edges and small numbers more often than others."""
-    tensors = dict(calls.tensors_of(case))
-    special = 1 / max(1, sum(tensor.size for tensor in tensors.values()))
-
-    def draw(about: tuple[str, int], random: Random) -> Any:
-        tensor = tensors[about[0]]
-        dtype = DTYPES[tensor.dtype]
-        if dtype.kind == "real":  # one that is none hides all others
-            if random.random() < special:
-                return random.choice((1e30, float("inf"), float("nan")))
-            return random.choice((0.0, -0.0, 1.0, -1.5, random.uniform(-9, 9)))
-        if dtype.kind == "bool":
-            return random.getrandbits(1)
-        low, high = dtype.low, dtype.high
-        if tensor.precision:
-            bound = precision_bound(tensor.precision)
-            low, high = max(low, -bound), min(high, bound)
-        near = [max(low, min(high, random.randint(-3, 3))), low, high]
-        return random.choice((*near, random.randint(low, high)))
-
-    return draw

@@ -9,7 +9,7 @@ from cvmgen.verification.values.evaluate import OpenEquality
 from cvmgen.verification.values.facts import PathFacts
 from cvmgen.verification.values.solver import possible
 
-MOST_WAYS = 200
+MOST_WAYS = 120
 Choice = tuple[bool, bool]  # whether the condition holds; whether the opposite is still to be tried
 
 
