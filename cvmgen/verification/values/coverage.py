@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, TypeVar
 
 from cvmgen.verification.values import llvm
@@ -29,7 +29,7 @@ def features(machine: Machine) -> set[Feature]:
     }
 
 
-def blocks_of(ran: set[Feature]) -> set[tuple[str, int]]:
+def blocks_of(ran: Set[Feature]) -> set[tuple[str, int]]:
     return {each[:2] for each in ran}
 
 
@@ -108,7 +108,7 @@ def _refusing(function: llvm.LlvmFunction) -> set[int]:
 def covering(
     trials: Iterable[tuple[Case, set[Feature], int]],
     most: int,
-    before: set[Feature],
+    before: Set[Feature] = frozenset(),
     fixed: int = FIXED,
 ) -> list[Case]:
     """At most so many cases: first those that come to blocks that no other has come to, then those

@@ -125,6 +125,7 @@ def test_cases_are_chosen_that_come_to_blocks_of_their_own():
         ("not run", set(), 0),
     ]
     assert covering(trials, 5) == ["other", "large", "again"]
+    assert covering(trials, 5, {("f", 0, 1), ("f", 2, 1)}) == ["large", "again"]
     assert covering(trials, 1) == ["other"]
 
 
