@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from cvmgen import rules
-from cvmgen.escape import html_table, in_html, printable
+from cvmgen.escape import html_table, in_html, latex_table, printable
+
+FIELDS = ("operator", "argument", "value", "rule")  # of a refused call
 
 
 class CvmgenError(Exception):
@@ -21,13 +23,25 @@ class CvmgenError(Exception):
         """For notebooks: the message as it stands, places and carets below each other."""
         return f"<pre>{in_html(str(self))}</pre>"
 
+    def _repr_latex_(self) -> str:
+        """The same where notebooks become papers: lines below each other."""
+        lines = str(self).splitlines() or [""]
+        return latex_table(lines[:1], [(each,) for each in lines[1:]])
+
 
 class OperatorError(CvmgenError, rules.OperatorError):
     """A call that an operator refuses; fields operator, argument, value, rule."""
 
     def _repr_html_(self) -> str:
-        told = (self.operator, self.argument, self.value, self.rule)
-        return html_table(("operator", "argument", "value", "rule"), [told])
+        return html_table(FIELDS, [self.fields])
+
+    def _repr_latex_(self) -> str:
+        return latex_table(FIELDS, [self.fields])
+
+    @property
+    def fields(self) -> tuple[object, ...]:
+        """What FIELDS name."""
+        return self.operator, self.argument, self.value, self.rule
 
 
 rules.raise_as(OperatorError)

@@ -123,9 +123,26 @@ LATEX = {char: f"\\{char}" for char in "#$%&_{}"}
 LATEX |= {"\\": r"\backslash{}", "^": r"\wedge{}", "~": r"\sim{}", "<": "{<}", ">": "{>}", "`": "'"}
 
 
+IN_TYPEWRITER = {" ": "\\ ", **{char: rf"\text{{{char}}}" for char in "'-,:"}}
+"""What formulas set otherwise than words."""
+
+
 def in_latex(text: str) -> str:
     """A text in a formula of LaTeX, or in the words within one."""
     return "".join(LATEX.get(char, char) for char in printable(text))
+
+
+def latex_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as a block of LaTeX, which notebooks and papers show alike; what its cells say is
+    text, in letters of one width."""
+    cells = (map(_latex_cell, row) for row in (heads, *rows))
+    lines = " \\\\\n".join(" & ".join(row) for row in cells)
+    return f"$$\n\\begin{{array}}{{{'l' * len(heads)}}}\n{lines}\n\\end{{array}}\n$$"
+
+
+def _latex_cell(cell: object) -> str:
+    shown = (IN_TYPEWRITER.get(char) or LATEX.get(char, char) for char in printable(str(cell)))
+    return rf"\mathtt{{{''.join(shown)}}}"
 
 
 def in_docstring(text: str) -> str:

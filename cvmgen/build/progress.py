@@ -114,6 +114,12 @@ class Progress:
         print(f"cvmgen: {self._text}{still}", file=sys.stderr, flush=True)
 
 
+def followed(items: Iterable[Item], told: Callable[[Item], str]) -> Iterator[Item]:
+    """The items one by one, each a step of the progress that is being shown, if one is."""
+    speaking = next((each for each in _shown if each.speaks), None)
+    return iter(items) if speaking is None else speaking.over(items, told)
+
+
 def _bar_text(done: int, of: int) -> str:
     full = BAR * min(done, of) // of
     bar = f"{'━' * full}{'─' * (BAR - full)} "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import numpy.typing as npt
 from cvmgen.build import compile_library
 from cvmgen.build.files import digest_of
 from cvmgen.errors import CvmgenError, ModelError
-from cvmgen.escape import html_table, in_html
+from cvmgen.escape import html_table, in_html, latex_table
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import Array, checked_data, clamp, largest_magnitude
 from cvmgen.memory import zeroed_bytes
 
 VERSION = 1
+HEADS = ("", "shape", "type", "bits")
 """Counts the changes of what <name>.json holds."""
 
 SUFFIXES = (".c", ".h", ".json")
@@ -110,12 +112,17 @@ class CompiledModel:
 
     def _repr_html_(self) -> str:
         """For notebooks: what goes in and what comes out, with the memory between steps."""
-        heads = ("", "shape", "type", "bits")
-        rows = [("input", self.input_shape, self.input_dtype, self.input_precision)]
-        for shape, precision in zip(self.output_shapes, self.output_precisions, strict=True):
-            rows.append(("output", shape, self.output_dtype, precision))
         told = f"{self.name}: {self.workspace_bytes:,} bytes between steps"
-        return f"<p>{in_html(told)}</p>{html_table(heads, rows)}"
+        return f"<p>{in_html(told)}</p>{html_table(HEADS, self._rows())}"
+
+    def _repr_latex_(self) -> str:
+        """The same as a block of LaTeX."""
+        return latex_table(HEADS, self._rows())
+
+    def _rows(self) -> Iterator[tuple[object, ...]]:
+        yield "input", self.input_shape, self.input_dtype, self.input_precision
+        for shape, precision in zip(self.output_shapes, self.output_precisions, strict=True):
+            yield "output", shape, self.output_dtype, precision
 
 
 def model_again(folder: str, name: str, threads: int, files: str) -> CompiledModel:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cvmgen.errors import CvmgenError, ModelError
-from cvmgen.escape import html_table, in_html
+from cvmgen.escape import html_table, in_html, latex_table
 from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import INPUT, Array, checked_data, clamp, largest_magnitude
 from cvmgen.graph.operators import BoundOperator, OperatorLibrary, sorted_inputs
@@ -26,6 +26,8 @@ from cvmgen.graph.plan import (
 from cvmgen.graph.symbol import Symbol, validate
 from cvmgen.graph.symbol_file import read_symbol
 from cvmgen.memory import zeroed_bytes
+
+HEADS = ("node", "operator", "attributes", "gives", "bits")
 
 
 def load(
@@ -128,15 +130,19 @@ class Network:
 
     def _repr_html_(self) -> str:
         """For notebooks: the steps in order, with the shapes and precisions of their results."""
-        heads = ("node", "operator", "attributes", "gives", "bits")
-        rows = []
+        return f"<p>{in_html(repr(self))}</p>{html_table(HEADS, self._rows())}"
+
+    def _repr_latex_(self) -> str:
+        """The same as a block of LaTeX."""
+        return latex_table(HEADS, self._rows())
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
         for each in self.nodes:
             given = ", ".join(f"{name}={value}" for name, value in each.attributes)
             results = [self._tensors[index] for index in each.outputs]
             shapes = ", ".join(str(result.shape) for result in results)
             bits = ", ".join(str(result.precision) for result in results)
-            rows.append((each.node, each.operator, given, shapes, bits))
-        return f"<p>{in_html(repr(self))}</p>{html_table(heads, rows)}"
+            yield each.node, each.operator, given, shapes, bits
 
     def _fail(self, rule: str, where: str) -> NoReturn:
         raise ModelError(rule, file=self._file, where=where)

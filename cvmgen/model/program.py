@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from cvmgen import driver
+from cvmgen.build.progress import followed
 from cvmgen.dtypes import MAX_PRECISION
 from cvmgen.errors import InternalError
 from cvmgen.graph.limits import INPUT, Array, largest_magnitude
@@ -71,7 +72,7 @@ class KernelBuilder:
 
     def model(self) -> Model:
         given = self.arrive()
-        for step in self.plan.steps:
+        for step in followed(self.plan.steps, lambda each: f"lowering {each.node}"):
             self.step(step)
         outputs = tuple(self.leave(at, index) for at, index in enumerate(self.plan.heads))
         return Model(self.tensors, self.with_constants(), (given,), outputs)

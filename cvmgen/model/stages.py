@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from cvmgen.build.progress import followed
 from cvmgen.errors import InternalError
 from cvmgen.escape import printable
 from cvmgen.ir.text import block_lines
@@ -50,13 +51,14 @@ def types(made: Staged, schedules: Schedules) -> Staged:
 
 def schedule(made: Staged, schedules: Schedules) -> Staged:
     """Each step by the actions for its class."""
-    done = tuple(steps.scheduled_step(each, schedules) for each in made.steps)
-    return replace(made, steps=done)
+    told = followed(made.steps, lambda each: f"scheduling {each.name}")
+    return replace(made, steps=tuple(steps.scheduled_step(each, schedules) for each in told))
 
 
 def outline(made: Staged, schedules: Schedules) -> Staged:
     """Loops that threads share as functions of their own, which say what they capture."""
-    return replace(made, steps=tuple(map(steps.outlined_step, made.steps)))
+    told = followed(made.steps, lambda each: f"outlining {each.name}")
+    return replace(made, steps=tuple(map(steps.outlined_step, told)))
 
 
 SPECIALISE = "specialise"
@@ -82,7 +84,7 @@ def staged(model: Model, schedules: Schedules) -> Iterator[tuple[str, Staged]]:
 
 def verify_steps(made: Iterable[KernelStep], stage: str) -> None:
     """Raise InternalError that names the stage if a step does not hold together."""
-    for each in made:
+    for each in followed(made, lambda one: f"verifying {one.name} after {stage}"):
         if fault := next(unsound_step(each), ""):
             message = f"the stage '{stage}' of models leaves {each.name} unsound: {fault}"
             raise InternalError(message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from cvmgen.build.progress import followed
 from cvmgen.emit.c_spelling import c_identifier
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in, read_tensors, stored_tensors
@@ -54,7 +55,8 @@ class KernelStep:
 def typed_steps(model: Model, layouts: Layouts) -> Iterator[KernelStep]:
     """The kernels as nests with machine types, for schedules to begin with."""
     storage, filled = layouts.storage, set[str]()
-    for at, (name, kernel) in enumerate(zip(step_names(model), model.kernels, strict=True)):
+    named = list(zip(step_names(model), model.kernels, strict=True))
+    for at, (name, kernel) in enumerate(followed(named, lambda each: f"typing {each[0]}")):
         begun = sorted(kernel.written - filled)  # no kernel before this one writes them
         front = tuple(line for each in begun for line in border(each, storage, span_of(kernel)))
         filled |= kernel.written

@@ -3,7 +3,9 @@ strangers wrote is read as markup."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -26,6 +28,16 @@ def ops() -> cvmgen.api.Operators:
 def texts(page: str) -> str:
     """The page is well formed; what it says."""
     return "".join(ElementTree.fromstring(f"<div>{page}</div>").itertext())
+
+
+def latex_of(shown: Any) -> str:
+    """A block of LaTeX in which nothing ends what begun outside of it."""
+    text: str = shown._repr_latex_()
+    inside = text.removeprefix("$$\n").removesuffix("\n$$")
+    assert "$" not in re.sub(r"\\\$", "", inside)
+    bare = re.sub(r"\\[{}]", "", inside)
+    assert bare.count("{") == bare.count("}")
+    return text
 
 
 def test_every_operator_is_shown(ops: cvmgen.api.Operators) -> None:
@@ -57,12 +69,16 @@ def test_networks(ops: cvmgen.api.Operators) -> None:
     said = texts(network._repr_html_())
     assert all(each.node in said for each in network.nodes)
     assert str(network.output_shapes[0]) in said
+    assert r"\mathtt{conv2d}" in latex_of(network)
 
 
 def test_errors(ops: cvmgen.api.Operators) -> None:
     with pytest.raises(cvmgen.OperatorError) as refused:
         ops.cvm.clip(np.array([1], np.int32), a_min=3, a_max=1)
     assert "a_min must be below a_max" in texts(refused.value._repr_html_())
+    assert r"a\_min\ must\ be\ below\ a\_max" in latex_of(refused.value)
     fault = SpecError(Span(Source("a.cvm", HOSTILE), 0, 3), "nothing")
     assert "<script" not in fault._repr_html_()
     assert "^^^" in texts(fault._repr_html_())
+    assert r"\wedge{}\wedge{}\wedge{}" in latex_of(fault)
+    assert r"\evil" not in latex_of(fault)
