@@ -28,6 +28,7 @@ from cvmgen.verification.ledger_check import has_text
 
 EMPTY: Entries = {}
 MOST_OF_A_LISTING = 150_000  # characters of machine code
+MOST_OF_STAGES = 160_000  # characters of what a target's stages changed
 ARCHITECTURE = "sm_80"  # of the GPU whose machine code is shown
 SHOWN_FIRST = ("formula", "c", "data")
 TITLES = {"python": "Python", "numpy": "numpy", "c": "C", "cuda": "CUDA"}
@@ -163,7 +164,7 @@ class OperatorPage:
                 f"stages-{each}",
                 f"Stages of {TITLES[each]}",
                 f"{show} --after all --target {each}",
-                "\n".join(map(change_html, stage_changes(self.operator, each, self.schedules))),
+                stages_html(stage_changes(self.operator, each, self.schedules)),
             )
             for each in driver.TARGETS
         ]
@@ -307,6 +308,17 @@ def first_functions(lines: Sequence[AsmLine], most: int) -> tuple[list[AsmLine],
         else:
             left.append(f"{each[0][0]} {len(each) - 1:,} lines, left out of this page")
     return shown, left
+
+
+def stages_html(stages: Iterable[Change]) -> str:
+    """The stages of a target while there is room, and the names of the others."""
+    found, room = [], MOST_OF_STAGES
+    for each in stages:
+        text = change_html(each)
+        room -= len(text)
+        long = f"<p>{in_html(each.title)} (left out of this page, which would be too long)</p>"
+        found.append(text if room > 0 else long)
+    return "\n".join(found)
 
 
 def change_html(change: Change) -> str:

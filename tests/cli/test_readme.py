@@ -179,3 +179,22 @@ def test_the_adjoint_is_what_the_command_derives(cvmgen: Command) -> None:
 def test_the_schedule_is_the_one_in_the_spec() -> None:
     text = (ROOT / "spec/schedules/c.sched").read_text(encoding="utf-8")
     assert block("", "schedule elementwise for c {") in text
+
+
+def test_the_schedule_that_is_refused(
+    cvmgen: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = (ROOT / "docs/schedules.md").read_text(encoding="utf-8")
+    found = re.search(r"^Of them `(.*)`, with the one action `(.*)`, is told$", said, re.MULTILINE)
+    assert found is not None
+    files = {
+        "toy/sums.cvm": block("cvm", "operator row_totals {", "schedules"),
+        "schedules/c.sched": f"{found[1]} {{\n  {found[2]}\n}}\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / "spec" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text, encoding="utf-8")
+    outcome = cvmgen("check", "--spec", "spec")
+    assert (outcome.code, outcome.err) == (1, block("", "carries total"))
