@@ -123,18 +123,18 @@ class Session:
             else:
                 try:
                     self.version = self.checked(self.read(None), Faults())
-                except (
-                    CvmgenError,
-                    OSError,
-                ) as error:  # the first save without any is compared with
-                    self.failed(error)
+                except (CvmgenError, OSError) as error:
+                    if not watched.spec.is_dir():
+                        raise
+                    self.failed(error)  # the first save without any is compared with
             progress.step("writing pages")
             if self.version is not None:
                 self.follow(self.version, (), "", progress)
-        count = "" if self.version is None else plural(len(self.version.operators), "operator")
+        known = self.version
+        count = f", {plural(len(known.operators), 'operator')}" if known is not None else ""
         self.tell(
             {"event": "watching", "spec": str(watched.spec)},
-            f"watching {watched.spec}, {count}; Ctrl-C ends it\n",
+            f"watching {watched.spec}{count}; Ctrl-C ends it\n",
         )
 
     def read(self, name: str | None) -> Side:

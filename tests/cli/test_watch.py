@@ -14,7 +14,7 @@ import pytest
 from cvmgen.cli import watch
 from cvmgen.cli.watch import Watched
 
-from .conftest import edit, start
+from .conftest import Command, edit, start
 
 
 @pytest.fixture
@@ -118,6 +118,12 @@ def test_pages_follow(spec: Path, tmp_path: Path, turns: Iterator[None]) -> None
     assert same != others
     for words, text in zip(("", "double  same", "error: ", "values differ"), told, strict=True):
         assert words in text
+
+
+def test_a_folder_that_is_none(cvmgen: Command, tmp_path: Path) -> None:
+    outcome = cvmgen("watch", "--spec", tmp_path / "none", "--out", tmp_path / "out")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "none: no .cvm files here" in outcome.err
 
 
 def test_a_file_that_goes_is_a_change(spec: Path) -> None:
