@@ -230,6 +230,25 @@ OWN = (
         {"zx": 3, "zy": -5, "scale": 1_300_000}, None, (OfPeers(1.0, NUMPY),),
         ((3, 24), (17, 24), (17,)),
     ),
+    Workload(
+        "causal attention of float32, 256x32", "own.causal_attention",
+        (Input((256, 32), "float32"),) * 3, {}, None, (OfPeers(1.5, NUMPY),), ((9, 4),) * 3,
+    ),
+    Workload(
+        "LSTM cell of float32, 16x256", "own.real_lstm_cell",
+        (Input((16, HIDDEN), "float32"), Input((16, HIDDEN), "float32"),
+         Input((16, HIDDEN), "float32"), Input((GATES, HIDDEN), "float32", constant=True),
+         Input((GATES, HIDDEN), "float32", constant=True),
+         Input((GATES,), "float32", constant=True)),
+        {}, None, (OfPeers(1.5, NUMPY),), ((2, 5), (2, 3), (2, 3), (12, 5), (12, 3), (12,)),
+    ),
+    Workload("softmax of 256 rows of 1024 float32", "own.softmax",
+             (Input((256, 1024), "float32"),), {}, None, (), ((3, 7),)),
+    Workload(
+        "layer norm of 256 rows of 1024 int8", "own.layer_norm",
+        (Input((256, 1024), "int8"), Input((1024,), "int8"), Input((1024,), bits=8)), {},
+        None, (OfPeers(1.0, NUMPY),), ((3, 7), (7,), (7,)),
+    ),
     Workload("top 10 of each of 64 rows of 4096", "own.top_k", (Input((64, 4096), bits=20),),
              {"k": 10}, None, (OfPeers(1.0, NUMPY),), ((3, 40),)),
 )  # fmt: skip

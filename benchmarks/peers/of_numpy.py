@@ -221,6 +221,66 @@ def lstm_cell(problem: Problem) -> Iterator[Call]:
     yield Call(NAME, run, run)
 
 
+def causal_attention(problem: Problem) -> Iterator[Call]:
+    """What is later is masked; by BLAS, and by an exponential of 32 bits."""
+    q, k, v = problem.arrays
+    earlier = np.tril(np.ones((len(q), len(q)), bool))
+
+    def run() -> Array:
+        score = np.where(earlier, q @ k.T, np.float32(-np.inf))
+        weight = np.exp(np.float32(0.125) * (score - score.max(1, keepdims=True)))
+        found: Array = weight @ v / weight.sum(1, keepdims=True)
+        return found
+
+    yield Call(NAME, run, None, "float32")
+
+
+def real_lstm_cell(problem: Problem) -> Iterator[Call]:
+    """The weights are turned before, as a user would keep them."""
+    x, h, c, w, r, b = problem.arrays
+    columns, recurrent = (np.ascontiguousarray(each.T) for each in (w, r))
+    size = h.shape[1]
+
+    def bent(values: Array) -> Array:
+        found: Array = 1 / (1 + np.exp(-values))
+        return found
+
+    def run() -> tuple[Array, Array]:
+        total = x @ columns + h @ recurrent + b
+        parts = [total[:, at * size : (at + 1) * size] for at in range(4)]
+        cell = bent(parts[2]) * c + bent(parts[0]) * np.tanh(parts[3])
+        return bent(parts[1]) * np.tanh(cell), cell
+
+    yield Call(NAME, run, None, "float32")
+
+
+def softmax(problem: Problem) -> Iterator[Call]:
+    (x,) = problem.arrays
+
+    def run() -> Array:
+        powers = np.exp(x - x.max(1, keepdims=True))
+        found: Array = powers / powers.sum(1, keepdims=True)
+        return found
+
+    yield Call(NAME, run, None, "float32")
+
+
+def layer_norm(problem: Problem) -> Iterator[Call]:
+    """In int32, the root by one of real numbers."""
+    x, g, b = (each.astype(np.int32) for each in problem.arrays)
+    narrow, count = problem.arrays[0], x.shape[1]
+
+    def run() -> Array:
+        rows = narrow.astype(np.int32)
+        rows -= rows.sum(1, keepdims=True) // count
+        variance = (rows * rows).sum(1, keepdims=True) // count
+        root = np.maximum(1, np.sqrt(variance * 256).astype(np.int32))
+        found: Array = np.clip((rows * g * 16 // root + b) >> 1, -128, 127)
+        return found.astype(np.int8)
+
+    yield Call(NAME, run, run)
+
+
 def quantised_dense(problem: Problem) -> Iterator[Call]:
     """Of float32, which holds few sums exactly; as those that do not ask for the same bits."""
     x, w, b = (each.astype(np.float32) for each in problem.arrays)
@@ -303,6 +363,10 @@ WAYS: dict[str, Ways] = {
     "own.gather_nd": gather_nd,
     "own.lstm_cell": lstm_cell,
     "own.quantised_dense": quantised_dense,
+    "own.causal_attention": causal_attention,
+    "own.real_lstm_cell": real_lstm_cell,
+    "own.softmax": softmax,
+    "own.layer_norm": layer_norm,
     "own.top_k": top_k,
     "bound call": bound_call,
     "free call": free_call,

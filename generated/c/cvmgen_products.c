@@ -76,16 +76,19 @@ static add_panel *adder(void) {
 static double element(const cvmgen_lines *from, int64_t at) {
     return from->wide ? ((const double *)from->data)[at] : (double)((const float *)from->data)[at];
 }
+CVMGEN_FOR_AVX512
+static void widen_run(double *restrict to, const float *restrict from, int64_t count) {
+    for (int64_t k = 0; k < count; ++k) to[k] = (double)from[k];
+}
 /* `count` elements, `step` of them apart, as numbers of 64 bits. */
 static void widen(double *restrict to, const cvmgen_lines *from, int64_t at, int64_t step,
                   int64_t count) {
-    const float *restrict const narrow = from->data;
     if (step != 1) {
         for (int64_t k = 0; k < count; ++k) to[k] = element(from, at + k * step);
     } else if (from->wide) {
         memcpy(to, (const double *)from->data + at, (size_t)count * sizeof *to);
     } else {
-        for (int64_t k = 0; k < count; ++k) to[k] = (double)narrow[at + k];
+        widen_run(to, (const float *)from->data + at, count);
     }
 }
 /* So many terms of a panel, from one of its columns on. */
@@ -96,7 +99,7 @@ static void pack_panel(double *to, const cvmgen_lines *w, int64_t at, int64_t co
         cvmgen_turn_runs(to, (const double *)w->data + at, w->line, columns, terms, COLUMNS, 8);
     } else if (w->term == 1) {
         cvmgen_turn_runs(narrow, (const float *)w->data + at, w->line, columns, terms, COLUMNS, 4);
-        for (int64_t k = 0; k < COLUMNS * terms; ++k) to[k] = (double)narrow[k];
+        widen_run(to, narrow, COLUMNS * terms);
     } else {
         for (int64_t k = 0; k < terms; ++k, to += COLUMNS) {
             widen(to, w, at + k * w->term, w->line, columns);
