@@ -1,17 +1,17 @@
-"""Checked operators, remembered: files that nobody edited are not parsed again."""
+"""Checked operators, remembered, and parsed files: what nobody edited is not parsed again."""
 
 from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
 from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli.stamp import code_digest
 from cvmgen.errors import CvmgenError, Faults, Strict
-from cvmgen.source import Source
+from cvmgen.source import Source, SpecErrors
 from cvmgen.spec.check import check_parsed
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
@@ -19,6 +19,7 @@ from cvmgen.spec.parse import Parsed, parse_all
 
 CHECKING = ("spec",)
 CHECKED = "-checked.pickle"
+PARSED = "-parsed.pickle"
 VERSIONS = 4  # of the same files, which one process compares
 FILES = 64  # parsed ones that a process keeps
 
@@ -39,7 +40,11 @@ def _key(files: Sequence[SpecFile]) -> str:
         "\0".join((each.opset, each.source.name, each.source.path)): each.source.text
         for each in files
     }
-    return content_key(parts, compiler=f"{code_digest(CHECKING)} {sys.version}", flags=("checked",))
+    return _key_of(parts, "checked")
+
+
+def _key_of(parts: Mapping[str, str], made: str) -> str:
+    return content_key(parts, compiler=f"{code_digest(CHECKING)} {sys.version}", flags=(made,))
 
 
 def _write(files: Sequence[SpecFile], path: Path) -> None:
@@ -47,7 +52,7 @@ def _write(files: Sequence[SpecFile], path: Path) -> None:
 
 
 def check_anew(files: Sequence[SpecFile], faults: Faults) -> tuple[Operator, ...]:
-    """The same without the cache; of files that a process has parsed before, that counts."""
+    """The same, checked; files are parsed that were not before."""
     sources = ((each.opset, each.source) for each in files)
     return check_parsed(
         [(opset, _parsed(one.name, one.text, one.path)) for opset, one in sources], faults
@@ -56,7 +61,19 @@ def check_anew(files: Sequence[SpecFile], faults: Faults) -> tuple[Operator, ...
 
 @lru_cache(maxsize=FILES)
 def _parsed(name: str, text: str, path: str) -> Parsed:
-    return parse_all(Source(name, text, path))
+    """A parsed file, from the cache where it was the same and had no errors."""
+
+    def write(place: Path) -> None:
+        if (made := parse_all(Source(name, text, path))).errors:
+            raise SpecErrors(made.errors)
+        place.write_bytes(pickle.dumps(made))
+
+    key = _key_of({"\0".join((name, path)): text}, "parsed")
+    try:
+        found: Parsed = pickle.loads(get_or_build(key, PARSED, write).read_bytes())
+    except SpecErrors:
+        return parse_all(Source(name, text, path))
+    return found
 
 
 @lru_cache(maxsize=VERSIONS)

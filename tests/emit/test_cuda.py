@@ -214,10 +214,21 @@ def need(kind: str | None) -> CudaCompiler:
         pytest.skip(str(error))
 
 
-# What lies in generated/ on one after the other, of kernels of a form one; of the rest of what the
-# language has one operator of twelve: the C++ compiler sees all of them.
+BY_ELEMENT = ("broadcast.cvm", "elementwise.cvm", "transform.cvm")
+
+
+def for_how_many(name: str) -> int:
+    """For how many operators this one is compiled."""
+    own = operators()[name]
+    by_element = own.span.source.name.endswith(BY_ELEMENT)
+    return 11 if own.opset == "extra" else 4 if by_element else 1
+
+
+# What lies in generated/ on one after the other, of kernels of a form one, and of formulas that
+# treat each element by itself one of four; of the rest of what the language has one operator of
+# eleven, so that all architectures come: the C++ compiler sees all of them.
 USUAL = dict(zip(NAMES, cycle(ARCHITECTURES)))
-SELDOM = {name for at, name in enumerate(NAMES) if name.startswith("extra.") and at % 12} | ALIKE
+SELDOM = ALIKE | {name for at, name in enumerate(NAMES) if at % for_how_many(name)}
 SPILLS = {"extra.unsigned_quantised"}  # what it clips needs more than 64 bits: 96 bytes
 COMPILED = [
     pytest.param(name, each, marks=pytest.mark.slow if seldom else ())

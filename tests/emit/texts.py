@@ -9,7 +9,7 @@ from cvmgen import driver
 from tests.conftest import extra
 from tests.targets import LANGUAGES
 
-EVERY = 6
+EVERY = 12
 """One operator of so many: sets and hashes are walked alike in all."""
 
 
