@@ -79,3 +79,25 @@ def test_axioms_of_positive_divisors_leave_one_value(name: str, exact) -> None:
             )
         ]
         assert found == [exact(left, right)]
+
+
+@pytest.mark.parametrize("word", ["div", "tdiv"])
+def test_axioms_of_remainders_and_of_quotients_in_order_are_true(word: str) -> None:
+    """A remainder is below the least of the divisor and what is above what is divided; of multiples
+    of one symbol the lesser one has no greater quotient."""
+    symbols = Symbols()
+    a, x, z, y = (symbols.fresh(name) for name in "axzy")
+    least = symbols.extreme("min", z, y)
+    quotients = [symbols.quotient(word, each, y) for each in (a * x, a * z)]
+    rest = symbols.factor(symbols.remainder(word, a * x, y))
+    assert rest.is_plain
+    made = (least, *quotients, rest)
+    axioms = [fact for each in made for name in each.names for fact in symbols.axioms[name]]
+    assert any(rest.names | least.names <= t.names_of(fact) for fact in axioms)
+    divide = {"div": int.__floordiv__, "tdiv": towards_zero}[word]
+    for one, first, second, by in product(range(-3, 4), range(-3, 4), range(-3, 4), range(-3, 4)):
+        found = [divide(one * each, by) if by else 0 for each in (first, second)]
+        numbers = (min(second, by), *found, one * first - found[0] * by)
+        values = dict(zip("axzy", (one, first, second, by), strict=True))
+        values |= {name: n for each, n in zip(made, numbers, strict=True) for name in each.names}
+        assert all(holds(fact, values) for fact in axioms), values
