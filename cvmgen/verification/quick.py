@@ -24,8 +24,8 @@ from cvmgen.verification.verify import KernelProofs
 
 UNTESTED = tuple(each for each in C if each[0] != "inside")
 SMALL = (3, 30, 1000, 1 << 31)  # how large the numbers may be, the least first
-LIMIT = 50_000  # of the solver's own units for one question
-MOST = 40  # questions of one operator
+LIMIT = 30_000  # of the solver's own units for one question
+MOST = 20  # questions of one operator
 
 
 Model = Mapping[str, int]
