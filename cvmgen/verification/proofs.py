@@ -15,9 +15,10 @@ from cvmgen.verification.solvers import Answer, Question, ask, installed, questi
 from cvmgen.verification.symbols import LISTED, Symbols
 from cvmgen.verification.terms import Formula, names_of
 
-LIMITS = {"z3": 300_000, "cvc5": 30_000}  # units of the solvers' own for one question
+LIMITS = {"z3": 120_000, "cvc5": 30_000}  # units of the solvers' own for one question
 INTERVALS, ELIMINATION = ("intervals",), ("elimination",)
 EVALUATION = ("evaluation",)
+OF_LISTS = 3  # times as much for what is said of lists, of which there are many facts
 SOLVER_FREE = (INTERVALS, ELIMINATION)
 QUICK = 4  # a share of the limit for what has to be plain
 
@@ -160,7 +161,9 @@ class Prover:
         conditions = (*chosen.facts, against)
         first, *others = self.solvers
         asked = question(conditions)
-        answer = self.ask(first, asked, self.share)
+        listed = LISTED in map(symbols.vague.get, names_of(claim))
+        limit = LIMITS[first] * (OF_LISTS if listed else 1) // self.share
+        answer = self.answer(first, asked, limit)
         if answer.result == "unsat":
             conditions = tuple(conditions[at] for at in answer.used) or conditions
             facts = tuple(each for each in conditions if each is not against)
