@@ -57,7 +57,8 @@ class Assumptions(Forms):
             case i.Not(operand=operand):
                 return self.assume(at, operand, not truth)
             case i.Bind(name=name, value=value, body=body):
-                return self.assume(at, with_free_values(body, {name: value}), truth)
+                written = with_free_values(body, {name: value})
+                return at if at.is_large(condition) else self.assume(at, written, truth)
             case i.Logic(op="and" | "or" as op, operands=operands):
                 if (op == "and") == truth:
                     for each in operands:

@@ -9,10 +9,13 @@ from cvmgen import polynomials as p
 from cvmgen.dtypes import MAX_RANK
 from cvmgen.inside.binding import canonical, with_free_values
 from cvmgen.ir import nodes as i
-from cvmgen.ir.visit import with_operands
+from cvmgen.ir.visit import children, with_operands
 from cvmgen.polynomials import Poly
 
 RING = ("+", "-", "*")
+LARGEST = (
+    1 << 10
+)  # parts of a value that a name is read as; a larger one is known by its name alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Knowledge:
     """Facts at a place: polynomials of at least 0, conditions decided, alternatives, and more."""
 
     lets: Mapping[str, i.Expr] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)  # of the values of lets, written out
     facts: tuple[Poly, ...] = ()
     truths: Mapping[i.Expr, bool] = field(default_factory=dict)
     either: tuple[tuple[i.Expr, ...], ...] = ()  # one of these conditions holds, at least
@@ -39,7 +43,12 @@ class Knowledge:
     impossible: bool = False
 
     def let(self, name: str, value: i.Expr) -> Knowledge:
-        return replace(self, lets={**self.lets, name: value})
+        sizes = {**self.sizes, name: written_size(value, self.sizes)}
+        return replace(self, lets={**self.lets, name: value}, sizes=sizes)
+
+    def is_large(self, expr: i.Expr) -> bool:
+        """Whether an expression that is written out has more parts than are looked at."""
+        return written_size(expr, self.sizes) > LARGEST
 
     def pack(self, name: str, extents: i.Expr, slots: i.Expr | None) -> Knowledge:
         before = self.packs.get(name, ()) if slots is not None else ()
@@ -48,6 +57,17 @@ class Knowledge:
 
 def frozen(poly: Poly) -> frozenset[tuple[p.Monomial, int]]:
     return frozenset(poly.items())
+
+
+def written_size(expr: i.Expr, sizes: Mapping[str, int]) -> int:
+    """How many parts an expression has once values stand for the names that have `sizes`."""
+    match expr:
+        case i.Var(name=name):
+            return sizes.get(name, 1)
+        case i.Bind(name=name, value=value, body=body):
+            return written_size(body, {**sizes, name: written_size(value, sizes)})
+        case _:
+            return 1 + sum(written_size(each, sizes) for each in children(expr))
 
 
 class Forms:
@@ -100,10 +120,12 @@ class Forms:
                 return p.times(self.poly(left, at), self.poly(right, at))
             case i.Call(function="negate", arguments=(operand,)):
                 return p.minus({}, self.poly(operand, at))
-            case i.Bind(name=name, value=value, body=body):
+            case i.Bind(name=name, value=value, body=body) if not at.is_large(expr):
                 return self.poly(with_free_values(body, {name: value}), at)
+            case i.Bind():
+                return self.atom(canonical(expr))
             case i.Var(name=name) if name in at.lets and self.plain(at.lets[name]):
-                return self.poly(at.lets[name], at)
+                return self.atom(expr) if at.sizes[name] > LARGEST else self.poly(at.lets[name], at)
             case i.Binary(op="floordiv" | "mod" as op, left=left, right=right):
                 return self.divided(op, self.poly(left, at), self.poly(right, at))
             case i.Binary(op="shl", left=i.Const(value=one), right=i.Const(value=by)) if by >= 0:
