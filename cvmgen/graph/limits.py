@@ -48,8 +48,28 @@ def checked_data(values: Array, shape: tuple[int, ...], file: str | None) -> Arr
     return values
 
 
+def checked_typed(
+    values: Array, shape: tuple[int, ...], dtype: np.dtype[Any], name: str, file: str | None
+) -> Array:
+    """The values; ModelError for another shape or element type."""
+    if values.dtype != dtype:
+        rule = f"must hold elements of {dtype}, not of {values.dtype}"
+        raise ModelError(rule, file=file, where=f"input {name}")
+    if values.shape != shape:
+        rule = f"must have shape {shape}, not {values.shape}"
+        raise ModelError(rule, file=file, where=f"input {name}")
+    return values
+
+
 def clamp(values: Array, limit: int, out: Array) -> None:
     """Store `values` in `out`, moved into -limit..limit; correct for every integer type."""
     info = np.iinfo(values.dtype)
     low, high = max(-limit, int(info.min)), min(limit, int(info.max))
     np.clip(values, low, high, out=out, casting="unsafe")
+
+
+def clamped(values: Array, limit: int, dtype: np.dtype[Any]) -> Array:
+    """The values, moved into -limit..limit, as elements of `dtype`."""
+    made = np.empty(values.shape, dtype)
+    clamp(values, limit, made)
+    return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from cvmgen.graph.limits import Array
@@ -10,6 +10,7 @@ from cvmgen.graph.values import Value
 
 Given = TypeVar("Given")
 Shape = tuple[int, ...]
+Precision = int | list[int | None] | None
 
 
 class InferredStep(Protocol):
@@ -35,21 +36,27 @@ class LibraryOperator(Protocol):
     def inputs(self) -> tuple[str, ...]: ...
 
     @property
+    def outputs(self) -> tuple[str, ...]: ...
+
+    @property
     def variadic(self) -> str | None: ...
+
+    @property
+    def types(self) -> Sequence[Mapping[str, str]]: ...
 
     def infer(
         self,
         *,
-        shapes: Sequence[Shape | list[Shape] | None],
-        precisions: Sequence[int | list[int] | None],
+        shapes: Sequence[Shape | list[Shape | None] | None],
+        precisions: Sequence[Precision] | None,
         **attributes: Value,
     ) -> InferredStep: ...
 
     def bind(
         self,
-        *arrays: Array | list[Array] | None,
+        *arrays: Array | list[Array | None] | None,
         out: Array | tuple[Array, ...],
-        precisions: Sequence[int | list[int] | None],
+        precisions: Sequence[Precision] | None,
         constants: Sequence[str],
         **attributes: Value,
     ) -> BoundOperator: ...
@@ -63,13 +70,13 @@ class OperatorLibrary(Protocol):
 
 
 def sorted_inputs(
-    operator: LibraryOperator, given: Sequence[Given]
-) -> list[Given | list[Given] | None]:
+    operator: LibraryOperator, given: Sequence[Given | None]
+) -> list[Given | list[Given | None] | None]:
     """What a node gives, sorted to the inputs of its operator; None for those it leaves out.
 
     A variadic input takes, as a list, whatever the inputs beside it leave.
     """
-    result: list[Given | list[Given] | None] = [*given]
+    result: list[Given | list[Given | None] | None] = [*given]
     if operator.variadic is not None:
         start = operator.inputs.index(operator.variadic)
         after = len(operator.inputs) - start - 1

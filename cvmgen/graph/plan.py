@@ -1,11 +1,16 @@
-"""From a graph to a plan: the order, every shape and precision, and a place for every tensor."""
+"""From a graph to a plan: the order, every shape and precision, and a place for every tensor.
+
+A plan is what models of all formats become: steps of one opset between tensors of any element
+type. `make_plan` is that of CVM graphs; what other formats hold is read by packages of their own,
+`tflite`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -24,16 +29,28 @@ from cvmgen.graph.symbol import (
 )
 from cvmgen.graph.values import Value
 
-ITEM_BYTES: Final = 4
+OPSET: Final = "cvm"
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTensor:
-    """The value of one output of node `node`, as inferred."""
+    """The value of one output of node `node`, as inferred: elements of a precision, which lie in
+    int32, or of a type of their own, without one."""
 
     node: str
     shape: tuple[int, ...]
-    precision: int
+    precision: int | None
+    dtype: np.dtype[Any] = field(default=np.dtype(np.int32))
+
+    @property
+    def declared(self) -> int:
+        """The precision of a tensor that has one."""
+        assert self.precision is not None, f"elements of {self.node} have a type of their own"
+        return self.precision
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +60,72 @@ class PlanStep:
     node: str
     operator: str
     attributes: tuple[tuple[str, Value], ...]
-    inputs: tuple[int, ...]
+    inputs: tuple[int | None, ...]
     outputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """All that running a graph takes, but for the values.
+class PlanState:
+    """What a call leaves for the next one: tensor `read` is `first` in the first call, and in each
+    other one what `written` was in the call before."""
 
-    `variables` gives the tensor of each variable, `data` among them; `steps` are only those that
-    a head needs; `layout` places the tensors that steps write, and `data` where a step or head
-    reads it.
+    name: str
+    read: int
+    written: int
+    first: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that running a graph takes.
+
+    `inputs` are what a caller gives and `heads` what it gets; `variables` names these inputs, and
+    the parameters of a graph; `constants` are tensors with their values. `steps` are operators of
+    the opset, only those that a head or a state needs; `layout` places the tensors that steps
+    write, and inputs and states where something reads them.
     """
 
     tensors: tuple[PlannedTensor, ...]
-    variables: Mapping[str, int]
+    inputs: tuple[int, ...]
     steps: tuple[PlanStep, ...]
     heads: tuple[int, ...]
     layout: Layout
+    variables: Mapping[str, int]
+    constants: Mapping[int, Array] = field(default_factory=dict)
+    states: tuple[PlanState, ...] = ()
+    opset: str = OPSET
+
+
+class ModelSource(Protocol):
+    """A model of any format: `file` is the name that errors quote."""
+
+    @property
+    def file(self) -> str | None: ...
+
+    def plan(self, operators: OperatorLibrary) -> Plan:
+        """The whole model as steps of operators; ModelError names the node that does not fit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CvmModel:
+    """A CVM graph and its parameters."""
+
+    symbol: Symbol
+    parameters: Mapping[str, Array]
+
+    @property
+    def file(self) -> str | None:
+        return self.symbol.file
+
+    def plan(self, operators: OperatorLibrary) -> Plan:
+        made = make_plan(self.symbol, operators)
+        checked = check_parameters(self.symbol, self.parameters)
+        constants = {
+            made.variables[name]: np.array(each, np.int32, order="C")
+            for name, each in checked.items()
+        }
+        return replace(made, constants=constants)
 
 
 def make_plan(symbol: Symbol, operators: OperatorLibrary) -> Plan:
@@ -83,10 +148,10 @@ def make_plan(symbol: Symbol, operators: OperatorLibrary) -> Plan:
         tensors.update(zip(outputs, results, strict=True))
     variables = _variables(symbol, starts)
     heads = tuple(_entry(starts, head) for head in symbol.heads)
-    needed = _needed(steps, heads)
+    needed = needed_steps(steps, heads)
     ordered = tuple(tensors[index] for index in range(starts[-1]))
-    layout = plan_memory(_lifetimes(ordered, needed, heads, variables[INPUT]))
-    return Plan(ordered, variables, needed, heads, layout)
+    given = (variables[INPUT],)
+    return Plan(ordered, given, needed, heads, placed(ordered, needed, heads, given), variables)
 
 
 def check_parameters(symbol: Symbol, parameters: Mapping[str, Array]) -> dict[str, Array]:
@@ -101,10 +166,10 @@ def check_parameters(symbol: Symbol, parameters: Mapping[str, Array]) -> dict[st
     }
 
 
-def library_operator(operators: OperatorLibrary, name: str) -> LibraryOperator:
-    """The operator `name` of the CVM opset; ModelError when the library has none."""
+def library_operator(operators: OperatorLibrary, name: str, opset: str = OPSET) -> LibraryOperator:
+    """The operator `name` of an opset; ModelError when the library has none."""
     try:
-        return cast(LibraryOperator, getattr(operators.cvm, name))
+        return cast(LibraryOperator, getattr(getattr(operators, opset), name))
     except (AttributeError, CvmgenError) as error:
         raise ModelError(f"the operator library has no operator '{name}'") from error
 
@@ -141,7 +206,7 @@ def _parameter(symbol: Symbol, node: SymbolNode, parameters: Mapping[str, Array]
         symbol.fail(f"the parameter is {array.dtype}, neither int8 nor int32", where)
     if array.shape != tensor.shape:
         symbol.fail(f"stated shape {tensor.shape}, the parameter has {array.shape}", where)
-    limit = largest_magnitude(tensor.precision)
+    limit = largest_magnitude(tensor.declared)
     outside = (array > limit) | (array < -limit)
     if outside.any():
         index = tuple(int(i) for i in np.argwhere(outside)[0])
@@ -199,34 +264,38 @@ def _compare(symbol: Symbol, stated: NodeOutput, inferred: PlannedTensor) -> Non
 # Liveness
 
 
-def _needed(steps: Sequence[PlanStep], heads: Iterable[int]) -> tuple[PlanStep, ...]:
+def needed_steps(steps: Sequence[PlanStep], heads: Iterable[int]) -> tuple[PlanStep, ...]:
     """The steps that a head depends on, in their order."""
     wanted = set(heads)
     needed: list[PlanStep] = []
     for step in reversed(steps):
         if wanted.intersection(step.outputs):
-            wanted.update(step.inputs)
+            wanted.update(each for each in step.inputs if each is not None)
             needed.append(step)
     return tuple(reversed(needed))
 
 
-def _lifetimes(
-    tensors: Sequence[PlannedTensor], steps: Sequence[PlanStep], heads: Sequence[int], data: int
-) -> list[Lifetime]:
-    """From when to when each written tensor must be kept; heads to after the last step.
+def placed(
+    tensors: Sequence[PlannedTensor],
+    steps: Sequence[PlanStep],
+    heads: Sequence[int],
+    given: Iterable[int],
+) -> Layout:
+    """Where each written tensor lies, and each given one that something reads; heads are kept to
+    after the last step.
 
-    Step 0 is the arrival of `data`. A tensor lives on in the step that reads it last, so that no
-    step writes over its own inputs.
+    Step 0 is the arrival of what is given. A tensor lives on in the step that reads it last, so
+    that no step writes over its own inputs.
     """
-    first = {data: 0}
+    first = dict.fromkeys(given, 0)
     last: dict[int, int] = {}
     for number, step in enumerate(steps, start=1):
         for output in step.outputs:
             first[output] = last[output] = number
-        last.update(dict.fromkeys(step.inputs, number))
+        last.update({each: number for each in step.inputs if each is not None})
     last.update(dict.fromkeys(heads, len(steps) + 1))
-    return [
-        Lifetime(index, math.prod(tensors[index].shape) * ITEM_BYTES, first[index], last[index])
+    return plan_memory(
+        Lifetime(index, tensors[index].bytes, first[index], last[index])
         for index in first
         if index in last
-    ]
+    )

@@ -12,7 +12,7 @@ from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import Array
 from cvmgen.graph.network import operators_for, read_model
 from cvmgen.graph.operators import OperatorLibrary
-from cvmgen.graph.plan import Plan, check_parameters, make_plan
+from cvmgen.graph.plan import Plan
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.emit import Files
 from cvmgen.model.kernels import Model
@@ -23,8 +23,6 @@ from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator
-
-OPSET = "cvm"
 
 
 def make_files(
@@ -52,11 +50,9 @@ def planned(
     operators: OperatorLibrary | None = None,
 ) -> tuple[Plan, Model]:
     """A model that was found right, and its kernels as no stage has changed them."""
-    graph, parameters = read_model(symbol, params)
     library = operators or operators_for("python")
-    plan = make_plan(graph, library)
-    checked = check_parameters(graph, parameters)
-    return plan, KernelBuilder(plan, checked, library, formulas_of(OPSET)).model()
+    plan = read_model(symbol, params).plan(library)
+    return plan, KernelBuilder(plan, library, formulas_of(plan.opset)).model()
 
 
 class Formulas(dict[str, Operator]):

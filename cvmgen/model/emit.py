@@ -102,7 +102,7 @@ class Files:
 
     def doc(self) -> str:
         """What goes in and comes out."""
-        data = self.plan.tensors[self.plan.variables[INPUT]]
+        data = self.plan.tensors[self.plan.inputs[0]]
         lines = [
             f"{INPUT}: shape {data.shape}, precision {data.precision}; values beyond it are cut "
             "to it."
@@ -117,7 +117,7 @@ class Files:
 
     def constants(self) -> Iterable[str]:
         """The sizes of what goes in and comes out."""
-        shapes = [(INPUT, self.plan.tensors[self.plan.variables[INPUT]])]
+        shapes = [(INPUT, self.plan.tensors[self.plan.inputs[0]])]
         heads = [self.plan.tensors[index] for index in self.plan.heads]
         shapes += zip(self.model.outputs, heads, strict=True)
         yield "enum {"
@@ -248,7 +248,7 @@ class Files:
 
     def description(self) -> str:
         """What a loader needs to know."""
-        data = self.plan.tensors[self.plan.variables[INPUT]]
+        data = self.plan.tensors[self.plan.inputs[0]]
         (given,) = self.model.inputs
         heads = [self.plan.tensors[index] for index in self.plan.heads]
         told = {

@@ -12,7 +12,7 @@ from cvmgen import driver
 from cvmgen.build.progress import followed
 from cvmgen.dtypes import MAX_PRECISION
 from cvmgen.errors import InternalError
-from cvmgen.graph.limits import INPUT, Array, largest_magnitude
+from cvmgen.graph.limits import largest_magnitude
 from cvmgen.graph.operators import OperatorLibrary, sorted_inputs
 from cvmgen.graph.plan import Plan, PlanStep, library_operator
 from cvmgen.ir import nodes as i
@@ -41,7 +41,6 @@ class KernelBuilder:
     def __init__(
         self,
         plan: Plan,
-        parameters: Mapping[str, Array],
         operators: OperatorLibrary,
         formulas: Mapping[str, Operator],
     ) -> None:
@@ -53,15 +52,14 @@ class KernelBuilder:
         self.taken = {"STEP", "memset", "memory", "share"}
         self.tensors: dict[str, ModelTensor] = {}
         self.kernels: list[ModelKernel] = []
-        variables = {index: name for name, index in plan.variables.items()}
         used = {index for step in plan.steps for index in (*step.inputs, *step.outputs)}
         self.names: dict[int, str] = {}
-        for index in sorted(used | set(plan.heads) | {plan.variables[INPUT]}):
+        for index in sorted(used | {*plan.heads, *plan.inputs}):
             tensor = plan.tensors[index]
             limit = largest_magnitude(tensor.precision)
             name = self.fresh(tensor.node)
             self.names[index] = name
-            values = parameters.get(variables.get(index, ""))
+            values = plan.constants.get(index)
             found = ModelTensor(name, tensor.shape, Range(-limit, limit), values)
             self.tensors[name] = found
 
@@ -160,7 +158,7 @@ class KernelBuilder:
 
     def arrive(self) -> str:
         """The data, cut to its precision as a network does."""
-        index = self.plan.variables[INPUT]
+        index = self.plan.inputs[0]
         tensor = self.plan.tensors[index]
         bits = 8 if tensor.precision <= BYTE_PRECISION else 32
         given = self.fresh("given")

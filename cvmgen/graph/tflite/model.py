@@ -1,0 +1,160 @@
+"""A .tflite model as a plan of steps."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import NoReturn
+
+from cvmgen.dtypes import DTYPES
+from cvmgen.errors import ModelError
+from cvmgen.graph.files import FilePath, read_bytes
+from cvmgen.graph.operators import OperatorLibrary
+from cvmgen.graph.plan import Plan, needed_steps, placed
+from cvmgen.graph.tflite.file import FileGraph, FileTensor, damage, parse_file
+from cvmgen.graph.tflite.node import OPSET, Building, Node, RefusedNode
+from cvmgen.graph.tflite.operators import OPERATORS
+from cvmgen.graph.tflite.variables import Variables, is_of_variables
+from cvmgen.source import did_you_mean
+
+MOST_TOLD = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TfliteModel:
+    """The bytes of a .tflite file; `file` is the name that errors quote."""
+
+    data: bytes
+    file: str | None = None
+
+    def plan(self, operators: OperatorLibrary) -> Plan:
+        """The main graph as steps of the opset `tflite`.
+
+        ModelError for a file that is damaged, and for operators that have no translation: all of
+        them with their nodes, and why.
+        """
+        graphs = parse_file(self.data, self.file)
+        return _Translation(graphs, operators, self.file).plan()
+
+
+def read_tflite(path: FilePath) -> TfliteModel:
+    """The model of a file; ModelError when it cannot be read."""
+    return TfliteModel(read_bytes(path), os.fspath(path))
+
+
+class _Translation:
+    """Goes through the operators of the main graph in their order."""
+
+    def __init__(
+        self, graphs: tuple[FileGraph, ...], operators: OperatorLibrary, file: str | None
+    ) -> None:
+        self.graph, self.file = graphs[0], file
+        self.building = Building(self.graph, operators)
+        self.variables = Variables(graphs)
+        self.faults: list[str] = []
+
+    def plan(self) -> Plan:
+        building, graph = self.building, self.graph
+        if not graph.inputs or not graph.outputs:
+            self.fail("it has no inputs, or no outputs")
+        for at, tensor in enumerate(graph.tensors):
+            if tensor.data is not None:
+                building.at[at] = building.constant(tensor.name, tensor.data)
+        for at in graph.inputs:
+            building.at[at] = self.placeholder(graph.tensors[at])
+        inputs = tuple(building.at[at] for at in graph.inputs)
+        for operator in graph.operators:
+            node = Node(building, operator)
+            with damage(self.file, f"node {node.name}"):
+                self.translated(node)
+        if self.faults:
+            self.fail("\n  ".join([self.summary(), *self.told()]))
+        return self.finished(inputs)
+
+    def placeholder(self, tensor: FileTensor) -> int:
+        """A tensor that something else makes."""
+        if tensor.dtype not in DTYPES:
+            self.fail(f"the elements of {tensor.name} are {tensor.dtype}")
+        return self.building.add(tensor.name, tensor.shape, tensor.dtype)
+
+    def translated(self, node: Node) -> None:
+        """The steps of an operator; where it is refused its results are taken as they are stated,
+        so that what comes behind is looked at too."""
+        before = len(self.building.steps)
+        try:
+            results = self.results(node)
+            for at, index in zip(node.operator.outputs, results, strict=False):
+                self.building.at[at] = self.checked(node, self.graph.tensors[at], index)
+        except RefusedNode as error:
+            self.faults.append(f"node {node.name}: {error}")
+            del self.building.steps[before:]
+            for at in node.operator.outputs:
+                tensor = self.graph.tensors[at]
+                if tensor.dtype in DTYPES:
+                    self.building.at[at] = self.placeholder(tensor)
+
+    def results(self, node: Node) -> list[int]:
+        if is_of_variables(node.operator):
+            return self.variables.operator(node)
+        translator = OPERATORS.get(node.operator.name)
+        if translator is None:
+            hint = did_you_mean(node.operator.name, OPERATORS)
+            node.refuse("no formula of the opset tflite" + (f"; {hint}" if hint else ""))
+        found = translator(node)
+        results = found if isinstance(found, list) else [found]
+        if len(results) != len(node.operator.outputs):
+            node.refuse(f"gives {len(results)} results, not {len(node.operator.outputs)}")
+        return results
+
+    def checked(self, node: Node, stated: FileTensor, index: int) -> int:
+        """A result as the file states it."""
+        made = self.building.tensors[index]
+        if made.dtype.name != stated.dtype:
+            node.refuse(f"gives elements of {made.dtype}, and {stated.name} is {stated.dtype}")
+        if index in self.building.constants:
+            return index
+        return node.shaped(index, stated.shape)
+
+    # -------------------------------------------------------- the end
+
+    def summary(self) -> str:
+        return f"{len(self.faults)} of {len(self.graph.operators)} operators cannot be used"
+
+    def told(self) -> list[str]:
+        rest = len(self.faults) - MOST_TOLD
+        more = [f"and {rest} more"] if rest > 0 else []
+        return [*self.faults[:MOST_TOLD], *more]
+
+    def finished(self, inputs: tuple[int, ...]) -> Plan:
+        building = self.building
+        missing = [at for at in self.graph.outputs if at not in building.at]
+        if missing:
+            self.fail(f"nothing makes the output {self.graph.tensors[missing[0]].name}")
+        heads = tuple(building.at[at] for at in self.graph.outputs)
+        states = self.variables.states(building)
+        kept = (*heads, *(each.written for each in states))
+        steps = needed_steps(building.steps, kept)
+        tensors = tuple(building.tensors)
+        given = (*inputs, *(each.read for each in states))
+        used = {at for step in steps for at in (*step.inputs, *step.outputs)} | {*kept}
+        return Plan(
+            tensors,
+            inputs,
+            steps,
+            heads,
+            placed(tensors, steps, kept, given),
+            self.names(inputs),
+            {at: values for at, values in building.constants.items() if at in used},
+            states,
+            OPSET,
+        )
+
+    def names(self, inputs: tuple[int, ...]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for at, index in enumerate(inputs):
+            name = self.building.tensors[index].node
+            found[name if name not in found else f"{name} {at}"] = index
+        return found
+
+    def fail(self, rule: str) -> NoReturn:
+        raise ModelError(rule, file=self.file)
