@@ -338,11 +338,17 @@ def add_run(made: argparse.ArgumentParser) -> None:
         "model",
         type=Path,
         metavar="MODEL",
-        help="the graph, a JSON file; or the folder that `cvmgen build --model` wrote",
+        help="the graph, a JSON file, or a .tflite file; or the folder that `cvmgen build --model` "
+        "wrote",
     )
     made.add_argument("--params", type=Path, metavar="P", help="the file of the graph's parameters")
     made.add_argument(
-        "--input", type=Path, required=True, metavar="X.npy", help="an array of integers"
+        "--input",
+        type=Path,
+        required=True,
+        nargs="+",
+        metavar="X.npy",
+        help="an array for each input, in their order",
     )
     made.add_argument(
         "--output", type=Path, metavar="Y.npy", help="store the result here and print nothing"

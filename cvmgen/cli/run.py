@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError
 from cvmgen.errors import CvmgenError
 from cvmgen.graph import CompiledModel, Network, load, load_model
+from cvmgen.graph.network import TFLITE
 
 Array = np.ndarray[Any, Any]
 
@@ -21,18 +23,18 @@ def run_model(
     model: Path,
     *,
     params: Path | None,
-    input_file: Path,
+    input_files: Sequence[Path],
     output_file: Path | None,
     target: str | None,
     as_json: bool,
 ) -> Exit:
-    """Run a CVM model, or the folder of one in C, on the array of a .npy file."""
+    """Run a model, or the folder of one in C, on the arrays of .npy files."""
     with Progress() as progress:
-        data = read_array(input_file)
+        data = [read_array(each) for each in input_files]
         progress.step(f"loading {model}")
         network = loaded(model, params, target)
         progress.step(f"running {model}")
-        result = network(data)
+        result = network(*data)
     outputs = result if isinstance(result, tuple) else (result,)
     if output_file is not None:
         write_arrays(output_file, outputs)
@@ -54,7 +56,7 @@ def loaded(model: Path, params: Path | None, target: str | None) -> Network | Co
         if params is not None or target is not None:
             raise UsageError(f"{model} is a folder: --params and --target go with a graph")
         return load_model(model)
-    if params is None:
+    if params is None and model.suffix != TFLITE:
         raise UsageError("a graph needs its parameters: --params P")
     return load(model, params, target=target or "c")
 

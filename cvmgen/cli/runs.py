@@ -318,7 +318,7 @@ def run_run(options: argparse.Namespace, faults: Faults) -> Exit:
     return run.run_model(
         options.model,
         params=options.params,
-        input_file=options.input,
+        input_files=options.input,
         output_file=options.output,
         target=options.target,
         as_json=options.json,

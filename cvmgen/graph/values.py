@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-Value = int | bool | str | tuple[int, ...] | None
+Value = int | bool | float | str | tuple[int, ...] | None
 
 MAX_INTEGER: Final = (1 << 63) - 1
 _NAMED: Final[dict[str, bool | None]] = {"True": True, "False": False, "None": None}

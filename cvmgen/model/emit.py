@@ -254,9 +254,9 @@ class Files:
         told = {
             "version": VERSION,
             "name": self.name,
-            "input": self.described(given, data.shape, data.precision),
+            "input": self.described(given, data.shape, data.declared),
             "outputs": [
-                self.described(name, tensor.shape, tensor.precision)
+                self.described(name, tensor.shape, tensor.declared)
                 for name, tensor in zip(self.model.outputs, heads, strict=True)
             ],
             "nodes": len(self.plan.steps),

@@ -52,11 +52,16 @@ class KernelBuilder:
         self.taken = {"STEP", "memset", "memory", "share"}
         self.tensors: dict[str, ModelTensor] = {}
         self.kernels: list[ModelKernel] = []
-        used = {index for step in plan.steps for index in (*step.inputs, *step.outputs)}
+        used = {
+            index
+            for step in plan.steps
+            for index in (*step.inputs, *step.outputs)
+            if index is not None
+        }
         self.names: dict[int, str] = {}
         for index in sorted(used | {*plan.heads, *plan.inputs}):
             tensor = plan.tensors[index]
-            limit = largest_magnitude(tensor.precision)
+            limit = largest_magnitude(tensor.declared)
             name = self.fresh(tensor.node)
             self.names[index] = name
             values = plan.constants.get(index)
@@ -105,7 +110,7 @@ class KernelBuilder:
     def step(self, step: PlanStep) -> None:
         operator = library_operator(self.operators, step.operator)
         inputs = [
-            [self.operand(index) for index in each]
+            [self.operand(index) for index in each if index is not None]
             if isinstance(each, list)
             else ([] if each is None else [self.operand(each)])
             for each in sorted_inputs(operator, step.inputs)
@@ -132,7 +137,7 @@ class KernelBuilder:
 
     def operand(self, index: int) -> CallTensor:
         tensor = self.plan.tensors[index]
-        return CallTensor(self.names[index], tensor.shape, tensor.precision)
+        return CallTensor(self.names[index], tensor.shape, tensor.declared)
 
     def add(
         self, body: tuple[i.Stmt, ...], origins: tuple[Origin, ...], operator: Operator
@@ -160,7 +165,7 @@ class KernelBuilder:
         """The data, cut to its precision as a network does."""
         index = self.plan.inputs[0]
         tensor = self.plan.tensors[index]
-        bits = 8 if tensor.precision <= BYTE_PRECISION else 32
+        bits = 8 if tensor.declared <= BYTE_PRECISION else 32
         given = self.fresh("given")
         self.tensors[given] = ModelTensor(given, tensor.shape, given=True, bits=bits)
         cut = PlanStep(tensor.node, "cvm_clip", (("precision", tensor.precision),), (), ())
@@ -171,7 +176,7 @@ class KernelBuilder:
         """A head, copied to the caller's memory."""
         heads = [self.plan.tensors[each] for each in self.plan.heads]
         tensor = self.plan.tensors[index]
-        bits = 8 if max(each.precision for each in heads) <= BYTE_PRECISION else 32
+        bits = 8 if max(each.declared for each in heads) <= BYTE_PRECISION else 32
         name = self.fresh(f"head{at}" if len(heads) > 1 else "head")
         promised = self.tensors[self.names[index]].promised
         self.tensors[name] = ModelTensor(name, tensor.shape, promised, given=True, bits=bits)

@@ -102,9 +102,7 @@ def damage(file: str | None, where: str) -> Iterator[None]:
 def parse_file(data: bytes, file: str | None = None) -> tuple[FileGraph, ...]:
     """All subgraphs of a file, the main one first; ModelError names the table that is damaged."""
     if len(data) < 8 or data[4:8] != IDENTIFIER:
-        rule = (
-            f"the identifier is {data[4:8]!r} instead of {IDENTIFIER!r}: no TensorFlow Lite model"
-        )
+        rule = f"the identifier is {data[4:8]!r}, not {IDENTIFIER!r}"
         raise ModelError(rule, file=file, where="byte 4")
     return _Reader(data, file, schema()).graphs()
 
@@ -232,7 +230,7 @@ class _Reader:
 
     def values(self, model: Any, number: int, shape: tuple[int, ...], dtype: str) -> Array | None:
         """The array in a buffer, if there is one; buffer 0 is empty by convention."""
-        if not 0 <= number < self.counted(model.BuffersLength()):
+        if not 0 <= number < model.BuffersLength():
             raise ValueError(f"there is no buffer {number}")
         buffer = model.Buffers(number)
         if buffer is None or buffer.DataIsNone() or buffer.DataLength() == 0:
@@ -241,12 +239,12 @@ class _Reader:
             return None
         if dtype not in DTYPES:
             return None
-        raw = buffer.DataAsNumpy()
+        raw, stated = buffer.DataAsNumpy(), dtype
         wanted = math.prod(shape) * np.dtype(dtype).itemsize
         if raw.size != wanted:
             raise ValueError(f"its {raw.size} bytes are not the {wanted} of shape {shape}")
         if dtype == "bool":
-            return (raw != 0).reshape(shape)
+            dtype = "uint8"  # of which any that is not 0 is true
         little = np.frombuffer(raw.tobytes(), np.dtype(dtype).newbyteorder("<"))
-        found: Array = little.reshape(shape).astype(dtype)
+        found: Array = little.reshape(shape).astype(stated)
         return found

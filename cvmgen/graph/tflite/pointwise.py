@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from cvmgen.graph.tflite.node import Node
 from cvmgen.graph.tflite.scales import multiplier_of, radius_of, rounded, single
 from cvmgen.graph.values import Value
@@ -167,7 +165,7 @@ def quantize(node: Node) -> int:
     x, y = node.input(0), node.result()
     if x.dtype == "float32":
         sy, zy = node.scale(y)
-        return node.step("quantize", node.given(0), scale_input(node, sy), zy=zy)
+        return node.step("quantize", node.given(0), scale=sy, zy=zy)
     (sx, zx), (sy, zy) = scales_of(node)
     m, s = multiplier_of(sx / sy)
     if y.dtype == "uint8":
@@ -177,11 +175,7 @@ def quantize(node: Node) -> int:
 
 def dequantize(node: Node) -> int:
     sx, zx = node.scale(node.input(0))
-    return node.step("dequantize", node.given(0), scale_input(node, sx), zx=zx)
-
-
-def scale_input(node: Node, scale: float) -> int:
-    return node.constant(np.array([scale], np.float32))
+    return node.step("dequantize", node.given(0), scale=sx, zx=zx)
 
 
 def axes_of(node: Node) -> tuple[int, ...]:
