@@ -68,7 +68,7 @@ class _Translation:
             with damage(self.file, f"node {node.name}"):
                 self.translated(node)
         if self.faults:
-            self.fail("\n  ".join([self.summary(), *self.told()]))
+            self.fail(f"{self.summary()}: {'; '.join(self.told())}")
         return self.finished(inputs)
 
     def placeholder(self, tensor: FileTensor) -> int:

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.arg_max: Where the first of the greatest elements stands along an axis. spec/tflite/pooling.cvm */
+/* tflite.arg_max: Where the first of the greatest elements stands along an axis.
+   spec/tflite/pooling.cvm */
 typedef struct tflite_arg_max_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int32 */

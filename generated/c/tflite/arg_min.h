@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.arg_min: Where the first of the least elements stands along an axis. spec/tflite/pooling.cvm */
+/* tflite.arg_min: Where the first of the least elements stands along an axis.
+   spec/tflite/pooling.cvm */
 typedef struct tflite_arg_min_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int32 */

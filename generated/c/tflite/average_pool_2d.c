@@ -22,7 +22,8 @@
        where h = y*SH - PT + i,
              w = x*SW - PL + j,
              total = sum[i < KH, j < KW if 0 <= h < XH and 0 <= w < XW](X[n, h, w, c]),
-             taken = (min(y*SH - PT + KH, XH) - max(y*SH - PT, 0)) * (min(x*SW - PL + KW, XW) - max(x*SW - PL, 0))
+             taken = (min(y*SH - PT + KH, XH) - max(y*SH - PT, 0))
+                     * (min(x*SW - PL + KW, XW) - max(x*SW - PL, 0))
      example average_pool_2d([[[[1], [-8]], [[3], [4]]]], window=(1, 2)) == [[[[-4]], [[4]]]]
    } */
 #include "cvmgen_bound.h"

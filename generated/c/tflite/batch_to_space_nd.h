@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.batch_to_space_nd: Images as the elements of blocks, of which a border is cut off. spec/tflite/transform.cvm */
+/* tflite.batch_to_space_nd: Images as the elements of blocks, of which a border is cut off.
+   spec/tflite/transform.cvm */
 typedef struct tflite_batch_to_space_nd_args {
     const cvmgen_tensor *X; /* int8 or float32 */
     cvmgen_tensor *Y; /* int8 or float32 */

@@ -8,7 +8,8 @@
      let    N = len(n[0])
      attr   axis in [0, N)
      require all[i < M](len(n[i]) == N) : "all inputs must have the rank of the first"
-     require all[i < M](all[j < N](n[i][j] == n[0][j] or j == axis)) : "the shapes may differ along the axis only"
+     require all[i < M](all[j < N](n[i][j] == n[0][j] or j == axis))
+       : "the shapes may differ along the axis only"
      let    start[i] = sum[j < i](n[j][axis])
      output Y : T[(start[M] if j == axis else n[0][j] for j < N)...]
      Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]  forall i < M, d... < n[i]...
@@ -82,7 +83,7 @@ static int concatenation_prepare(const tflite_concatenation_args *args,
             cvmgen_format("M = %" PRId64 ", N = %" PRId64 ", n = %s, axis = %" PRId64, M, N,
             cvmgen_shapes_text(args->I, args->I_count).text, axis).text,
             "the shapes may differ along the axis only");
-    /* concatenation line 10 */
+    /* concatenation line 11 */
     cvmgen_list entries = {0};
     for (int64_t j = 0; j < N; ++j) {
         int64_t chosen = 0;
@@ -111,7 +112,7 @@ static void concatenation_Y_int8(const concatenation_plan *plan, const int8_t *r
     const int64_t Y_base = plan->Y_base;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* concatenation line 11: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
+    /* concatenation line 12: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
     cvmgen_list I_steps = cvmgen_strides(d_box);
     cvmgen_move_i8(&Y[Y_base], Y_steps, I, &I_steps, d_box);
@@ -122,7 +123,7 @@ static void concatenation_Y_uint8(const concatenation_plan *plan, const uint8_t 
     const int64_t Y_base = plan->Y_base;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* concatenation line 11: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
+    /* concatenation line 12: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
     cvmgen_list I_steps = cvmgen_strides(d_box);
     cvmgen_move_u8(&Y[Y_base], Y_steps, I, &I_steps, d_box);
@@ -133,7 +134,7 @@ static void concatenation_Y_int32(const concatenation_plan *plan, const int32_t 
     const int64_t Y_base = plan->Y_base;
     const cvmgen_list *const Y_steps = &plan->Y_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* concatenation line 11: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
+    /* concatenation line 12: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
     cvmgen_list I_steps = cvmgen_strides(d_box);
     cvmgen_move_i32(&Y[Y_base], Y_steps, I, &I_steps, d_box);
@@ -150,7 +151,7 @@ static void concatenation_Y_part_float32(const void *context, int64_t low, int64
     const concatenation_plan *const plan = call->plan;
     const float *restrict I = call->I;
     float *restrict Y = call->Y;
-    /* concatenation line 11: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
+    /* concatenation line 12: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
     const int64_t Y_base = plan->Y_base, d_run = plan->d_run, Y_step = plan->Y_step;
     const cvmgen_list *const Y_steps = &plan->Y_steps;

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.cumsum: Sums along an axis of all elements before each one, with it or without it, from either end. spec/tflite/image.cvm */
+/* tflite.cumsum: Sums along an axis of all elements before each one, with it or without it, from
+   either end. spec/tflite/image.cvm */
 typedef struct tflite_cumsum_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

@@ -4,11 +4,11 @@
    operator dequantize {
      "DEQUANTIZE of int8 to float32."
      input  X : int8[n...]
-     input  scale : float32[1]
+     attr   scale : real
      attr   zx = 0 in [-128, 128)
      output Y : float32[n...]
-     Y[d...] = real(X[d...] - zx) * scale[0]
-     example dequantize([4, -1], [0.5]) == [2.0, -0.5]
+     Y[d...] = real(X[d...] - zx) * scale
+     example dequantize([4, -1], scale=0.5) == [2.0, -0.5]
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
@@ -18,16 +18,17 @@
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct dequantize_plan {
     int64_t zx, n_size;
+    double scale;
     cvmgen_list Y_shape;
     int types; /* the row of the element types */
 } dequantize_plan;
 
-/* The element types of X, scale, Y. */
-static const int32_t dequantize_rows[1][3] = {
-    {CVMGEN_INT8, CVMGEN_FLOAT32, CVMGEN_FLOAT32},
+/* The element types of X, Y. */
+static const int32_t dequantize_rows[1][2] = {
+    {CVMGEN_INT8, CVMGEN_FLOAT32},
 };
-static const char *const dequantize_types_names[] = {"X", "scale"};
-static const cvmgen_types dequantize_types = {3, 2, 1, dequantize_rows[0],
+static const char *const dequantize_types_names[] = {"X"};
+static const cvmgen_types dequantize_types = {2, 1, 1, dequantize_rows[0],
                                               dequantize_types_names};
 
 /* Check the call and infer shapes and precisions. */
@@ -35,16 +36,14 @@ CVMGEN_SELDOM
 static int dequantize_prepare(const tflite_dequantize_args *args, dequantize_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "tflite.dequantize");
-    const cvmgen_tensor *const typed[] = {args->X, args->scale};
+    const cvmgen_tensor *const typed[] = {args->X};
     int types = 0;
     if (cvmgen_choose_types(error, &dequantize_types, typed, &types)) return CVMGEN_REFUSED;
     /* dequantize line 3 */
     if (cvmgen_check_typed_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
     /* dequantize line 4 */
-    if (cvmgen_check_typed_input(error, "scale", args->scale)) return CVMGEN_REFUSED;
-    if (cvmgen_check_rank(error, "scale", args->scale, 1, false)) return CVMGEN_REFUSED;
-    if (cvmgen_check_extent(error, "scale", args->scale, 0, "1", 1)) return CVMGEN_REFUSED;
+    const double scale = args->scale;
     /* dequantize line 5 */
     const int64_t zx = args->zx;
     if (zx < -128 || zx >= 128)
@@ -55,6 +54,7 @@ static int dequantize_prepare(const tflite_dequantize_args *args, dequantize_pla
         return CVMGEN_REFUSED;
     /* dequantize line 7 */
     const int64_t n_size = cvmgen_size(&n);
+    plan->scale = scale;
     plan->zx = zx;
     plan->n_size = n_size;
     plan->Y_shape = Y_shape;
@@ -65,27 +65,26 @@ static int dequantize_prepare(const tflite_dequantize_args *args, dequantize_pla
 typedef struct dequantize_Y_part_call {
     const dequantize_plan *plan;
     const int8_t *X;
-    const float *scale;
     float *Y;
 } dequantize_Y_part_call;
-CVMGEN_FOR_AVX512
+CVMGEN_FOR_AVX2
 static void dequantize_Y_part(const void *context, int64_t low, int64_t high) {
     const dequantize_Y_part_call *const call = context;
     const dequantize_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
-    const float *restrict scale = call->scale;
     float *restrict Y = call->Y;
-    /* dequantize line 7: Y[d...] = real(X[d...] - zx) * scale[0] */
+    /* dequantize line 7: Y[d...] = real(X[d...] - zx) * scale */
     const int64_t zx = plan->zx;
+    const double scale = plan->scale;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
-        Y[d] = cvmgen_stored_f32((double)(X[d] - zx) * (double)scale[0]);
+        Y[d] = cvmgen_stored_f32((double)(X[d] - zx) * scale);
 }
 
 static void dequantize_Y(const dequantize_plan *plan, const int8_t *restrict X,
-                         const float *restrict scale, float *restrict Y) {
+                         float *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const dequantize_Y_part_call call = {plan, X, scale, Y};
+    const dequantize_Y_part_call call = {plan, X, Y};
     cvmgen_share(n_size, n_size >= 131072, dequantize_Y_part, &call);
 }
 
@@ -93,7 +92,7 @@ int tflite_dequantize_infer(const tflite_dequantize_args *args, cvmgen_error *er
     dequantize_plan plan;
     if (dequantize_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->Y, &plan.Y_shape, plan.types < 0 ? 0
-        : dequantize_rows[plan.types][2]);
+        : dequantize_rows[plan.types][1]);
     return CVMGEN_OK;
 }
 
@@ -101,15 +100,12 @@ int tflite_dequantize_infer(const tflite_dequantize_args *args, cvmgen_error *er
 static int dequantize_run(const tflite_dequantize_args *args, dequantize_plan *plan,
                           cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_data(error, "scale", args->scale)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "Y", args->Y, &plan->Y_shape,
-        dequantize_rows[plan->types][2]))
+        dequantize_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_apart(error, "Y", args->Y, "scale", args->scale)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    dequantize_Y(plan, (const int8_t *)args->X->data, (const float *)args->scale->data,
-                 (float *)args->Y->data);
+    dequantize_Y(plan, (const int8_t *)args->X->data, (float *)args->Y->data);
     return status;
 }
 
@@ -136,14 +132,13 @@ int tflite_dequantize_bind(const tflite_dequantize_args *args, uint64_t constant
     dequantize_plan plan;
     *bound = NULL;
     if (dequantize_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    dequantize_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    dequantize_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = dequantize_run_bound;
     made->args = *args;
     made->plan = plan;
     made->args.X = cvmgen_keep_tensor(common, args->X);
-    made->args.scale = cvmgen_keep_tensor(common, args->scale);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
     (void)constants;
     *bound = common;

@@ -10,8 +10,8 @@ extern "C" {
 /* tflite.dequantize: DEQUANTIZE of int8 to float32. spec/tflite/elementwise.cvm */
 typedef struct tflite_dequantize_args {
     const cvmgen_tensor *X; /* int8 */
-    const cvmgen_tensor *scale; /* float32 */
     cvmgen_tensor *Y; /* float32 */
+    double scale;
     int64_t zx; /* in [-128, 128) */
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } tflite_dequantize_args;

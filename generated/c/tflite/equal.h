@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.equal: Whether two elements stand for one number, with 8 bits behind the point. spec/tflite/elementwise.cvm */
+/* tflite.equal: Whether two elements stand for one number, with 8 bits behind the point.
+   spec/tflite/elementwise.cvm */
 typedef struct tflite_equal_args {
     const cvmgen_tensor *A; /* int8 */
     const cvmgen_tensor *B; /* int8 */

@@ -14,7 +14,8 @@
      attr   ma = 1073741824 in [-inf, inf)
      attr   sa = 0 in [-31, 31)
      output Y : int8[n...]
-     Y[d...] = clip((rescaled(x, m, s) if x >= 0 else rescaled(x, ma, sa)) + zy, -128, 127)  where x = X[d...] - zx
+     Y[d...] = clip((rescaled(x, m, s) if x >= 0 else rescaled(x, ma, sa)) + zy, -128, 127)
+       where x = X[d...] - zx
      example leaky_relu([8, -8], s=1, sa=-1) == [8, -2]
    } */
 #include "cvmgen_bound.h"

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.leaky_relu: A factor for what is above the zero point and one for what is below. spec/tflite/elementwise.cvm */
+/* tflite.leaky_relu: A factor for what is above the zero point and one for what is below.
+   spec/tflite/elementwise.cvm */
 typedef struct tflite_leaky_relu_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.logistic: 1 / (1 + e^-x) on a scale of 1/256, from -128 on; m and s give x, with 27 bits behind the point. spec/tflite/transcendental.cvm */
+/* tflite.logistic: 1 / (1 + e^-x) on a scale of 1/256, from -128 on; m and s give x, with 27 bits
+   behind the point. spec/tflite/transcendental.cvm */
 typedef struct tflite_logistic_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

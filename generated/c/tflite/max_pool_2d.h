@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.max_pool_2d: Maximum over a sliding window; padding is never the maximum. spec/tflite/pooling.cvm */
+/* tflite.max_pool_2d: Maximum over a sliding window; padding is never the maximum.
+   spec/tflite/pooling.cvm */
 typedef struct tflite_max_pool_2d_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

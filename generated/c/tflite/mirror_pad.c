@@ -8,11 +8,12 @@
      input  X : T[n...]
      let    N = len(n)
      attr   before : int list in [0, 65536)
-     attr   after  : int list in [0, 65536)
+     attr   after : int list in [0, 65536)
      attr   mode = "REFLECT" in {"REFLECT", "SYMMETRIC"}
      let    skipped = 1 if mode == "REFLECT" else 0
      require len(before) == N and len(after) == N : "before and after have an entry for each dimension"
-     require all[i < N](max(before[i], after[i]) <= n[i] - skipped) : "the padding is wider than the mirror image"
+     require all[i < N](max(before[i], after[i]) <= n[i] - skipped)
+       : "the padding is wider than the mirror image"
      output Y : T[(before[i] + n[i] + after[i] for i < N)...]
      Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else
                   d[i] - before[i] if d[i] < before[i] + n[i] else
@@ -100,14 +101,14 @@ static int mirror_pad_prepare(const tflite_mirror_pad_args *args, mirror_pad_pla
             cvmgen_format("N = %" PRId64 ", before = %s, after = %s, n = %s, skipped = %" PRId64, N,
             cvmgen_list_text(&before).text, cvmgen_list_text(&after).text,
             cvmgen_list_text(&n).text, skipped).text, "the padding is wider than the mirror image");
-    /* mirror_pad line 12 */
+    /* mirror_pad line 13 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < N; ++i)
         cvmgen_append(&entries, before.at[i] + n.at[i] + after.at[i]);
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
-    /* mirror_pad line 13 */
+    /* mirror_pad line 14 */
     cvmgen_list X_strides = cvmgen_strides(&n);
     int64_t d_split = 0;
     for (int64_t slot = 0; slot < Y_shape.length - 1; ++slot)
@@ -155,7 +156,7 @@ static void mirror_pad_X_places(const mirror_pad_plan *plan, int64_t *restrict X
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_rows = &plan->d_rows;
     const cvmgen_list *const d_rows_strides = &plan->d_rows_strides;
-    /* mirror_pad line 13: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
+    /* mirror_pad line 14: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
        - before[i] if d[i] < before[i] + n[i] else 2*n[i] - 1 - (d[i] - before[i]) - skipped for i <
        N)...] */
     X_places[0] = 0;
@@ -181,7 +182,7 @@ static void mirror_pad_X_columns(const mirror_pad_plan *plan, int64_t *restrict 
     const cvmgen_list *const X_strides = &plan->X_strides;
     const cvmgen_list *const d_columns = &plan->d_columns;
     const cvmgen_list *const d_columns_strides = &plan->d_columns_strides;
-    /* mirror_pad line 13: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
+    /* mirror_pad line 14: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
        - before[i] if d[i] < before[i] + n[i] else 2*n[i] - 1 - (d[i] - before[i]) - skipped for i <
        N)...] */
     X_columns[0] = 0;
@@ -230,7 +231,7 @@ static void mirror_pad_Y_part_float32(const void *context, int64_t low, int64_t 
     const int64_t *restrict X_places = call->X_places;
     const int64_t *restrict X_columns = call->X_columns;
     float *restrict Y = call->Y;
-    /* mirror_pad line 13: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
+    /* mirror_pad line 14: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
        - before[i] if d[i] < before[i] + n[i] else 2*n[i] - 1 - (d[i] - before[i]) - skipped for i <
        N)...] */
     const int64_t d_columns_size = plan->d_columns_size;
@@ -351,7 +352,7 @@ static void TYPED(mirror_pad_Y_part)(const void *context, int64_t low, int64_t h
     const int64_t *restrict X_places = call->X_places;
     const int64_t *restrict X_columns = call->X_columns;
     element_t *restrict Y = call->Y;
-    /* mirror_pad line 13: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
+    /* mirror_pad line 14: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
        - before[i] if d[i] < before[i] + n[i] else 2*n[i] - 1 - (d[i] - before[i]) - skipped for i <
        N)...] */
     const int64_t d_columns_size = plan->d_columns_size;

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.prelu: Elements below the zero point times slopes, which broadcast; the others are scaled alone. spec/tflite/elementwise.cvm */
+/* tflite.prelu: Elements below the zero point times slopes, which broadcast; the others are scaled
+   alone. spec/tflite/elementwise.cvm */
 typedef struct tflite_prelu_args {
     const cvmgen_tensor *X; /* int8 */
     const cvmgen_tensor *A; /* int8 */

@@ -4,11 +4,11 @@
    operator quantize {
      "QUANTIZE of float32 to int8: the quotient as float32, to the nearest, halves away from zero."
      input  X : float32[n...]
-     input  scale : float32[1]
+     attr   scale : real
      attr   zy = 0 in [-128, 128)
      output Y : int8[n...]
-     Y[d...] = clip(int(round(float32(X[d...] over scale[0]))) + zy, -128, 127)
-     example quantize([1.0, -0.25], [0.5]) == [2, -1]
+     Y[d...] = clip(int(round(float32(X[d...] over scale))) + zy, -128, 127)
+     example quantize([1.0, -0.25], scale=0.5) == [2, -1]
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
@@ -18,32 +18,31 @@
 /* What a call fixes: extents, attributes, and what follows from them. */
 typedef struct quantize_plan {
     int64_t zy, n_size;
+    double scale;
     cvmgen_list Y_shape;
     int types; /* the row of the element types */
 } quantize_plan;
 
-/* The element types of X, scale, Y. */
-static const int32_t quantize_rows[1][3] = {
-    {CVMGEN_FLOAT32, CVMGEN_FLOAT32, CVMGEN_INT8},
+/* The element types of X, Y. */
+static const int32_t quantize_rows[1][2] = {
+    {CVMGEN_FLOAT32, CVMGEN_INT8},
 };
-static const char *const quantize_types_names[] = {"X", "scale"};
-static const cvmgen_types quantize_types = {3, 2, 1, quantize_rows[0], quantize_types_names};
+static const char *const quantize_types_names[] = {"X"};
+static const cvmgen_types quantize_types = {2, 1, 1, quantize_rows[0], quantize_types_names};
 
 /* Check the call and infer shapes and precisions. */
 CVMGEN_SELDOM
 static int quantize_prepare(const tflite_quantize_args *args, quantize_plan *plan,
                             cvmgen_error *error) {
     cvmgen_begin(error, "tflite.quantize");
-    const cvmgen_tensor *const typed[] = {args->X, args->scale};
+    const cvmgen_tensor *const typed[] = {args->X};
     int types = 0;
     if (cvmgen_choose_types(error, &quantize_types, typed, &types)) return CVMGEN_REFUSED;
     /* quantize line 3 */
     if (cvmgen_check_typed_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
     /* quantize line 4 */
-    if (cvmgen_check_typed_input(error, "scale", args->scale)) return CVMGEN_REFUSED;
-    if (cvmgen_check_rank(error, "scale", args->scale, 1, false)) return CVMGEN_REFUSED;
-    if (cvmgen_check_extent(error, "scale", args->scale, 0, "1", 1)) return CVMGEN_REFUSED;
+    const double scale = args->scale;
     /* quantize line 5 */
     const int64_t zy = args->zy;
     if (zy < -128 || zy >= 128)
@@ -54,6 +53,7 @@ static int quantize_prepare(const tflite_quantize_args *args, quantize_plan *pla
         return CVMGEN_REFUSED;
     /* quantize line 7 */
     const int64_t n_size = cvmgen_size(&n);
+    plan->scale = scale;
     plan->zy = zy;
     plan->n_size = n_size;
     plan->Y_shape = Y_shape;
@@ -64,7 +64,6 @@ static int quantize_prepare(const tflite_quantize_args *args, quantize_plan *pla
 typedef struct quantize_Y_part_call {
     const quantize_plan *plan;
     const float *X;
-    const float *scale;
     int8_t *Y;
 } quantize_Y_part_call;
 CVMGEN_FOR_AVX512
@@ -72,22 +71,20 @@ static void quantize_Y_part(const void *context, int64_t low, int64_t high) {
     const quantize_Y_part_call *const call = context;
     const quantize_plan *const plan = call->plan;
     const float *restrict X = call->X;
-    const float *restrict scale = call->scale;
     int8_t *restrict Y = call->Y;
-    /* quantize line 7: Y[d...] = clip(int(round(float32(X[d...] over scale[0]))) + zy, -128,
-       127) */
+    /* quantize line 7: Y[d...] = clip(int(round(float32(X[d...] over scale))) + zy, -128, 127) */
     const int64_t zy = plan->zy;
+    const double scale = plan->scale;
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
         Y[d] = (int8_t)cvmgen_max_i128(-128,
-            cvmgen_min_i128((__int128)cvmgen_to_int(cvmgen_round_f64((double)(float)((double)X[d] / (double)scale[0])))
+            cvmgen_min_i128((__int128)cvmgen_to_int(cvmgen_round_f64((double)(float)((double)X[d] / scale)))
             + zy, 127));
 }
 
-static void quantize_Y(const quantize_plan *plan, const float *restrict X,
-                       const float *restrict scale, int8_t *restrict Y) {
+static void quantize_Y(const quantize_plan *plan, const float *restrict X, int8_t *restrict Y) {
     const int64_t n_size = plan->n_size;
-    const quantize_Y_part_call call = {plan, X, scale, Y};
+    const quantize_Y_part_call call = {plan, X, Y};
     cvmgen_share(n_size, n_size >= 131072, quantize_Y_part, &call);
 }
 
@@ -95,7 +92,7 @@ int tflite_quantize_infer(const tflite_quantize_args *args, cvmgen_error *error)
     quantize_plan plan;
     if (quantize_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->Y, &plan.Y_shape, plan.types < 0 ? 0
-        : quantize_rows[plan.types][2]);
+        : quantize_rows[plan.types][1]);
     return CVMGEN_OK;
 }
 
@@ -103,15 +100,12 @@ int tflite_quantize_infer(const tflite_quantize_args *args, cvmgen_error *error)
 static int quantize_run(const tflite_quantize_args *args, quantize_plan *plan,
                         cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_data(error, "scale", args->scale)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "Y", args->Y, &plan->Y_shape,
-        quantize_rows[plan->types][2]))
+        quantize_rows[plan->types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_apart(error, "Y", args->Y, "scale", args->scale)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    quantize_Y(plan, (const float *)args->X->data, (const float *)args->scale->data,
-               (int8_t *)args->Y->data);
+    quantize_Y(plan, (const float *)args->X->data, (int8_t *)args->Y->data);
     return status;
 }
 
@@ -138,14 +132,13 @@ int tflite_quantize_bind(const tflite_quantize_args *args, uint64_t constants,
     quantize_plan plan;
     *bound = NULL;
     if (quantize_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    quantize_bound *const made = cvmgen_new_bound(error, sizeof *made, 3, 0, 0);
+    quantize_bound *const made = cvmgen_new_bound(error, sizeof *made, 2, 0, 0);
     if (made == NULL) return CVMGEN_NO_MEMORY;
     cvmgen_bound *const common = &made->common;
     common->run = quantize_run_bound;
     made->args = *args;
     made->plan = plan;
     made->args.X = cvmgen_keep_tensor(common, args->X);
-    made->args.scale = cvmgen_keep_tensor(common, args->scale);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
     (void)constants;
     *bound = common;

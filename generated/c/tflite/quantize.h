@@ -7,11 +7,12 @@
 extern "C" {
 #endif
 
-/* tflite.quantize: QUANTIZE of float32 to int8: the quotient as float32, to the nearest, halves away from zero. spec/tflite/elementwise.cvm */
+/* tflite.quantize: QUANTIZE of float32 to int8: the quotient as float32, to the nearest, halves
+   away from zero. spec/tflite/elementwise.cvm */
 typedef struct tflite_quantize_args {
     const cvmgen_tensor *X; /* float32 */
-    const cvmgen_tensor *scale; /* float32 */
     cvmgen_tensor *Y; /* int8 */
+    double scale;
     int64_t zy; /* in [-128, 128) */
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } tflite_quantize_args;

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.requantize: QUANTIZE from one scale to another, and RELU by the ends of what it leaves. spec/tflite/elementwise.cvm */
+/* tflite.requantize: QUANTIZE from one scale to another, and RELU by the ends of what it leaves.
+   spec/tflite/elementwise.cvm */
 typedef struct tflite_requantize_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

@@ -25,7 +25,8 @@ static inline void tflite_requantize_unsigned_defaults(tflite_requantize_unsigne
     args->m = 1073741824;
 }
 /* Check the call; set the shape and precision of each output that is not NULL. */
-int tflite_requantize_unsigned_infer(const tflite_requantize_unsigned_args *args, cvmgen_error *error);
+int tflite_requantize_unsigned_infer(const tflite_requantize_unsigned_args *args,
+    cvmgen_error *error);
 int tflite_requantize_unsigned(const tflite_requantize_unsigned_args *args, cvmgen_error *error);
 int tflite_requantize_unsigned_bind(const tflite_requantize_unsigned_args *args,
                                     uint64_t constants, cvmgen_bound **bound,

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.resize_bilinear: Four elements weighted for each place, with 10 bits behind the point of each coordinate. spec/tflite/image.cvm */
+/* tflite.resize_bilinear: Four elements weighted for each place, with 10 bits behind the point of
+   each coordinate. spec/tflite/image.cvm */
 typedef struct tflite_resize_bilinear_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

@@ -12,10 +12,10 @@
      let    exps[d..., k] = (exp_of(rescaled(X[d..., k] - top[d...], m, s), 26)
                              if X[d..., k] - top[d...] >= diff_min else 0)
      let    total[d...] = max(int32_of(sum[l < K](shifted(exps[d..., l], 12))), 1)
-     Y[d..., k] = clip(shifted(product(inverse_of_one_plus(fraction), exps[d..., k]), 35 - zeros) - 128, -128, 127)
-                    if X[d..., k] - top[d...] >= diff_min else -128
+     Y[d..., k] = clip(share - 128, -128, 127) if X[d..., k] - top[d...] >= diff_min else -128
        where zeros = 31 - floor_log2(total[d...]),
-             fraction = clip(total[d...] * 2^zeros - 2^31, 0, greatest_int32)
+             fraction = clip(total[d...] * 2^zeros - 2^31, 0, greatest_int32),
+             share = shifted(product(inverse_of_one_plus(fraction), exps[d..., k]), 35 - zeros)
      example softmax([1, 1, 0], s=27) == [-20, -20, -88]
    } */
 #include "cvmgen_bound.h"
@@ -92,10 +92,10 @@ static void softmax_Y_part(const void *context, int64_t low, int64_t high) {
     const softmax_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
-    /* softmax line 12: Y[d..., k] = clip(shifted(product(inverse_of_one_plus(fraction), exps[d...,
-       k]), 35 - zeros) - 128, -128, 127) if X[d..., k] - top[d...] >= diff_min else -128 where
-       zeros = 31 - floor_log2(total[d...]), fraction = clip(total[d...] * 2^zeros - 2^31, 0,
-       greatest_int32) */
+    /* softmax line 12: Y[d..., k] = clip(share - 128, -128, 127) if X[d..., k] - top[d...] >=
+       diff_min else -128 where zeros = 31 - floor_log2(total[d...]), fraction = clip(total[d...] *
+       2^zeros - 2^31, 0, greatest_int32), share = shifted(product(inverse_of_one_plus(fraction),
+       exps[d..., k]), 35 - zeros) */
     const int64_t K = plan->K, m = plan->m, s = plan->s, diff_min = plan->diff_min;
     const int64_t n_size = plan->n_size;
     for (int64_t at = low; at < high; ++at) {

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.space_to_batch_nd: The elements of each block as images of their own, of what has a value around it. spec/tflite/transform.cvm */
+/* tflite.space_to_batch_nd: The elements of each block as images of their own, of what has a value
+   around it. spec/tflite/transform.cvm */
 typedef struct tflite_space_to_batch_nd_args {
     const cvmgen_tensor *X; /* int8 or float32 */
     const cvmgen_tensor *value; /* int8 or float32 */

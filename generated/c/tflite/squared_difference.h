@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.squared_difference: Square of the difference of two elements, with 7 bits behind the point. spec/tflite/elementwise.cvm */
+/* tflite.squared_difference: Square of the difference of two elements, with 7 bits behind the
+   point. spec/tflite/elementwise.cvm */
 typedef struct tflite_squared_difference_args {
     const cvmgen_tensor *A; /* int8 */
     const cvmgen_tensor *B; /* int8 */
@@ -36,7 +37,8 @@ static inline void tflite_squared_difference_defaults(tflite_squared_difference_
     args->high = 127;
 }
 /* Check the call; set the shape and precision of each output that is not NULL. */
-int tflite_squared_difference_infer(const tflite_squared_difference_args *args, cvmgen_error *error);
+int tflite_squared_difference_infer(const tflite_squared_difference_args *args,
+    cvmgen_error *error);
 int tflite_squared_difference(const tflite_squared_difference_args *args, cvmgen_error *error);
 int tflite_squared_difference_bind(const tflite_squared_difference_args *args,
                                    uint64_t constants, cvmgen_bound **bound,

@@ -6,8 +6,8 @@
      type   T in int8, uint8, int32, float32
      input  X : T[n...]
      let    N = len(n)
-     attr   begin   : int list in [0, inf)
-     attr   end     : int list in [-1, inf)
+     attr   begin : int list in [0, inf)
+     attr   end : int list in [-1, inf)
      attr   strides : int list
      require len(begin) == N and len(end) == N and len(strides) == N : "there is an entry for each dimension"
      require all[i < N](strides[i] != 0) : "strides must not be 0"

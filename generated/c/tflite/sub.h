@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.sub: Difference of two elements, with 20 bits behind the point. spec/tflite/elementwise.cvm */
+/* tflite.sub: Difference of two elements, with 20 bits behind the point.
+   spec/tflite/elementwise.cvm */
 typedef struct tflite_sub_args {
     const cvmgen_tensor *A; /* int8 */
     const cvmgen_tensor *B; /* int8 */

@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.tanh: The hyperbolic tangent on a scale of 1/128; m and s give x, with 27 bits behind the point. spec/tflite/transcendental.cvm */
+/* tflite.tanh: The hyperbolic tangent on a scale of 1/128; m and s give x, with 27 bits behind the
+   point. spec/tflite/transcendental.cvm */
 typedef struct tflite_tanh_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

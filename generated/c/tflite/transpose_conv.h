@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* tflite.transpose_conv: 2-D transposed convolution to an image of YH x YW, which the window runs over. spec/tflite/convolution.cvm */
+/* tflite.transpose_conv: 2-D transposed convolution to an image of YH x YW, which the window runs
+   over. spec/tflite/convolution.cvm */
 typedef struct tflite_transpose_conv_args {
     const cvmgen_tensor *X; /* int8 */
     const cvmgen_tensor *W; /* int8 */

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.average_pool_2d: Mean over what a sliding window has of the image, halves away from zero. spec/tflite/pooling.cvm */
+/* tflite.average_pool_2d: Mean over what a sliding window has of the image, halves away from zero.
+   spec/tflite/pooling.cvm */
 typedef struct tflite_average_pool_2d_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.batch_matmul: Products of matrices, which may be given transposed. spec/tflite/convolution.cvm */
+/* tflite.batch_matmul: Products of matrices, which may be given transposed.
+   spec/tflite/convolution.cvm */
 typedef struct tflite_batch_matmul_args {
     const cvmgen_tensor *A; /* int8 */
     const cvmgen_tensor *B; /* int8 */

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.broadcast_to: The elements repeated along dimensions that are new or have the extent 1. spec/tflite/transform.cvm */
+/* tflite.broadcast_to: The elements repeated along dimensions that are new or have the extent 1.
+   spec/tflite/transform.cvm */
 typedef struct tflite_broadcast_to_args {
     const cvmgen_tensor *X; /* int8, int32 or float32 */
     cvmgen_tensor *Y; /* int8, int32 or float32 */

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.clamp: RELU6 and its like where both sides have one scale: elements cut to a range. spec/tflite/elementwise.cvm */
+/* tflite.clamp: RELU6 and its like where both sides have one scale: elements cut to a range.
+   spec/tflite/elementwise.cvm */
 typedef struct tflite_clamp_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

@@ -8,7 +8,8 @@
      let    N = len(n[0])
      attr   axis in [0, N)
      require all[i < M](len(n[i]) == N) : "all inputs must have the rank of the first"
-     require all[i < M](all[j < N](n[i][j] == n[0][j] or j == axis)) : "the shapes may differ along the axis only"
+     require all[i < M](all[j < N](n[i][j] == n[0][j] or j == axis))
+       : "the shapes may differ along the axis only"
      let    start[i] = sum[j < i](n[j][axis])
      output Y : T[(start[M] if j == axis else n[0][j] for j < N)...]
      Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]  forall i < M, d... < n[i]...
@@ -17,7 +18,7 @@
 #include "cvmgen_cuda.h"
 #include "cvmgen_vector.h"
 
-/* What a call fixes for the kernels of concatenation line 11. */
+/* What a call fixes for the kernels of concatenation line 12. */
 struct concatenation_Y_values {
     int64_t Y_base, d_step, d_rows, d_run, Y_step;
     cvmgen_list Y_steps, d_box, d_strides;
@@ -32,7 +33,7 @@ concatenation_Y_body(const concatenation_Y_values &values, const element_t *__re
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &d_strides = values.d_strides;
-    /* concatenation line 11: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
+    /* concatenation line 12: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 16);
     const int64_t vectors = d_rows * d_vectors;
@@ -71,7 +72,7 @@ tflite_concatenation_Y_int32(const __grid_constant__ concatenation_Y_values valu
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &d_strides = values.d_strides;
-    /* concatenation line 11: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
+    /* concatenation line 12: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 4);
     const int64_t vectors = d_rows * d_vectors;
@@ -98,7 +99,7 @@ tflite_concatenation_Y_float32(const __grid_constant__ concatenation_Y_values va
     const cvmgen_list &Y_steps = values.Y_steps;
     const cvmgen_list &d_box = values.d_box;
     const cvmgen_list &d_strides = values.d_strides;
-    /* concatenation line 11: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
+    /* concatenation line 12: Y[(start[i] + d[j] if j == axis else d[j] for j < N)...] = I[i][d...]
        forall i < M, d... < n[i]... */
     const int64_t d_vectors = cvmgen_vectors(d_run, 4);
     const int64_t vectors = d_rows * d_vectors;
@@ -182,7 +183,7 @@ static int concatenation_prepare(const tflite_concatenation_args *args,
             cvmgen_format("M = %" PRId64 ", N = %" PRId64 ", n = %s, axis = %" PRId64, M, N,
             cvmgen_shapes_text(args->I, args->I_count).text, axis).text,
             "the shapes may differ along the axis only");
-    /* concatenation line 10 */
+    /* concatenation line 11 */
     cvmgen_list entries = {0};
     for (int64_t j = 0; j < N; ++j) {
         int64_t chosen = 0;

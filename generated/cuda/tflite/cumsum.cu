@@ -8,7 +8,7 @@
      let    N = len(n)
      attr   axis in [0, N)
      attr   exclusive : bool = false
-     attr   reverse   : bool = false
+     attr   reverse : bool = false
      attr   zx = 0 in [-128, 128)
      attr   zy = 0 in [-128, 128)
      attr   mx = 1073741824 in [0, inf)

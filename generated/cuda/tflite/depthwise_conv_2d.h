@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.depthwise_conv_2d: 2-D convolution of each channel, by filters of its own. spec/tflite/convolution.cvm */
+/* tflite.depthwise_conv_2d: 2-D convolution of each channel, by filters of its own.
+   spec/tflite/convolution.cvm */
 typedef struct tflite_depthwise_conv_2d_args {
     const cvmgen_tensor *X; /* int8 */
     const cvmgen_tensor *W; /* int8 */

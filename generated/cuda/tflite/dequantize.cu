@@ -4,11 +4,11 @@
    operator dequantize {
      "DEQUANTIZE of int8 to float32."
      input  X : int8[n...]
-     input  scale : float32[1]
+     attr   scale : real
      attr   zx = 0 in [-128, 128)
      output Y : float32[n...]
-     Y[d...] = real(X[d...] - zx) * scale[0]
-     example dequantize([4, -1], [0.5]) == [2.0, -0.5]
+     Y[d...] = real(X[d...] - zx) * scale
+     example dequantize([4, -1], scale=0.5) == [2.0, -0.5]
    } */
 #include "cvmgen_cuda.h"
 #include "cvmgen_vector.h"
@@ -16,14 +16,15 @@
 /* What a call fixes for the kernels of dequantize line 7. */
 struct dequantize_Y_values {
     int64_t zx, n_size;
+    double scale;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_dequantize_Y(const __grid_constant__ dequantize_Y_values values,
-                    const int8_t *__restrict__ X, const float *__restrict__ scale,
-                    float *__restrict__ Y) {
+                    const int8_t *__restrict__ X, float *__restrict__ Y) {
     const int64_t zx = values.zx, n_size = values.n_size;
-    /* dequantize line 7: Y[d...] = real(X[d...] - zx) * scale[0] */
+    const double scale = values.scale;
+    /* dequantize line 7: Y[d...] = real(X[d...] - zx) * scale */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
@@ -32,8 +33,7 @@ tflite_dequantize_Y(const __grid_constant__ dequantize_Y_values values,
         cvmgen_vector<float, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = cvmgen_stored_f32((double)(X_vector.at[lane] - zx)
-                * (double)scale[0]);
+            Y_vector.at[lane] = cvmgen_stored_f32((double)(X_vector.at[lane] - zx) * scale);
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
@@ -44,16 +44,17 @@ tflite_dequantize_Y(const __grid_constant__ dequantize_Y_values values,
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct dequantize_plan {
     int64_t zx, n_size;
+    double scale;
     cvmgen_list Y_shape;
     int types; /* the row of the element types */
 };
 
-/* The element types of X, scale, Y. */
-static const int32_t dequantize_rows[1][3] = {
-    {CVMGEN_INT8, CVMGEN_FLOAT32, CVMGEN_FLOAT32},
+/* The element types of X, Y. */
+static const int32_t dequantize_rows[1][2] = {
+    {CVMGEN_INT8, CVMGEN_FLOAT32},
 };
-static const char *const dequantize_types_names[] = {"X", "scale"};
-static const cvmgen_types dequantize_types = {3, 2, 1, dequantize_rows[0],
+static const char *const dequantize_types_names[] = {"X"};
+static const cvmgen_types dequantize_types = {2, 1, 1, dequantize_rows[0],
                                               dequantize_types_names};
 
 /* Check the call and infer shapes and precisions. */
@@ -61,16 +62,14 @@ CVMGEN_SELDOM
 static int dequantize_prepare(const tflite_dequantize_args *args, dequantize_plan *plan,
                               cvmgen_error *error) {
     cvmgen_begin(error, "tflite.dequantize");
-    const cvmgen_tensor *const typed[] = {args->X, args->scale};
+    const cvmgen_tensor *const typed[] = {args->X};
     int types = 0;
     if (cvmgen_choose_types(error, &dequantize_types, typed, &types)) return CVMGEN_REFUSED;
     /* dequantize line 3 */
     if (cvmgen_check_typed_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
     /* dequantize line 4 */
-    if (cvmgen_check_typed_input(error, "scale", args->scale)) return CVMGEN_REFUSED;
-    if (cvmgen_check_rank(error, "scale", args->scale, 1, false)) return CVMGEN_REFUSED;
-    if (cvmgen_check_extent(error, "scale", args->scale, 0, "1", 1)) return CVMGEN_REFUSED;
+    const double scale = args->scale;
     /* dequantize line 5 */
     const int64_t zx = args->zx;
     if (zx < -128 || zx >= 128)
@@ -81,6 +80,7 @@ static int dequantize_prepare(const tflite_dequantize_args *args, dequantize_pla
         return CVMGEN_REFUSED;
     /* dequantize line 7 */
     const int64_t n_size = cvmgen_size(&n);
+    plan->scale = scale;
     plan->zx = zx;
     plan->n_size = n_size;
     plan->Y_shape = Y_shape;
@@ -92,7 +92,7 @@ int tflite_dequantize_cuda_infer(const tflite_dequantize_args *args, cvmgen_erro
     dequantize_plan plan;
     if (dequantize_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->Y, &plan.Y_shape, plan.types < 0 ? 0
-        : dequantize_rows[plan.types][2]);
+        : dequantize_rows[plan.types][1]);
     return CVMGEN_OK;
 }
 
@@ -102,18 +102,15 @@ int tflite_dequantize_cuda(const tflite_dequantize_args *args, cvmgen_stream str
     if (dequantize_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_data(error, "scale", args->scale)) return CVMGEN_REFUSED;
     if (cvmgen_check_typed_output(error, "Y", args->Y, &plan.Y_shape,
-        dequantize_rows[plan.types][2]))
+        dequantize_rows[plan.types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_apart(error, "Y", args->Y, "scale", args->scale)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const dequantize_Y_values values = {plan.zx, plan.n_size};
+    const dequantize_Y_values values = {plan.zx, plan.n_size, plan.scale};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_dequantize_Y, values,
-                           (const int8_t *)args->X->data, (const float *)args->scale->data,
-                           (float *)args->Y->data);
+                           (const int8_t *)args->X->data, (float *)args->Y->data);
     return status;
 }
 #endif

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.fully_connected: Products of rows with the rows of a matrix of weights. spec/tflite/convolution.cvm */
+/* tflite.fully_connected: Products of rows with the rows of a matrix of weights.
+   spec/tflite/convolution.cvm */
 typedef struct tflite_fully_connected_args {
     const cvmgen_tensor *X; /* int8 */
     const cvmgen_tensor *W; /* int8 */

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.gather: The slices along an axis that a tensor of indices names. spec/tflite/transform.cvm */
+/* tflite.gather: The slices along an axis that a tensor of indices names.
+   spec/tflite/transform.cvm */
 typedef struct tflite_gather_args {
     const cvmgen_tensor *X; /* int8, uint8, int32 or float32 */
     const cvmgen_tensor *I; /* int32 */

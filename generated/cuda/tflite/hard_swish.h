@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.hard_swish: x * relu6(x + 3) / 6, in fixed point of 16 bits. spec/tflite/elementwise.cvm */
+/* tflite.hard_swish: x * relu6(x + 3) / 6, in fixed point of 16 bits.
+   spec/tflite/elementwise.cvm */
 typedef struct tflite_hard_swish_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

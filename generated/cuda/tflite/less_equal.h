@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.less_equal: Whether the first element stands for no more than the second, with 8 bits behind the point. spec/tflite/elementwise.cvm */
+/* tflite.less_equal: Whether the first element stands for no more than the second, with 8 bits
+   behind the point. spec/tflite/elementwise.cvm */
 typedef struct tflite_less_equal_args {
     const cvmgen_tensor *A; /* int8 */
     const cvmgen_tensor *B; /* int8 */

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.lookup: A function of one int8 by its values, the first for -128: ELU, EXP, GELU and others. spec/tflite/elementwise.cvm */
+/* tflite.lookup: A function of one int8 by its values, the first for -128: ELU, EXP, GELU and
+   others. spec/tflite/elementwise.cvm */
 typedef struct tflite_lookup_args {
     const cvmgen_tensor *X; /* int8 */
     const cvmgen_tensor *T; /* int8 */

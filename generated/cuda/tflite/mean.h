@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.mean: Mean over some axes, which stay with extent 1; the number of elements goes into the multiplier. spec/tflite/pooling.cvm */
+/* tflite.mean: Mean over some axes, which stay with extent 1; the number of elements goes into the
+   multiplier. spec/tflite/pooling.cvm */
 typedef struct tflite_mean_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

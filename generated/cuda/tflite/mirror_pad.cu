@@ -7,11 +7,12 @@
      input  X : T[n...]
      let    N = len(n)
      attr   before : int list in [0, 65536)
-     attr   after  : int list in [0, 65536)
+     attr   after : int list in [0, 65536)
      attr   mode = "REFLECT" in {"REFLECT", "SYMMETRIC"}
      let    skipped = 1 if mode == "REFLECT" else 0
      require len(before) == N and len(after) == N : "before and after have an entry for each dimension"
-     require all[i < N](max(before[i], after[i]) <= n[i] - skipped) : "the padding is wider than the mirror image"
+     require all[i < N](max(before[i], after[i]) <= n[i] - skipped)
+       : "the padding is wider than the mirror image"
      output Y : T[(before[i] + n[i] + after[i] for i < N)...]
      Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else
                   d[i] - before[i] if d[i] < before[i] + n[i] else
@@ -21,7 +22,7 @@
    } */
 #include "cvmgen_cuda.h"
 
-/* What a call fixes for the kernels of mirror_pad line 13. */
+/* What a call fixes for the kernels of mirror_pad line 14. */
 struct mirror_pad_Y_values {
     int64_t N, skipped, d_size;
     cvmgen_list n, before, Y_shape;
@@ -35,7 +36,7 @@ mirror_pad_Y_body(const mirror_pad_Y_values &values, const element_t *__restrict
     const cvmgen_list &n = values.n;
     const cvmgen_list &before = values.before;
     const cvmgen_list &Y_shape = values.Y_shape;
-    /* mirror_pad line 13: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
+    /* mirror_pad line 14: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
        - before[i] if d[i] < before[i] + n[i] else 2*n[i] - 1 - (d[i] - before[i]) - skipped for i <
        N)...] */
     for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
@@ -75,7 +76,7 @@ tflite_mirror_pad_Y_float32(const __grid_constant__ mirror_pad_Y_values values,
     const cvmgen_list &n = values.n;
     const cvmgen_list &before = values.before;
     const cvmgen_list &Y_shape = values.Y_shape;
-    /* mirror_pad line 13: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
+    /* mirror_pad line 14: Y[d...] = X[(before[i] - d[i] - 1 + skipped if d[i] < before[i] else d[i]
        - before[i] if d[i] < before[i] + n[i] else 2*n[i] - 1 - (d[i] - before[i]) - skipped for i <
        N)...] */
     for (int64_t d_at = cvmgen_thread(); d_at < d_size; d_at += cvmgen_threads()) {
@@ -165,14 +166,14 @@ static int mirror_pad_prepare(const tflite_mirror_pad_args *args, mirror_pad_pla
             cvmgen_format("N = %" PRId64 ", before = %s, after = %s, n = %s, skipped = %" PRId64, N,
             cvmgen_list_text(&before).text, cvmgen_list_text(&after).text,
             cvmgen_list_text(&n).text, skipped).text, "the padding is wider than the mirror image");
-    /* mirror_pad line 12 */
+    /* mirror_pad line 13 */
     cvmgen_list entries = {0};
     for (int64_t i = 0; i < N; ++i)
         cvmgen_append(&entries, before.at[i] + n.at[i] + after.at[i]);
     cvmgen_list Y_shape = entries;
     if (cvmgen_check_shape(error, "Y", &Y_shape, "the result would be empty"))
         return CVMGEN_REFUSED;
-    /* mirror_pad line 13 */
+    /* mirror_pad line 14 */
     const int64_t d_size = cvmgen_size(&Y_shape);
     plan->n = n;
     plan->N = N;

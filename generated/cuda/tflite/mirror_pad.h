@@ -18,7 +18,8 @@ enum {
     TFLITE_MIRROR_PAD_MODE_REFLECT = 1,
     TFLITE_MIRROR_PAD_MODE_SYMMETRIC = 2
 };
-/* tflite.mirror_pad: The tensor with its mirror image around it, which repeats the element at the edge or not. spec/tflite/transform.cvm */
+/* tflite.mirror_pad: The tensor with its mirror image around it, which repeats the element at the
+   edge or not. spec/tflite/transform.cvm */
 typedef struct tflite_mirror_pad_args {
     const cvmgen_tensor *X; /* int8, uint8, int32 or float32 */
     cvmgen_tensor *Y; /* int8, uint8, int32 or float32 */

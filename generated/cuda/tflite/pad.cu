@@ -8,7 +8,7 @@
      input  value : T[1]
      let    N = len(n)
      attr   before : int list in [0, 65536)
-     attr   after  : int list in [0, 65536)
+     attr   after : int list in [0, 65536)
      require len(before) == N and len(after) == N : "before and after have an entry for each dimension"
      output Y : T[(before[i] + n[i] + after[i] for i < N)...]
      Y[d...] = X[(d[i] - before[i] for i < N)...] if all[i < N](0 <= d[i] - before[i] < n[i]) else value[0]

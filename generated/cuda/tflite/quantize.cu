@@ -4,11 +4,11 @@
    operator quantize {
      "QUANTIZE of float32 to int8: the quotient as float32, to the nearest, halves away from zero."
      input  X : float32[n...]
-     input  scale : float32[1]
+     attr   scale : real
      attr   zy = 0 in [-128, 128)
      output Y : int8[n...]
-     Y[d...] = clip(int(round(float32(X[d...] over scale[0]))) + zy, -128, 127)
-     example quantize([1.0, -0.25], [0.5]) == [2, -1]
+     Y[d...] = clip(int(round(float32(X[d...] over scale))) + zy, -128, 127)
+     example quantize([1.0, -0.25], scale=0.5) == [2, -1]
    } */
 #include "cvmgen_cuda.h"
 #include "cvmgen_vector.h"
@@ -16,14 +16,15 @@
 /* What a call fixes for the kernels of quantize line 7. */
 struct quantize_Y_values {
     int64_t zy, n_size;
+    double scale;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_quantize_Y(const __grid_constant__ quantize_Y_values values, const float *__restrict__ X,
-                  const float *__restrict__ scale, int8_t *__restrict__ Y) {
+                  int8_t *__restrict__ Y) {
     const int64_t zy = values.zy, n_size = values.n_size;
-    /* quantize line 7: Y[d...] = clip(int(round(float32(X[d...] over scale[0]))) + zy, -128,
-       127) */
+    const double scale = values.scale;
+    /* quantize line 7: Y[d...] = clip(int(round(float32(X[d...] over scale))) + zy, -128, 127) */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
         const int64_t d = at * 16;
@@ -33,7 +34,7 @@ tflite_quantize_Y(const __grid_constant__ quantize_Y_values values, const float 
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)cvmgen_max_i128(-128,
-                cvmgen_min_i128((__int128)cvmgen_to_int(cvmgen_round_f64((double)(float)((double)X_vector.at[lane] / (double)scale[0])))
+                cvmgen_min_i128((__int128)cvmgen_to_int(cvmgen_round_f64((double)(float)((double)X_vector.at[lane] / scale)))
                 + zy, 127));
         Y_vector.store(&Y[d], 1, lanes);
     }
@@ -45,32 +46,31 @@ tflite_quantize_Y(const __grid_constant__ quantize_Y_values values, const float 
 /* What a call fixes: extents, attributes, and what follows from them. */
 struct quantize_plan {
     int64_t zy, n_size;
+    double scale;
     cvmgen_list Y_shape;
     int types; /* the row of the element types */
 };
 
-/* The element types of X, scale, Y. */
-static const int32_t quantize_rows[1][3] = {
-    {CVMGEN_FLOAT32, CVMGEN_FLOAT32, CVMGEN_INT8},
+/* The element types of X, Y. */
+static const int32_t quantize_rows[1][2] = {
+    {CVMGEN_FLOAT32, CVMGEN_INT8},
 };
-static const char *const quantize_types_names[] = {"X", "scale"};
-static const cvmgen_types quantize_types = {3, 2, 1, quantize_rows[0], quantize_types_names};
+static const char *const quantize_types_names[] = {"X"};
+static const cvmgen_types quantize_types = {2, 1, 1, quantize_rows[0], quantize_types_names};
 
 /* Check the call and infer shapes and precisions. */
 CVMGEN_SELDOM
 static int quantize_prepare(const tflite_quantize_args *args, quantize_plan *plan,
                             cvmgen_error *error) {
     cvmgen_begin(error, "tflite.quantize");
-    const cvmgen_tensor *const typed[] = {args->X, args->scale};
+    const cvmgen_tensor *const typed[] = {args->X};
     int types = 0;
     if (cvmgen_choose_types(error, &quantize_types, typed, &types)) return CVMGEN_REFUSED;
     /* quantize line 3 */
     if (cvmgen_check_typed_input(error, "X", args->X)) return CVMGEN_REFUSED;
     const cvmgen_list n = cvmgen_extents(args->X);
     /* quantize line 4 */
-    if (cvmgen_check_typed_input(error, "scale", args->scale)) return CVMGEN_REFUSED;
-    if (cvmgen_check_rank(error, "scale", args->scale, 1, false)) return CVMGEN_REFUSED;
-    if (cvmgen_check_extent(error, "scale", args->scale, 0, "1", 1)) return CVMGEN_REFUSED;
+    const double scale = args->scale;
     /* quantize line 5 */
     const int64_t zy = args->zy;
     if (zy < -128 || zy >= 128)
@@ -81,6 +81,7 @@ static int quantize_prepare(const tflite_quantize_args *args, quantize_plan *pla
         return CVMGEN_REFUSED;
     /* quantize line 7 */
     const int64_t n_size = cvmgen_size(&n);
+    plan->scale = scale;
     plan->zy = zy;
     plan->n_size = n_size;
     plan->Y_shape = Y_shape;
@@ -92,7 +93,7 @@ int tflite_quantize_cuda_infer(const tflite_quantize_args *args, cvmgen_error *e
     quantize_plan plan;
     if (quantize_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     cvmgen_set_typed_output(args->Y, &plan.Y_shape, plan.types < 0 ? 0
-        : quantize_rows[plan.types][2]);
+        : quantize_rows[plan.types][1]);
     return CVMGEN_OK;
 }
 
@@ -102,17 +103,14 @@ int tflite_quantize_cuda(const tflite_quantize_args *args, cvmgen_stream stream,
     if (quantize_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_data(error, "scale", args->scale)) return CVMGEN_REFUSED;
-    if (cvmgen_check_typed_output(error, "Y", args->Y, &plan.Y_shape, quantize_rows[plan.types][2]))
+    if (cvmgen_check_typed_output(error, "Y", args->Y, &plan.Y_shape, quantize_rows[plan.types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_apart(error, "Y", args->Y, "scale", args->scale)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const quantize_Y_values values = {plan.zy, plan.n_size};
+    const quantize_Y_values values = {plan.zy, plan.n_size, plan.scale};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_quantize_Y, values,
-                           (const float *)args->X->data, (const float *)args->scale->data,
-                           (int8_t *)args->Y->data);
+                           (const float *)args->X->data, (int8_t *)args->Y->data);
     return status;
 }
 #endif

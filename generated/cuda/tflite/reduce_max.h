@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.reduce_max: The greatest element over some axes, which stay with extent 1. spec/tflite/pooling.cvm */
+/* tflite.reduce_max: The greatest element over some axes, which stay with extent 1.
+   spec/tflite/pooling.cvm */
 typedef struct tflite_reduce_max_args {
     const cvmgen_tensor *X; /* int8 or int32 */
     cvmgen_tensor *Y; /* int8 or int32 */

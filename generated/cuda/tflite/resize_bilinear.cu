@@ -7,8 +7,10 @@
      attr   extent (YH, YW) in [1, 65536)
      attr   align_corners : bool = false
      attr   half_pixel_centers : bool = false
-     let    sh = ((H - 1)*1024 + (YH - 1) div 2) div (YH - 1) if align_corners and YH > 1 else (H*1024 + YH div 2) div YH
-     let    sw = ((W - 1)*1024 + (YW - 1) div 2) div (YW - 1) if align_corners and YW > 1 else (W*1024 + YW div 2) div YW
+     let    sh = ((H - 1)*1024 + (YH - 1) div 2) div (YH - 1) if align_corners and YH > 1
+                   else (H*1024 + YH div 2) div YH
+     let    sw = ((W - 1)*1024 + (YW - 1) div 2) div (YW - 1) if align_corners and YW > 1
+                   else (W*1024 + YW div 2) div YW
      output Y : int8[N, YH, YW, C]
      Y[n, y, x, c] = clip((total + (524288 if total > 0 else -524288)) tdiv 1048576, -128, 127)
        where h = y*sh + (sh div 2 - 512 if half_pixel_centers else 0),
@@ -26,7 +28,7 @@
 #include "cvmgen_cuda.h"
 #include "cvmgen_vector.h"
 
-/* What a call fixes for the kernels of resize_bilinear line 10. */
+/* What a call fixes for the kernels of resize_bilinear line 12. */
 struct resize_bilinear_Y_values {
     int64_t N, H, W, C, YH, YW, sh, sw;
     bool half_pixel_centers;
@@ -38,7 +40,7 @@ tflite_resize_bilinear_Y(const __grid_constant__ resize_bilinear_Y_values values
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, YH = values.YH;
     const int64_t YW = values.YW, sh = values.sh, sw = values.sw;
     const bool half_pixel_centers = values.half_pixel_centers;
-    /* resize_bilinear line 10: Y[n, y, x, c] = clip((total + (524288 if total > 0 else -524288))
+    /* resize_bilinear line 12: Y[n, y, x, c] = clip((total + (524288 if total > 0 else -524288))
        tdiv 1048576, -128, 127) where h = y*sh + (sh div 2 - 512 if half_pixel_centers else 0), w =
        x*sw + (sw div 2 - 512 if half_pixel_centers else 0), h0 = clip(h tdiv 1024, 0, H - 1), h1 =
        clip((h + 1023) tdiv 1024, 0, H - 1), w0 = clip(w tdiv 1024, 0, W - 1), w1 = clip((w + 1023)
@@ -127,10 +129,10 @@ static int resize_bilinear_prepare(const tflite_resize_bilinear_args *args,
     /* resize_bilinear line 7 */
     const int64_t sh = align_corners && YH > 1
         ? cvmgen_floor_div((H - 1) * 1024 + ((YH - 1) >> 1), YH - 1) : (H * 1024 + (YH >> 1)) / YH;
-    /* resize_bilinear line 8 */
+    /* resize_bilinear line 9 */
     const int64_t sw = align_corners && YW > 1
         ? cvmgen_floor_div((W - 1) * 1024 + ((YW - 1) >> 1), YW - 1) : (W * 1024 + (YW >> 1)) / YW;
-    /* resize_bilinear line 9 */
+    /* resize_bilinear line 11 */
     cvmgen_list Y_shape = {0};
     cvmgen_append(&Y_shape, N);
     cvmgen_append(&Y_shape, YH);

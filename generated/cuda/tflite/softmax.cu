@@ -12,10 +12,10 @@
      let    exps[d..., k] = (exp_of(rescaled(X[d..., k] - top[d...], m, s), 26)
                              if X[d..., k] - top[d...] >= diff_min else 0)
      let    total[d...] = max(int32_of(sum[l < K](shifted(exps[d..., l], 12))), 1)
-     Y[d..., k] = clip(shifted(product(inverse_of_one_plus(fraction), exps[d..., k]), 35 - zeros) - 128, -128, 127)
-                    if X[d..., k] - top[d...] >= diff_min else -128
+     Y[d..., k] = clip(share - 128, -128, 127) if X[d..., k] - top[d...] >= diff_min else -128
        where zeros = 31 - floor_log2(total[d...]),
-             fraction = clip(total[d...] * 2^zeros - 2^31, 0, greatest_int32)
+             fraction = clip(total[d...] * 2^zeros - 2^31, 0, greatest_int32),
+             share = shifted(product(inverse_of_one_plus(fraction), exps[d..., k]), 35 - zeros)
      example softmax([1, 1, 0], s=27) == [-20, -20, -88]
    } */
 #include "cvmgen_cuda.h"
@@ -30,10 +30,10 @@ tflite_softmax_Y(const __grid_constant__ softmax_Y_values values, const int8_t *
                  int8_t *__restrict__ Y) {
     const int64_t K = values.K, m = values.m, s = values.s, diff_min = values.diff_min;
     const int64_t n_size = values.n_size;
-    /* softmax line 12: Y[d..., k] = clip(shifted(product(inverse_of_one_plus(fraction), exps[d...,
-       k]), 35 - zeros) - 128, -128, 127) if X[d..., k] - top[d...] >= diff_min else -128 where
-       zeros = 31 - floor_log2(total[d...]), fraction = clip(total[d...] * 2^zeros - 2^31, 0,
-       greatest_int32) */
+    /* softmax line 12: Y[d..., k] = clip(share - 128, -128, 127) if X[d..., k] - top[d...] >=
+       diff_min else -128 where zeros = 31 - floor_log2(total[d...]), fraction = clip(total[d...] *
+       2^zeros - 2^31, 0, greatest_int32), share = shifted(product(inverse_of_one_plus(fraction),
+       exps[d..., k]), 35 - zeros) */
     for (int64_t d = cvmgen_thread(); d < n_size; d += cvmgen_threads()) {
         int32_t largest = INT32_MIN;
         for (int64_t l = 0; l < K; ++l)

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.softmax: e^x over the sum of these in its row, on a scale of 1/256, from -128 on; e^x is 0 below diff_min. spec/tflite/transcendental.cvm */
+/* tflite.softmax: e^x over the sum of these in its row, on a scale of 1/256, from -128 on; e^x is 0
+   below diff_min. spec/tflite/transcendental.cvm */
 typedef struct tflite_softmax_args {
     const cvmgen_tensor *X; /* int8 */
     cvmgen_tensor *Y; /* int8 */

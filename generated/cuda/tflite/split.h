@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.split: One of several parts of an axis, all as long as each other. spec/tflite/transform.cvm */
+/* tflite.split: One of several parts of an axis, all as long as each other.
+   spec/tflite/transform.cvm */
 typedef struct tflite_split_args {
     const cvmgen_tensor *X; /* int8, uint8, int32 or float32 */
     cvmgen_tensor *Y; /* int8, uint8, int32 or float32 */

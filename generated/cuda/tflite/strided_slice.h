@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* tflite.strided_slice: Every strides-th element from begin to just before end. spec/tflite/transform.cvm */
+/* tflite.strided_slice: Every strides-th element from begin to just before end.
+   spec/tflite/transform.cvm */
 typedef struct tflite_strided_slice_args {
     const cvmgen_tensor *X; /* int8, uint8, int32 or float32 */
     cvmgen_tensor *Y; /* int8, uint8, int32 or float32 */

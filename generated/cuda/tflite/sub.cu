@@ -22,7 +22,8 @@
      let    en = (1 if i < Q - R else n[i - (Q - R)] for i < Q)
      require all[i < Q](em[i] == en[i] or em[i] == 1 or en[i] == 1) : "the shapes do not broadcast"
      output Y : int8[(max(em[i], en[i]) for i < Q)...]
-     Y[d...] = clip(rescaled(OP(rescaled((a - za) * 2^UP, ma, sa), rescaled((b - zb) * 2^UP, mb, sb)), my, sy) + zy,
+     Y[d...] = clip(rescaled(OP(rescaled((a - za) * 2^UP, ma, sa), rescaled((b - zb) * 2^UP, mb, sb)),
+                             my, sy) + zy,
                     low, high)
        where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j < P)...],
              b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...]

@@ -33,6 +33,7 @@ ATTRIBUTE_MISSING = "this attribute is missing"
 OUTPUT_EXTENT = "the result would be empty"
 OUTPUT_NEGATIVE = "an extent of the result would be negative"
 LIST_LIMIT = "at most 16 entries"
+REAL_NEEDED = "a real number is needed"
 BEYOND_INT64 = "a number of at most 64 bits is needed"
 INPUTS_NEEDED = "at least one input is needed"
 INPUTS_LIMIT = "at most 64 inputs"
@@ -130,6 +131,12 @@ def precision_text(precision: int, far: int) -> str:
 
 def with_terms(rule: str, shown: str) -> str:
     return f"{rule} ({shown})" if shown else rule
+
+
+def real_text(value: float) -> str:
+    """A real number, by six digits where these tell it from all others."""
+    short = f"{value:.6g}"
+    return short if float(short) == value or value != value else f"{value:.17g}"
 
 
 def range_rule(text: str) -> str:
