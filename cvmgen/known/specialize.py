@@ -27,7 +27,7 @@ from cvmgen.known.partial import (
 from cvmgen.spec.formula import Attribute, Input
 
 Shape = tuple[int, ...]
-Plain = int | bool | str | tuple[int, ...] | None
+Plain = int | bool | float | str | tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,8 @@ class Specializer:
             found = known_list(value)
         elif isinstance(value, int):
             found = i.Const(value)
+        elif isinstance(value, float):
+            found = i.Real(repr(value))
         elif default is not None:
             found = evaluate(default, self.scope)
         else:
