@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TypeVar
 
 from . import _powers as powers
@@ -96,6 +97,22 @@ def round_away(value: float) -> float:
 def round_even(value: float) -> float:
     """The nearest integer; of two the even one."""
     return math.copysign(float(round(value)), value) if math.isfinite(value) else float(value)
+
+
+def fma(a: float, b: float, c: float) -> float:
+    """a * b + c, of which only the whole is rounded."""
+    a, b, c = float(a), float(b), float(c)
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a * b + c
+    if not math.isfinite(c):
+        return c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if not exact:
+        return a * b + c if 0.0 in (a, b) else 0.0  # signs of zeros
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 def sqrt(value: float) -> float:

@@ -186,6 +186,12 @@ def power(base: Any, exponent: Any) -> Any:
     return np.array([reals.power(*pair) for pair in pairs], np.float64).reshape(base.shape)
 
 
+def fma(a: Any, b: Any, c: Any) -> Any:
+    """a * b + c, of which only the whole is rounded."""
+    found = np.frompyfunc(reals.fma, 3, 1)(as_array(a), as_array(b), as_array(c))
+    return np.asarray(found, np.float64)
+
+
 def floor_log2(value: Any) -> Any:
     """How often a positive integer can be halved."""
     return bit_length(maximum(value, 1)) - 1

@@ -22,7 +22,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from . import _support as support
-from . import _reals as reals
 from . import _typed as typed
 from . import _arrays as arrays
 from . import _vectors as vectors
@@ -70,13 +69,12 @@ def _nest_I_refused(plan, I, I_refused):
     #   axis"
     n, m, axis = plan.n, plan.m, plan.axis
     I_refused = I_refused.reshape(1)
-    I = arrays.numbers(I)
-    smallest = typed.INFINITY
-    for k in support.indices(m):
-        place = I[(*k,)]
-        smallest = reals.minimum(smallest, 1099511627776 if 0 <= place < n[axis]
-            else support.flatten_index(k, m))
-    arrays.store(I_refused, reals.minimum(smallest, 1099511627776), 0)
+    I = arrays.elements(I, np.int64)
+    k = arrays.axes(m, inside=0)
+    place = arrays.read(I, *k)
+    arrays.store(I_refused,
+        vectors.minimum(vectors.least(vectors.where((0 <= place) & (place < n[axis]), 1099511627776,
+        support.flatten_index(k, m)), *k), 1099511627776), 0)
 
 
 def _nest_Y(plan, X, I, Y):
