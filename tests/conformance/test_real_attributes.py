@@ -104,3 +104,13 @@ def test_what_is_no_real_number(made: Conformance, value: Any) -> None:
         with pytest.raises(OperatorError) as caught:
             operators["tried.cut"](ROWS[0], low=value)
         assert caught.value.rule == rule, target
+
+
+def test_bound_calls_keep_them(made: Conformance) -> None:
+    for target, operators in made.libraries.items():
+        operator = operators["tried.normalised"]
+        for given in ({"shift": 0.5}, {"eps": 0.25, "least": 0.0}):
+            bound = operator.bind(ROWS, **given)
+            wanted = operator(ROWS, **given)
+            for found, each in zip(bound(), wanted, strict=True):
+                assert found.tobytes() == each.tobytes(), target
