@@ -27,14 +27,6 @@ class KernelPrinter(CPrinter):
         self.arrays = {each.name for each in nodes_in(body, i.Array)}
         self.in_threads = False  # whether what is printed is a part of a loop in threads
 
-    def convert(self, type_name: str, operand: i.Expr) -> tuple[str, int]:
-        """A real attribute needs no conversion: it is one of 64 bits."""
-        match operand:
-            case i.Var(name=name) if type_name == "f64" and name in self.doubles:
-                return self.leveled(operand)
-            case _:
-                return super().convert(type_name, operand)
-
     def given(self, name: str) -> str:
         return f"{c_identifier(name)} != NULL" if name in self.optional else f"has_{name}"
 

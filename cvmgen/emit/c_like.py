@@ -44,6 +44,7 @@ class CPrinter:
     def __init__(self, pointers: Iterable[str] = (), *, host: bool) -> None:
         self.pointers = set(pointers)
         self.host = host
+        self.doubles: frozenset[str] = frozenset()  # attributes that are real, of 64 bits
 
     def named(self, name: str) -> str:
         """A local, an index or a value of the host."""
@@ -120,6 +121,8 @@ class CPrinter:
             case i.PrecisionOf(tensor=tensor, which=which):
                 suffix = "" if which is None else f"[{self.expr(which)}]"
                 return f"{tensor}_precision{suffix}", PRIMARY
+            case i.Convert("f64", i.Var(name=name) as attribute) if name in self.doubles:
+                return self.leveled(attribute)
             case i.Convert(type=type_name, operand=operand):
                 return self.convert(type_name, operand)
             case i.Member(structure=i.Var(name=pointer), name=name) if pointer in self.pointers:

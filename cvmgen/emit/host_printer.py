@@ -25,6 +25,7 @@ class HostPrinter(CPrinter):
     def __init__(self, operator: Operator, plan: str = "plan->", *, named: bool = True) -> None:
         super().__init__(host=True)
         self.operator, self.plan = operator, plan
+        self.doubles = operator.real_attributes
         self.line = "" if named else None  # of the formula, where lines are named
 
     def part(self, statements: i.Block) -> list[str]:

@@ -336,7 +336,10 @@ class Expressions:
         bindings: list[tuple[str, i.Expr]] = []
         with self.around(*operands):
             for at in range(1, len(operands) - 1):
-                if not isinstance(operands[at], (i.Var, i.Const)):
+                whole = isinstance(operands[at], (i.Var, i.Const)) or is_attribute(
+                    expr.operands[at]
+                )
+                if not whole:
                     name = self.fresh("place")
                     self.active.add(name)
                     bindings.append((name, operands[at]))
@@ -400,6 +403,11 @@ class Expressions:
             and reads_optional(argument)
             and name not in sure_names(body, self.definitions)
         )
+
+
+def is_attribute(expr: n.Expr) -> bool:
+    """Whether an expression is a real attribute, which the host has as it is."""
+    return isinstance(expr, n.Ref) and expr.role == "real"
 
 
 def reads_optional(expr: i.Expr) -> bool:

@@ -425,6 +425,16 @@ def makes_real(node: object) -> bool:
             return isinstance(node, (n.Real, n.Limit))
 
 
+def compares_attributes(condition: n.Expr) -> bool:
+    """Whether all real numbers of a condition are attributes, or written out, that it compares."""
+    nodes = tuple(n.walk(condition))
+    operands = [each for node in nodes if isinstance(node, n.Compare) for each in node.operands]
+    compared = {id(e.operand) if isinstance(e, n.Negate) else id(e) for e in operands}
+    reals = [each for each in nodes if makes_real(each)]
+    plain = all(isinstance(each, n.Ref | n.Real) and id(each) in compared for each in reals)
+    return bool(reals) and plain and not any(isinstance(each, n.Apply | n.Access) for each in nodes)
+
+
 def speaks_of_reals(expr: object) -> bool:
     """Whether an expression computes with real numbers that are no integers."""
     return any(map(makes_real, n.walk(expr)))

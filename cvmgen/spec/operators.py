@@ -249,7 +249,8 @@ class OperatorChecker:
             condition = self.expressions.condition(item.condition)
         if self.element(condition) is not None:
             return self.demand(item, domain, condition)
-        condition = self.of_the_call(condition)
+        if not f.compares_attributes(condition):
+            condition = self.of_the_call(condition)
         if domain.items:
             condition = n.Reduction("all", domain, condition, item.condition.span)
         return f.Require(condition, item.message, item.span)
@@ -474,7 +475,7 @@ class OperatorChecker:
         if real is not None:
             hint = "this decides which calls are accepted, by integers alone"
             if isinstance(real, n.Ref):
-                hint = f"{hint}; a range says more: attr {real.name} : real in (0, 1]"
+                hint = "a requirement may compare a real attribute, as it is; a range says it all"
             raise SpecError(real.span, "a real number has no meaning here", hint)
         node = self.element(checked)
         if node is not None:

@@ -53,6 +53,10 @@ class CallTyper(ValueTyper):
         function = expr.function
         if self.reals and not self.host and function in NUMBER_CALLS:
             return self.number_call(expr, modular=modular)
+        if function == "real":  # an attribute, which the host compares
+            return as_real(self.expr(expr.arguments[0])), "f64", None
+        if function == "negate" and isinstance(expr.arguments[0], i.Real):
+            return i.Real(repr(-float(expr.arguments[0].text))), "f64", None
         if function == "negate":
             return self.expr(i.Binary("-", i.Const(0), expr.arguments[0]))
         if function == "int":  # of a condition: real numbers are for nests

@@ -44,6 +44,8 @@ operator near {
   "Elements that are no farther from 0 than a number."
   input  X : float32[N]
   attr   most = 1.5 in [0.5, 2.5]
+  attr   least : real = -1
+  require -1e300 <= least < most or most == 2.5 : "the range is empty"
   require abs(X[i]) <= most : "elements must be near 0"
   output Y : bool[N]
   Y[i] = X[i] == most or isnan(most)
@@ -82,6 +84,9 @@ CALLS: list[tuple[str, Any, dict[str, Any]]] = [
     *(("near", np.array([0.5, -1.5], np.float32), {"most": most}) for most in (1.5, 2.5, 1.25)),
     ("near", np.array([0.5], np.float32), {}),
     ("near", np.array([0.5], np.float32), {"most": 2.6}),
+    ("near", np.array([0.5], np.float32), {"most": 1.0, "least": 1}),
+    ("near", np.array([0.5], np.float32), {"most": 2.5, "least": math.nan}),
+    ("near", np.array([0.5], np.float32), {"least": math.nan}),
 ]
 
 
@@ -94,7 +99,8 @@ def test_every_target(made: Conformance) -> None:
     assert "tried.normalised: eps = 1.0000000000000002: must be in (0, 1]" in refused
     assert "tried.normalised: shift = -1234567.5: must be in [-2.5, inf)" in refused
     assert "tried.near: X: elements must be near 0, at (1,)" in refused
-    assert sum(map(bool, refused)) == 7 * 3 + 2
+    assert refused.count("tried.near: the range is empty") == 2
+    assert sum(map(bool, refused)) == 7 * 3 + 4
 
 
 @pytest.mark.parametrize("value", [True, "1", None, [1.0], 1 << 60])
