@@ -11,6 +11,7 @@ from typing import Any
 from cvmgen.dtypes import CVM, DTYPES
 from cvmgen.errors import OperatorError
 from cvmgen.functions import unflatten
+from cvmgen.reals import STORED
 from cvmgen.reference.failures import Budget, Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Later, Operand, Reference
 from cvmgen.reference.sampling import PRECISIONS, Ends, Sampler, Tape, formula_numbers
@@ -51,7 +52,8 @@ class Drawn(Sampler):
         found = super().elements(tensor, random, ends)
         if ends or DTYPES[tensor.dtype].kind != "real":
             return found
-        return [random.choice(ROUNDED) if random.random() < 0.5 else each for each in found]
+        stored = STORED[tensor.dtype]
+        return [stored(random.choice(ROUNDED)) if random.random() < 0.5 else x for x in found]
 
     def call(self, tape: Tape) -> ChosenCall:
         """The call that a tape describes; raises what the formula says against it."""

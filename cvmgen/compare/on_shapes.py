@@ -17,6 +17,7 @@ from cvmgen.compare.calls import ROUNDED, Both, Witness
 from cvmgen.compare.smallest import tensors_at, with_tensor
 from cvmgen.dtypes import DTYPES, precision_bound
 from cvmgen.errors import OperatorError
+from cvmgen.reals import STORED
 from cvmgen.reference.failures import Budget, FormulaError, WorkLimit
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
@@ -165,7 +166,7 @@ def drawing(case: calls.ChosenCall) -> Callable[[Place, Random], Any]:
         tensor = tensors[about[0]]
         dtype = DTYPES[tensor.dtype]
         if dtype.kind == "real":
-            return random.choice((*ENDS, *ROUNDED, random.uniform(-9, 9)))
+            return STORED[dtype.name](random.choice((*ENDS, *ROUNDED, random.uniform(-9, 9))))
         if dtype.kind == "bool":
             return random.getrandbits(1)
         low, high = dtype.low, dtype.high

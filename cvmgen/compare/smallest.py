@@ -162,8 +162,9 @@ def simpler(value: Any) -> Iterator[Any]:
                 yield value - (1 if value > 0 else -1)
         case float():
             for real in (0.0, 1.0, -1.0, 0.5):
-                if value != value or abs(real) < abs(value):
-                    yield real
+                if real == value:
+                    return
+                yield real
         case _:
             pass
 

@@ -14,6 +14,7 @@ import numpy as np
 from cvmgen.api.c_backend import NO_OVERFLOW, CBackend, ErrorStruct, TensorPointer
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.dtypes import DTYPES, precision_bound
+from cvmgen.reals import STORED
 from cvmgen.reference.tensor import Tensor
 from cvmgen.verification.values import choices, llvm, modular
 from cvmgen.verification.values import real_terms as rt
@@ -326,9 +327,11 @@ def drawing(case: ChosenCall) -> Callable[[tuple[str, int], Random], Any]:
         tensor = tensors[about[0]]
         dtype = DTYPES[tensor.dtype]
         if dtype.kind == "real":  # one that is none hides all others
-            if random.random() < special:
-                return random.choice((1e30, float("inf"), float("nan")))
-            return random.choice((0.0, -0.0, 1.0, -1.5, random.uniform(-9, 9)))
+            distant = (1e30, float("inf"), float("nan"))
+            nearby = (0.0, -0.0, 1.0, -1.5, random.uniform(-9, 9))
+            return STORED[dtype.name](
+                random.choice(distant if random.random() < special else nearby)
+            )
         if dtype.kind == "bool":
             return random.getrandbits(1)
         low, high = dtype.low, dtype.high
