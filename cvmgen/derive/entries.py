@@ -17,6 +17,7 @@ from cvmgen.derive.polynomials import addends_of, equation, expression, solved_f
 from cvmgen.derive.substitution import entry_of, equals_number, free_names, fresh, substitute
 from cvmgen.derive.unknowns import Unknowns
 from cvmgen.spec import nodes as n
+from cvmgen.spec.logic import conjunction
 
 
 class Leaf(NamedTuple):
@@ -241,9 +242,7 @@ class BranchWalk:
                     return None
                 found = self.leaf(part, n.Arithmetic("div", wanted, factor, span))
                 rest = equation(n.Arithmetic("mod", wanted, factor, span), n.Number(0, span))
-                return (
-                    None if found is None else found._replace(test=n.conjunction(rest, found.test))
-                )
+                return None if found is None else found._replace(test=conjunction(rest, found.test))
             case n.Arithmetic(sign="div", left=n.Item(), right=by) if facts.at_least(by, 1):
                 return self.several(wanted, by)
             case n.Arithmetic(sign="mod", left=n.Item(), right=by) if facts.at_least(by, 1):
@@ -297,6 +296,6 @@ def conditional(first: n.Expr, condition: n.Expr, second: n.Expr) -> n.Expr:
         case _ if first == second:
             return first
         case n.Conditional(then=then, condition=inner, otherwise=otherwise) if otherwise == second:
-            return n.Conditional(then, n.conjunction(condition, inner), second, condition.span)
+            return n.Conditional(then, conjunction(condition, inner), second, condition.span)
         case _:
             return n.Conditional(first, condition, second, condition.span)

@@ -24,6 +24,7 @@ from cvmgen.functions import FUNCTIONS, OPPOSITE
 from cvmgen.polynomials import plus, without
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.logic import conjuncts
 from cvmgen.spec.printing import macros_of
 
 MOST_EXPANSIONS = 8
@@ -63,7 +64,7 @@ class DeclaredFacts:
                     least = min(low.value, 0) if words else low.value
                     self.least.update(dict.fromkeys((name, *components), least))
             case f.Require(condition=condition):
-                for each in n.conjuncts(condition):
+                for each in conjuncts(condition):
                     self.required(each, item)
             case _:
                 pass
@@ -78,7 +79,7 @@ class DeclaredFacts:
             case n.Compare(relations=("==",), operands=(n.Ref() | n.Function() as left, right)):
                 self.equal.setdefault(left, (right, item))
             case n.Reduction(function="all", binders=n.Binders(condition=None), body=body):
-                for each in n.conjuncts(body):
+                for each in conjuncts(body):
                     match each:
                         case n.Compare(
                             relations=("!=",),

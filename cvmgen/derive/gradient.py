@@ -24,6 +24,7 @@ from cvmgen.functions import MIRRORED
 from cvmgen.source import SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.logic import conjunction, conjuncts
 
 # Conditions, factors, and the slots of the gradient.
 Inner: TypeAlias = tuple[tuple[n.Expr, ...], tuple[Factor, ...], tuple[n.Slot, ...]]
@@ -290,7 +291,7 @@ class Gradient:
 def conditions_of(equation: f.Equation, term: AdjointTerm) -> tuple[n.Expr, ...]:
     """The conditions under which a term counts, one by one."""
     tests = (equation.domain.condition, *term.conditions)
-    return tuple(each for test in tests for each in n.conjuncts(test))
+    return tuple(each for test in tests for each in conjuncts(test))
 
 
 def pairs_of(slots: Sequence[n.Slot], places: Sequence[LeftSlot], digits: Digits) -> list[Pair]:
@@ -391,7 +392,7 @@ def summed_value(
 ) -> n.Expr:
     """The value summed over the loops, where the conditions hold; 0 if nothing is summed."""
     span = value.span
-    test = n.conjunction(*conditions) if conditions else None
+    test = conjunction(*conditions) if conditions else None
     if loops:
         return n.Reduction("sum", n.Binders(loops, None, test, span), value, span)
     if test is None:

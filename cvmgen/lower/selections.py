@@ -11,6 +11,7 @@ from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import is_below
 from cvmgen.spec.formula import SELECTED
+from cvmgen.spec.logic import conjuncts
 
 Indices = tuple[i.Expr, ...]
 
@@ -79,7 +80,7 @@ def without_own(binders: n.Binders, growing: Mapping[str, i.Expr]) -> n.Expr | N
         and isinstance(binder.collection, n.Apply)
         and binder.collection.name in growing
     }
-    kept = [each for each in n.conjuncts(binders.condition) if not tests_own(each, own)]
+    kept = [each for each in conjuncts(binders.condition) if not tests_own(each, own)]
     if not kept:
         return None
     return kept[0] if len(kept) == 1 else n.Logic("and", tuple(kept), kept[0].span)

@@ -8,6 +8,7 @@ from cvmgen.source import SpecError
 from cvmgen.spec import nodes as n
 from cvmgen.spec.checker import Checker, not_whole
 from cvmgen.spec.formula import INT, LIST
+from cvmgen.spec.logic import conjuncts
 from cvmgen.spec.scope import ScopedName
 
 
@@ -97,7 +98,7 @@ def check_own(checker: Checker, binder: n.IndexMember, condition: n.Expr | None)
         case _:
             return
     same = tuple(each.name for each in arguments if isinstance(each, n.Ref)) == own.parameters
-    smaller = any(is_below(each, binder.index, own.index) for each in n.conjuncts(condition))
+    smaller = any(is_below(each, binder.index, own.index) for each in conjuncts(condition))
     if not same or not smaller:
         message = f"'{name}' is not whole yet: it can speak of its elements below '{own.index}'"
         shown = f"{name}[{', '.join(own.parameters)}]" if own.parameters else name

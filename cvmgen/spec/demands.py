@@ -14,6 +14,7 @@ from cvmgen.spec.brackets import wrong_rank
 from cvmgen.spec.checker import Checker
 from cvmgen.spec.folding import negate
 from cvmgen.spec.formula import INT, LIST
+from cvmgen.spec.logic import conjuncts
 from cvmgen.spec.own_names import bound_indices
 from cvmgen.spec.scope import ScopedName
 
@@ -145,7 +146,7 @@ def limits(operator: f.Operator) -> tuple[Limit, ...]:
     found: list[Limit] = []
     for item in operator.items:
         if isinstance(item, f.Demand) and item.first and item.domain.condition is None:
-            for each in n.conjuncts(item.condition):
+            for each in conjuncts(item.condition):
                 found += limits_of(each, item.domain, operator)
     return tuple(found)
 

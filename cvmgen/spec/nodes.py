@@ -492,21 +492,3 @@ def bound_inside(node: object) -> Iterator[str]:
     """The names that a part of a checked formula binds itself."""
     checked = (IndexRange, IndexMember, PackRange)
     return (bound_by(each) for each in walk(node) if isinstance(each, checked))
-
-
-def conjuncts(condition: Expr | None) -> Iterator[Expr]:
-    """The conditions that `and` joins."""
-    match condition:
-        case None:
-            pass
-        case Logic(word="and", operands=operands):
-            for operand in operands:
-                yield from conjuncts(operand)
-        case _:
-            yield condition
-
-
-def conjunction(first: Expr, *others: Expr | None) -> Expr:
-    """The condition that all of these hold, each of their parts once."""
-    flat = tuple(dict.fromkeys(part for each in (first, *others) for part in conjuncts(each)))
-    return flat[0] if len(flat) == 1 else Logic("and", flat, flat[0].span)

@@ -16,6 +16,7 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.binders import check_binders
 from cvmgen.spec.checker import Checked, Checker, GrowingList
 from cvmgen.spec.formula import INT, REAL, SELECTED, SET, Definition, Input, Kind
+from cvmgen.spec.logic import conjunction
 
 
 def is_selection(value: n.Expr, name: str) -> bool:
@@ -80,7 +81,7 @@ def checked_selection(
             with checker.nested(), growing(checker, GrowingList(name, parameters, index)):
                 bound = check_binders(checker, binders)
                 test = checker.condition(body)
-            whole = test if bound.condition is None else n.conjunction(bound.condition, test)
+            whole = test if bound.condition is None else conjunction(bound.condition, test)
             bound = n.Binders(bound.items, None, whole, bound.span)
             return n.Listing(n.Ref(index, "index", binders.span), bound, span), SELECTED
         case n.SetOf(element=element, binders=binders, span=span):

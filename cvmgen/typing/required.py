@@ -1,15 +1,17 @@
-"""What elements of inputs can be behind the requirements on them."""
+"""What elements of inputs and attributes can be behind what is required of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
 from cvmgen.ir import nodes as i
 from cvmgen.ranges import Range
 from cvmgen.spec.demands import Limit, limits
-from cvmgen.spec.formula import Operator
+from cvmgen.spec.formula import Attribute, Operator
 from cvmgen.spec.host_bounds import HostBounds
 from cvmgen.spec.integer_bounds import BEYOND, Bounds
+from cvmgen.typing.machine_types import INT64
 
 UNLIMITED = Range(-BEYOND, BEYOND)
 
@@ -41,3 +43,22 @@ def both(one: Range, other: Range) -> Range:
     """What lies in both; where nothing does, no call is admitted, and any range will do."""
     low, high = max(one.low, other.low), min(one.high, other.high)
     return Range(low, high) if low <= high else one
+
+
+def attribute_ranges(
+    attribute: Attribute, low: Range | None, high: Range | None
+) -> Mapping[str, Range]:
+    """What an attribute's integers and the codes of its words can be, by their names; `low` and
+    `high` are what the ends of its declared range can be."""
+    words = Range(0, len(attribute.words))
+    if attribute.kind == "word":
+        return {attribute.name: words}
+    if attribute.kind != "int":
+        return {}
+    least = max(low.low, INT64.low) if low else ATTRIBUTE_LOW
+    most = min(high.high - 1, INT64.high) if high else ATTRIBUTE_HIGH - 1
+    found = Range(least, max(least, most))
+    if not attribute.words:
+        return dict.fromkeys((attribute.name, *attribute.components), found)
+    numbers = dict.fromkeys((attribute.name, *attribute.components), found.join(Range(0, 0)))
+    return numbers | {attribute.word_name: words}

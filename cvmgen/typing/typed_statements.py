@@ -7,8 +7,6 @@ from dataclasses import replace
 from math import prod
 
 from cvmgen.dtypes import (
-    ATTRIBUTE_HIGH,
-    ATTRIBUTE_LOW,
     FLOAT64,
     MAX_SIZE,
     DType,
@@ -33,6 +31,7 @@ from cvmgen.typing.machine_types import (
     stored_real,
     type_limits,
 )
+from cvmgen.typing.required import attribute_ranges
 from cvmgen.typing.too_large import MOST_BITS, most_bits
 from cvmgen.typing.typed_calls import CallTyper
 from cvmgen.typing.typed_values import EXTENT, EXTENT_OR_0
@@ -184,17 +183,7 @@ class Typer(CallTyper):
         if high is not None:
             high, high_type, high_range = self.expr(high)
             high = saturated(high, high_type)
-        if attribute.kind == "int":
-            least = max(low_range.low, INT64.low) if low_range else ATTRIBUTE_LOW
-            most = min(high_range.high - 1, INT64.high) if high_range else ATTRIBUTE_HIGH - 1
-            found = Range(least, max(least, most))
-            if attribute.words:
-                found = found.join(Range(0, 0))
-                self.ranges[attribute.word_name] = Range(0, len(attribute.words))
-            for name in (attribute.name, *attribute.components):
-                self.ranges[name] = found
-        elif attribute.kind == "word":
-            self.ranges[attribute.name] = Range(0, len(attribute.words))
+        self.ranges |= attribute_ranges(attribute, low_range, high_range)
         inside = None if statement.inside is None else self.condition(statement.inside)
         return replace(statement, low=low, high=high, inside=inside)
 

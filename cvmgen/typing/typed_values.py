@@ -20,6 +20,7 @@ from cvmgen.dtypes import (
 from cvmgen.errors import InternalError
 from cvmgen.functions import BITWISE
 from cvmgen.ir import nodes as i
+from cvmgen.ir.logic import factors_in
 from cvmgen.ir.visit import walk
 from cvmgen.ranges import Range
 from cvmgen.spec.formula import Let, Operator, all_items
@@ -409,16 +410,10 @@ class ValueTyper(ABC):
 
     def product_of_extents(self, expr: i.Expr) -> Range | None:
         """Different extents of one tensor: their product is at most its size."""
-        names: list[str] = []
-        stack = [expr]
-        while stack:
-            match stack.pop():
-                case i.Binary(op="*", left=left, right=right):
-                    stack += [left, right]
-                case i.Var(name=name) if name in self.extent_of:
-                    names.append(name)
-                case _:
-                    return None
+        factors = factors_in(expr)
+        names = [each.name for each in factors if isinstance(each, i.Var)]
+        if len(names) < len(factors) or not self.extent_of.keys() >= {*names}:
+            return None
         tensors = {self.extent_of[name] for name in names}
         if len(tensors) == 1 and len(set(names)) == len(names):
             return self.sizes
