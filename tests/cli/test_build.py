@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -146,25 +147,34 @@ EDITS = [
 ]
 
 
+@pytest.fixture
+def alone(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache into which no other process puts anything."""
+    own = tmp_path / "cache"
+    shutil.copytree(cache, own, ignore=shutil.ignore_patterns("*.partial", "*.lock"))
+    monkeypatch.setenv("CVMGEN_CACHE", str(own))
+    return own
+
+
 @pytest.mark.parametrize(("old", "new", "why"), EDITS)
 def test_an_edit_compiles_what_was_edited(
-    build: Build, spec: Path, cache: Path, old: str, new: str, why: str
+    build: Build, spec: Path, alone: Path, old: str, new: str, why: str
 ) -> None:
     assert build("--target", "c").code == 0
-    before = set(cache.rglob("*.o"))
+    before = set(alone.rglob("*.o"))
     edit(spec, old, new)
     assert build("--target", "c").code == 0
-    assert len(set(cache.rglob("*.o")) - before) == 1, why
+    assert len(set(alone.rglob("*.o")) - before) == 1, why
 
 
 def test_an_edit_compiles_what_was_edited_for_cuda(
-    build: Build, spec: Path, cache: Path, tmp_path: Path
+    build: Build, spec: Path, alone: Path, tmp_path: Path
 ) -> None:
     def compile_all() -> set[Path]:
         assert build("--target", "cuda").code == 0
         sources = library_sources(tmp_path / "generated", "cuda-cpu")
         compile_library(sources, name="tried", threads=False, prelude=PRELUDE)
-        return set(cache.rglob("*.o"))
+        return set(alone.rglob("*.o"))
 
     before = compile_all()
     edit(spec, *EDITS[0][:2])

@@ -29,7 +29,7 @@ def test_of_several_the_one_in_use_is_derived(cvmgen: Command) -> None:
 
 
 NONE = [
-    (("show",), "gather", "elsewhere that is a name of cvm.take"),
+    (("show",), "index_select", "elsewhere that is a name of cvm.take"),
     (("derive", "--wrt", "X"), "Gemm", "elsewhere that is a name of cvm.dense"),
     (("build",), "dens", "did you mean 'dense'?"),
     (("show",), "zzzz", "`cvmgen list` names them all"),
