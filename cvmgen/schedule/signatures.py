@@ -105,8 +105,9 @@ class DeviceSignatures:
         return sorted(known, key=lambda field: FIELD_TYPES.index(field.type))
 
     def values_name(self, number: int) -> str:
-        """What the structure of them is called."""
-        return f"{nest_name(self.kernels.program, number)}_values"
+        """What the structure of them is called: no two units of a library share a name, as the
+        templates that are made for it are merged by linkers."""
+        return f"{self.kernels.operator.opset}_{nest_name(self.kernels.program, number)}_values"
 
     def tensors(self, nest: i.Nest) -> list[str]:
         """Those of a nest, of the memory that it fills only what its statements speak of."""
