@@ -12,13 +12,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of abs line 5. */
-struct abs_Y_values {
+struct cvm_abs_Y_values {
     int64_t n_size;
 };
 
 template <typename element_t, typename result_t, typename wide_t>
 static __device__ __forceinline__ void
-abs_Y_body(const abs_Y_values &values, const element_t *__restrict__ X,
+abs_Y_body(const cvm_abs_Y_values &values, const element_t *__restrict__ X,
            result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* abs line 5: Y[d...] = x if x >= 0 else -x where x = X[d...] */
@@ -38,25 +38,25 @@ abs_Y_body(const abs_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_abs_Y_int8_int8(const __grid_constant__ abs_Y_values values, const int8_t *__restrict__ X,
-                    int8_t *__restrict__ Y) {
+cvm_abs_Y_int8_int8(const __grid_constant__ cvm_abs_Y_values values,
+                    const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     abs_Y_body<int8_t, int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_abs_Y_int8_int32(const __grid_constant__ abs_Y_values values, const int8_t *__restrict__ X,
-                     int32_t *__restrict__ Y) {
+cvm_abs_Y_int8_int32(const __grid_constant__ cvm_abs_Y_values values,
+                     const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     abs_Y_body<int8_t, int32_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_abs_Y_int32_int8(const __grid_constant__ abs_Y_values values, const int32_t *__restrict__ X,
-                     int8_t *__restrict__ Y) {
+cvm_abs_Y_int32_int8(const __grid_constant__ cvm_abs_Y_values values,
+                     const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     abs_Y_body<int32_t, int8_t, uint32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_abs_Y_int32_int32(const __grid_constant__ abs_Y_values values,
+cvm_abs_Y_int32_int32(const __grid_constant__ cvm_abs_Y_values values,
                       const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* abs line 5: Y[d...] = x if x >= 0 else -x where x = X[d...] */
@@ -130,7 +130,7 @@ int cvm_abs_cuda(const cvm_abs_args *args, cvmgen_stream stream, cvmgen_error *e
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const abs_Y_values values = {plan.n_size};
+    const cvm_abs_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_abs_Y_int8_int8,

@@ -12,13 +12,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of batch_flatten line 5. */
-struct batch_flatten_Y_values {
+struct cvm_batch_flatten_Y_values {
     int64_t n_0, n_part_size;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-batch_flatten_Y_body(const batch_flatten_Y_values &values, const int8_t *__restrict__ X,
+batch_flatten_Y_body(const cvm_batch_flatten_Y_values &values, const int8_t *__restrict__ X,
                      result_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, n_part_size = values.n_part_size;
     /* batch_flatten line 5: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
@@ -36,19 +36,19 @@ batch_flatten_Y_body(const batch_flatten_Y_values &values, const int8_t *__restr
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_batch_flatten_Y_int8_int8(const __grid_constant__ batch_flatten_Y_values values,
+cvm_batch_flatten_Y_int8_int8(const __grid_constant__ cvm_batch_flatten_Y_values values,
                               const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     batch_flatten_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_batch_flatten_Y_int8_int32(const __grid_constant__ batch_flatten_Y_values values,
+cvm_batch_flatten_Y_int8_int32(const __grid_constant__ cvm_batch_flatten_Y_values values,
                                const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     batch_flatten_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_batch_flatten_Y_int32_int8(const __grid_constant__ batch_flatten_Y_values values,
+cvm_batch_flatten_Y_int32_int8(const __grid_constant__ cvm_batch_flatten_Y_values values,
                                const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, n_part_size = values.n_part_size;
     /* batch_flatten line 5: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
@@ -66,7 +66,7 @@ cvm_batch_flatten_Y_int32_int8(const __grid_constant__ batch_flatten_Y_values va
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_batch_flatten_Y_int32_int32(const __grid_constant__ batch_flatten_Y_values values,
+cvm_batch_flatten_Y_int32_int32(const __grid_constant__ cvm_batch_flatten_Y_values values,
                                 const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, n_part_size = values.n_part_size;
     /* batch_flatten line 5: Y[i, j] = X[i, unflatten(j, n[1:]...)...] */
@@ -144,7 +144,7 @@ int cvm_batch_flatten_cuda(const cvm_batch_flatten_args *args, cvmgen_stream str
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const batch_flatten_Y_values values = {plan.n_0, plan.n_part_size};
+    const cvm_batch_flatten_Y_values values = {plan.n_0, plan.n_part_size};
     const int64_t elements = cvmgen_domain({plan.n_0, plan.n_part_size});
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),

@@ -23,14 +23,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of family broadcast line 11. */
-struct broadcast_max_Y_values {
+struct cvm_broadcast_max_Y_values {
     int64_t d_rows, d_run, A_step, B_step;
     cvmgen_list A_steps, B_steps, d_box;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-broadcast_max_Y_body(const broadcast_max_Y_values &values, const element_t *__restrict__ A,
+broadcast_max_Y_body(const cvm_broadcast_max_Y_values &values, const element_t *__restrict__ A,
                      const element_t *__restrict__ B, result_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
     const int64_t B_step = values.B_step;
@@ -58,28 +58,28 @@ broadcast_max_Y_body(const broadcast_max_Y_values &values, const element_t *__re
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_broadcast_max_Y_int8_int8(const __grid_constant__ broadcast_max_Y_values values,
+cvm_broadcast_max_Y_int8_int8(const __grid_constant__ cvm_broadcast_max_Y_values values,
                               const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                               int8_t *__restrict__ Y) {
     broadcast_max_Y_body<int8_t, int8_t>(values, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_broadcast_max_Y_int8_int32(const __grid_constant__ broadcast_max_Y_values values,
+cvm_broadcast_max_Y_int8_int32(const __grid_constant__ cvm_broadcast_max_Y_values values,
                                const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                                int32_t *__restrict__ Y) {
     broadcast_max_Y_body<int8_t, int32_t>(values, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_broadcast_max_Y_int32_int8(const __grid_constant__ broadcast_max_Y_values values,
+cvm_broadcast_max_Y_int32_int8(const __grid_constant__ cvm_broadcast_max_Y_values values,
                                const int32_t *__restrict__ A, const int32_t *__restrict__ B,
                                int8_t *__restrict__ Y) {
     broadcast_max_Y_body<int32_t, int8_t>(values, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_broadcast_max_Y_int32_int32(const __grid_constant__ broadcast_max_Y_values values,
+cvm_broadcast_max_Y_int32_int32(const __grid_constant__ cvm_broadcast_max_Y_values values,
                                 const int32_t *__restrict__ A, const int32_t *__restrict__ B,
                                 int32_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
@@ -221,8 +221,8 @@ int cvm_broadcast_max_cuda(const cvm_broadcast_max_args *args, cvmgen_stream str
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const broadcast_max_Y_values values = {plan.d_rows, plan.d_run, plan.A_step, plan.B_step,
-                                           plan.A_steps, plan.B_steps, plan.d_box};
+    const cvm_broadcast_max_Y_values values = {plan.d_rows, plan.d_run, plan.A_step, plan.B_step,
+                                               plan.A_steps, plan.B_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (narrow && narrow_result) {

@@ -23,13 +23,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of family broadcast line 11. */
-struct broadcast_sub_Y_values {
+struct cvm_broadcast_sub_Y_values {
     int64_t d_rows, d_run, A_step, B_step;
     cvmgen_list A_steps, B_steps, d_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_broadcast_sub_Y_int8_int8(const __grid_constant__ broadcast_sub_Y_values values,
+cvm_broadcast_sub_Y_int8_int8(const __grid_constant__ cvm_broadcast_sub_Y_values values,
                               const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                               int8_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
@@ -58,7 +58,7 @@ cvm_broadcast_sub_Y_int8_int8(const __grid_constant__ broadcast_sub_Y_values val
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_broadcast_sub_Y_int8_int32(const __grid_constant__ broadcast_sub_Y_values values,
+cvm_broadcast_sub_Y_int8_int32(const __grid_constant__ cvm_broadcast_sub_Y_values values,
                                const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                                int32_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
@@ -87,7 +87,7 @@ cvm_broadcast_sub_Y_int8_int32(const __grid_constant__ broadcast_sub_Y_values va
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_broadcast_sub_Y_int32_int8(const __grid_constant__ broadcast_sub_Y_values values,
+cvm_broadcast_sub_Y_int32_int8(const __grid_constant__ cvm_broadcast_sub_Y_values values,
                                const int32_t *__restrict__ A, const int32_t *__restrict__ B,
                                int8_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
@@ -116,7 +116,7 @@ cvm_broadcast_sub_Y_int32_int8(const __grid_constant__ broadcast_sub_Y_values va
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_broadcast_sub_Y_int32_int32(const __grid_constant__ broadcast_sub_Y_values values,
+cvm_broadcast_sub_Y_int32_int32(const __grid_constant__ cvm_broadcast_sub_Y_values values,
                                 const int32_t *__restrict__ A, const int32_t *__restrict__ B,
                                 int32_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
@@ -259,8 +259,8 @@ int cvm_broadcast_sub_cuda(const cvm_broadcast_sub_args *args, cvmgen_stream str
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const broadcast_sub_Y_values values = {plan.d_rows, plan.d_run, plan.A_step, plan.B_step,
-                                           plan.A_steps, plan.B_steps, plan.d_box};
+    const cvm_broadcast_sub_Y_values values = {plan.d_rows, plan.d_run, plan.A_step, plan.B_step,
+                                               plan.A_steps, plan.B_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (narrow && narrow_result) {

@@ -15,13 +15,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of clip line 8. */
-struct clip_Y_values {
+struct cvm_clip_Y_values {
     int64_t a_min, a_max, n_size;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-clip_Y_body(const clip_Y_values &values, const element_t *__restrict__ X,
+clip_Y_body(const cvm_clip_Y_values &values, const element_t *__restrict__ X,
             result_t *__restrict__ Y) {
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
     /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
@@ -43,25 +43,25 @@ clip_Y_body(const clip_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_clip_Y_int8_int8(const __grid_constant__ clip_Y_values values, const int8_t *__restrict__ X,
-                     int8_t *__restrict__ Y) {
+cvm_clip_Y_int8_int8(const __grid_constant__ cvm_clip_Y_values values,
+                     const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     clip_Y_body<int8_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_clip_Y_int8_int32(const __grid_constant__ clip_Y_values values,
+cvm_clip_Y_int8_int32(const __grid_constant__ cvm_clip_Y_values values,
                       const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     clip_Y_body<int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_clip_Y_int32_int8(const __grid_constant__ clip_Y_values values,
+cvm_clip_Y_int32_int8(const __grid_constant__ cvm_clip_Y_values values,
                       const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     clip_Y_body<int32_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_clip_Y_int32_int32(const __grid_constant__ clip_Y_values values,
+cvm_clip_Y_int32_int32(const __grid_constant__ cvm_clip_Y_values values,
                        const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t a_min = values.a_min, a_max = values.a_max, n_size = values.n_size;
     /* clip line 8: Y[d...] = (a_max if x >= a_max else (x if x > a_min else a_min)) where x =
@@ -153,7 +153,7 @@ int cvm_clip_cuda(const cvm_clip_args *args, cvmgen_stream stream, cvmgen_error 
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const clip_Y_values values = {plan.a_min, plan.a_max, plan.n_size};
+    const cvm_clip_Y_values values = {plan.a_min, plan.a_max, plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_clip_Y_int8_int8,

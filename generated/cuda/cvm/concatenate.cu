@@ -20,14 +20,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of concatenate line 12. */
-struct concatenate_Y_values {
+struct cvm_concatenate_Y_values {
     int64_t Y_base, d_step, d_rows, d_run, Y_step;
     cvmgen_list Y_steps, d_box, d_strides;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-concatenate_Y_body(const concatenate_Y_values &values, const int8_t *__restrict__ I,
+concatenate_Y_body(const cvm_concatenate_Y_values &values, const int8_t *__restrict__ I,
                    result_t *__restrict__ Y) {
     const int64_t Y_base = values.Y_base, d_step = values.d_step, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, Y_step = values.Y_step;
@@ -54,19 +54,19 @@ concatenate_Y_body(const concatenate_Y_values &values, const int8_t *__restrict_
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_concatenate_Y_int8_int8(const __grid_constant__ concatenate_Y_values values,
+cvm_concatenate_Y_int8_int8(const __grid_constant__ cvm_concatenate_Y_values values,
                             const int8_t *__restrict__ I, int8_t *__restrict__ Y) {
     concatenate_Y_body<int8_t>(values, I, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_concatenate_Y_int8_int32(const __grid_constant__ concatenate_Y_values values,
+cvm_concatenate_Y_int8_int32(const __grid_constant__ cvm_concatenate_Y_values values,
                              const int8_t *__restrict__ I, int32_t *__restrict__ Y) {
     concatenate_Y_body<int32_t>(values, I, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_concatenate_Y_int32_int8(const __grid_constant__ concatenate_Y_values values,
+cvm_concatenate_Y_int32_int8(const __grid_constant__ cvm_concatenate_Y_values values,
                              const int32_t *__restrict__ I, int8_t *__restrict__ Y) {
     const int64_t Y_base = values.Y_base, d_step = values.d_step, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, Y_step = values.Y_step;
@@ -93,7 +93,7 @@ cvm_concatenate_Y_int32_int8(const __grid_constant__ concatenate_Y_values values
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_concatenate_Y_int32_int32(const __grid_constant__ concatenate_Y_values values,
+cvm_concatenate_Y_int32_int32(const __grid_constant__ cvm_concatenate_Y_values values,
                               const int32_t *__restrict__ I, int32_t *__restrict__ Y) {
     const int64_t Y_base = values.Y_base, d_step = values.d_step, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, Y_step = values.Y_step;
@@ -267,8 +267,9 @@ int cvm_concatenate_cuda(const cvm_concatenate_args *args, cvmgen_stream stream,
         plan.d_rows = d_rows;
         plan.d_run = d_run;
         plan.Y_step = Y_step;
-        const concatenate_Y_values values = {plan.Y_base, plan.d_step, plan.d_rows, plan.d_run,
-                                             plan.Y_step, plan.Y_steps, plan.d_box, plan.d_strides};
+        const cvm_concatenate_Y_values values = {plan.Y_base, plan.d_step, plan.d_rows, plan.d_run,
+                                                 plan.Y_step, plan.Y_steps, plan.d_box,
+                                                 plan.d_strides};
         const int64_t rows = plan.d_rows;
         const int64_t elements = plan.d_run;
         if (narrow && narrow_result) {

@@ -31,13 +31,13 @@
 #include "cvmgen_window.h"
 
 /* What a call fixes for the kernels of conv2d line 19. */
-struct conv2d_Y_values {
+struct cvm_conv2d_Y_values {
     int64_t N, C, XH, XW, OC, IC, KH, KW, PH, PW, SH, SW, DH, DW, OPG, YH, YW;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-conv2d_Y_body(const conv2d_Y_values &values, const element_t *__restrict__ X,
+conv2d_Y_body(const cvm_conv2d_Y_values &values, const element_t *__restrict__ X,
               const element_t *__restrict__ W, const int32_t *__restrict__ B,
               result_t *__restrict__ Y) {
     const int32_t N = (int32_t)values.N, C = (int32_t)values.C, XH = (int32_t)values.XH;
@@ -87,28 +87,28 @@ conv2d_Y_body(const conv2d_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_conv2d_Y_int8_int8(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int8_int8(const __grid_constant__ cvm_conv2d_Y_values values,
                        const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                        const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     conv2d_Y_body<int8_t, int8_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_conv2d_Y_int8_int32(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int8_int32(const __grid_constant__ cvm_conv2d_Y_values values,
                         const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                         const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     conv2d_Y_body<int8_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_conv2d_Y_int32_int8(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int32_int8(const __grid_constant__ cvm_conv2d_Y_values values,
                         const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                         const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     conv2d_Y_body<int32_t, int8_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int32_int32(const __grid_constant__ cvm_conv2d_Y_values values,
                          const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                          const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     conv2d_Y_body<int32_t, int32_t>(values, X, W, B, Y);
@@ -116,7 +116,7 @@ cvm_conv2d_Y_int32_int32(const __grid_constant__ conv2d_Y_values values,
 
 template <typename element_t, typename result_t, typename wide_t>
 static __device__ __forceinline__ void
-conv2d_Y_direct_body(const conv2d_Y_values &values, const element_t *__restrict__ X,
+conv2d_Y_direct_body(const cvm_conv2d_Y_values &values, const element_t *__restrict__ X,
                      const element_t *__restrict__ W, const int32_t *__restrict__ B,
                      result_t *__restrict__ Y, const cvmgen_tiling &tiling) {
     const int64_t C = values.C, XH = values.XH, XW = values.XW, OC = values.OC, IC = values.IC;
@@ -184,7 +184,7 @@ conv2d_Y_direct_body(const conv2d_Y_values &values, const element_t *__restrict_
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int8_int8_direct(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int8_int8_direct(const __grid_constant__ cvm_conv2d_Y_values values,
                               const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                               const int32_t *__restrict__ B, int8_t *__restrict__ Y,
                               const __grid_constant__ cvmgen_tiling tiling) {
@@ -192,7 +192,7 @@ cvm_conv2d_Y_int8_int8_direct(const __grid_constant__ conv2d_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int8_int32_direct(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int8_int32_direct(const __grid_constant__ cvm_conv2d_Y_values values,
                                const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                                const int32_t *__restrict__ B, int32_t *__restrict__ Y,
                                const __grid_constant__ cvmgen_tiling tiling) {
@@ -200,7 +200,7 @@ cvm_conv2d_Y_int8_int32_direct(const __grid_constant__ conv2d_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int32_int8_direct(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int32_int8_direct(const __grid_constant__ cvm_conv2d_Y_values values,
                                const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                                const int32_t *__restrict__ B, int8_t *__restrict__ Y,
                                const __grid_constant__ cvmgen_tiling tiling) {
@@ -208,7 +208,7 @@ cvm_conv2d_Y_int32_int8_direct(const __grid_constant__ conv2d_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int32_int32_direct(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int32_int32_direct(const __grid_constant__ cvm_conv2d_Y_values values,
                                 const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                                 const int32_t *__restrict__ B, int32_t *__restrict__ Y,
                                 const __grid_constant__ cvmgen_tiling tiling) {
@@ -217,7 +217,7 @@ cvm_conv2d_Y_int32_int32_direct(const __grid_constant__ conv2d_Y_values values,
 
 template <typename element_t, typename result_t, typename wide_t>
 static __device__ __forceinline__ void
-conv2d_Y_direct_plain_body(const conv2d_Y_values &values, const element_t *__restrict__ X,
+conv2d_Y_direct_plain_body(const cvm_conv2d_Y_values &values, const element_t *__restrict__ X,
                            const element_t *__restrict__ W, const int32_t *__restrict__ B,
                            result_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, XH = values.XH, XW = values.XW, OC = values.OC;
@@ -257,21 +257,21 @@ conv2d_Y_direct_plain_body(const conv2d_Y_values &values, const element_t *__res
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int8_int8_direct_plain(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int8_int8_direct_plain(const __grid_constant__ cvm_conv2d_Y_values values,
                                     const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                                     const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     conv2d_Y_direct_plain_body<int8_t, int8_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int8_int32_direct_plain(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int8_int32_direct_plain(const __grid_constant__ cvm_conv2d_Y_values values,
                                      const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                                      const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     conv2d_Y_direct_plain_body<int8_t, int32_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int32_int8_direct_plain(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int32_int8_direct_plain(const __grid_constant__ cvm_conv2d_Y_values values,
                                      const int32_t *__restrict__ X,
                                      const int32_t *__restrict__ W,
                                      const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
@@ -279,7 +279,7 @@ cvm_conv2d_Y_int32_int8_direct_plain(const __grid_constant__ conv2d_Y_values val
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_conv2d_Y_int32_int32_direct_plain(const __grid_constant__ conv2d_Y_values values,
+cvm_conv2d_Y_int32_int32_direct_plain(const __grid_constant__ cvm_conv2d_Y_values values,
                                       const int32_t *__restrict__ X,
                                       const int32_t *__restrict__ W,
                                       const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
@@ -435,9 +435,9 @@ int cvm_conv2d_cuda(const cvm_conv2d_args *args, cvmgen_stream stream, cvmgen_er
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const conv2d_Y_values values = {plan.N, plan.C, plan.XH, plan.XW, plan.OC, plan.IC, plan.KH,
-                                    plan.KW, plan.PH, plan.PW, plan.SH, plan.SW, plan.DH, plan.DW,
-                                    plan.OPG, plan.YH, plan.YW};
+    const cvm_conv2d_Y_values values = {plan.N, plan.C, plan.XH, plan.XW, plan.OC, plan.IC, plan.KH,
+                                        plan.KW, plan.PH, plan.PW, plan.SH, plan.SW, plan.DH,
+                                        plan.DW, plan.OPG, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.OC, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.OC});
     cvmgen_tiling tiling = {};

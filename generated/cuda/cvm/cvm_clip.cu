@@ -14,13 +14,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of cvm_clip line 7. */
-struct cvm_clip_Y_values {
+struct cvm_cvm_clip_Y_values {
     int64_t alpha, n_size;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-cvm_clip_Y_body(const cvm_clip_Y_values &values, const element_t *__restrict__ X,
+cvm_clip_Y_body(const cvm_cvm_clip_Y_values &values, const element_t *__restrict__ X,
                 result_t *__restrict__ Y) {
     const int64_t alpha = values.alpha, n_size = values.n_size;
     /* cvm_clip line 7: Y[d...] = clip(X[d...], -alpha, alpha) */
@@ -39,25 +39,25 @@ cvm_clip_Y_body(const cvm_clip_Y_values &values, const element_t *__restrict__ X
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_clip_Y_int8_int8(const __grid_constant__ cvm_clip_Y_values values,
+cvm_cvm_clip_Y_int8_int8(const __grid_constant__ cvm_cvm_clip_Y_values values,
                          const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     cvm_clip_Y_body<int8_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_clip_Y_int8_int32(const __grid_constant__ cvm_clip_Y_values values,
+cvm_cvm_clip_Y_int8_int32(const __grid_constant__ cvm_cvm_clip_Y_values values,
                           const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     cvm_clip_Y_body<int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_clip_Y_int32_int8(const __grid_constant__ cvm_clip_Y_values values,
+cvm_cvm_clip_Y_int32_int8(const __grid_constant__ cvm_cvm_clip_Y_values values,
                           const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     cvm_clip_Y_body<int32_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_clip_Y_int32_int32(const __grid_constant__ cvm_clip_Y_values values,
+cvm_cvm_clip_Y_int32_int32(const __grid_constant__ cvm_cvm_clip_Y_values values,
                            const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t alpha = values.alpha, n_size = values.n_size;
     /* cvm_clip line 7: Y[d...] = clip(X[d...], -alpha, alpha) */
@@ -138,7 +138,7 @@ int cvm_cvm_clip_cuda(const cvm_cvm_clip_args *args, cvmgen_stream stream,
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const cvm_clip_Y_values values = {plan.alpha, plan.n_size};
+    const cvm_cvm_clip_Y_values values = {plan.alpha, plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),

@@ -16,14 +16,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of cvm_left_shift line 9. */
-struct cvm_left_shift_Y_values {
+struct cvm_cvm_left_shift_Y_values {
     int64_t shift_bit, alpha, n_size;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-cvm_left_shift_Y_body(const cvm_left_shift_Y_values &values, const element_t *__restrict__ X,
-                      result_t *__restrict__ Y) {
+cvm_left_shift_Y_body(const cvm_cvm_left_shift_Y_values &values,
+                      const element_t *__restrict__ X, result_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
@@ -41,25 +41,25 @@ cvm_left_shift_Y_body(const cvm_left_shift_Y_values &values, const element_t *__
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_left_shift_Y_int8_int8(const __grid_constant__ cvm_left_shift_Y_values values,
+cvm_cvm_left_shift_Y_int8_int8(const __grid_constant__ cvm_cvm_left_shift_Y_values values,
                                const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     cvm_left_shift_Y_body<int8_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_left_shift_Y_int8_int32(const __grid_constant__ cvm_left_shift_Y_values values,
+cvm_cvm_left_shift_Y_int8_int32(const __grid_constant__ cvm_cvm_left_shift_Y_values values,
                                 const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     cvm_left_shift_Y_body<int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_left_shift_Y_int32_int8(const __grid_constant__ cvm_left_shift_Y_values values,
+cvm_cvm_left_shift_Y_int32_int8(const __grid_constant__ cvm_cvm_left_shift_Y_values values,
                                 const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     cvm_left_shift_Y_body<int32_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_left_shift_Y_int32_int32(const __grid_constant__ cvm_left_shift_Y_values values,
+cvm_cvm_left_shift_Y_int32_int32(const __grid_constant__ cvm_cvm_left_shift_Y_values values,
                                  const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* cvm_left_shift line 9: Y[d...] = clip(X[d...] * 2^shift_bit, -alpha, alpha) */
@@ -153,7 +153,7 @@ int cvm_cvm_left_shift_cuda(const cvm_cvm_left_shift_args *args, cvmgen_stream s
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const cvm_left_shift_Y_values values = {plan.shift_bit, plan.alpha, plan.n_size};
+    const cvm_cvm_left_shift_Y_values values = {plan.shift_bit, plan.alpha, plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),

@@ -15,13 +15,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of cvm_lut line 8. */
-struct cvm_lut_Y_values {
+struct cvm_cvm_lut_Y_values {
     int64_t m_size, n_size;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-cvm_lut_Y_body(const cvm_lut_Y_values &values, const int8_t *__restrict__ indices,
+cvm_lut_Y_body(const cvm_cvm_lut_Y_values &values, const int8_t *__restrict__ indices,
                const int8_t *__restrict__ table, result_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* cvm_lut line 8: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
@@ -41,21 +41,21 @@ cvm_lut_Y_body(const cvm_lut_Y_values &values, const int8_t *__restrict__ indice
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_lut_Y_values values,
+cvm_cvm_lut_Y_int8_int8(const __grid_constant__ cvm_cvm_lut_Y_values values,
                         const int8_t *__restrict__ indices, const int8_t *__restrict__ table,
                         int8_t *__restrict__ Y) {
     cvm_lut_Y_body<int8_t>(values, indices, table, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_lut_Y_int8_int32(const __grid_constant__ cvm_lut_Y_values values,
+cvm_cvm_lut_Y_int8_int32(const __grid_constant__ cvm_cvm_lut_Y_values values,
                          const int8_t *__restrict__ indices, const int8_t *__restrict__ table,
                          int32_t *__restrict__ Y) {
     cvm_lut_Y_body<int32_t>(values, indices, table, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_lut_Y_int32_int8(const __grid_constant__ cvm_lut_Y_values values,
+cvm_cvm_lut_Y_int32_int8(const __grid_constant__ cvm_cvm_lut_Y_values values,
                          const int32_t *__restrict__ indices, const int32_t *__restrict__ table,
                          int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
@@ -76,7 +76,7 @@ cvm_cvm_lut_Y_int32_int8(const __grid_constant__ cvm_lut_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_lut_Y_int32_int32(const __grid_constant__ cvm_lut_Y_values values,
+cvm_cvm_lut_Y_int32_int32(const __grid_constant__ cvm_cvm_lut_Y_values values,
                           const int32_t *__restrict__ indices,
                           const int32_t *__restrict__ table, int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
@@ -163,7 +163,7 @@ int cvm_cvm_lut_cuda(const cvm_cvm_lut_args *args, cvmgen_stream stream, cvmgen_
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const cvm_lut_Y_values values = {plan.m_size, plan.n_size};
+    const cvm_cvm_lut_Y_values values = {plan.m_size, plan.n_size};
     const int64_t elements = plan.m_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_cvm_lut_Y_int8_int8,

@@ -13,13 +13,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of cvm_precision line 6. */
-struct cvm_precision_Y_values {
+struct cvm_cvm_precision_Y_values {
     int64_t n_size;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-cvm_precision_Y_body(const cvm_precision_Y_values &values, const int8_t *__restrict__ X,
+cvm_precision_Y_body(const cvm_cvm_precision_Y_values &values, const int8_t *__restrict__ X,
                      result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* cvm_precision line 6: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
@@ -39,19 +39,19 @@ cvm_precision_Y_body(const cvm_precision_Y_values &values, const int8_t *__restr
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_precision_Y_int8_int8(const __grid_constant__ cvm_precision_Y_values values,
+cvm_cvm_precision_Y_int8_int8(const __grid_constant__ cvm_cvm_precision_Y_values values,
                               const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     cvm_precision_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_precision_Y_int8_int32(const __grid_constant__ cvm_precision_Y_values values,
+cvm_cvm_precision_Y_int8_int32(const __grid_constant__ cvm_cvm_precision_Y_values values,
                                const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     cvm_precision_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_precision_Y_int32_int8(const __grid_constant__ cvm_precision_Y_values values,
+cvm_cvm_precision_Y_int32_int8(const __grid_constant__ cvm_cvm_precision_Y_values values,
                                const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* cvm_precision line 6: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
@@ -72,7 +72,7 @@ cvm_cvm_precision_Y_int32_int8(const __grid_constant__ cvm_precision_Y_values va
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_precision_Y_int32_int32(const __grid_constant__ cvm_precision_Y_values values,
+cvm_cvm_precision_Y_int32_int32(const __grid_constant__ cvm_cvm_precision_Y_values values,
                                 const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* cvm_precision line 6: Y[d...] = ceil(log2(abs(x) + 1)) if x != 0 else 1 where x = X[d...] */
@@ -141,7 +141,7 @@ int cvm_cvm_precision_cuda(const cvm_cvm_precision_args *args, cvmgen_stream str
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const cvm_precision_Y_values values = {plan.n_size};
+    const cvm_cvm_precision_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),

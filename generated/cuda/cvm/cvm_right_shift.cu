@@ -15,13 +15,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of cvm_right_shift line 8. */
-struct cvm_right_shift_Y_values {
+struct cvm_cvm_right_shift_Y_values {
     int64_t shift_bit, alpha, n_size;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-cvm_right_shift_Y_body(const cvm_right_shift_Y_values &values, const int8_t *__restrict__ X,
+cvm_right_shift_Y_body(const cvm_cvm_right_shift_Y_values &values, const int8_t *__restrict__ X,
                        result_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* cvm_right_shift line 8: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha,
@@ -41,19 +41,19 @@ cvm_right_shift_Y_body(const cvm_right_shift_Y_values &values, const int8_t *__r
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_right_shift_Y_int8_int8(const __grid_constant__ cvm_right_shift_Y_values values,
+cvm_cvm_right_shift_Y_int8_int8(const __grid_constant__ cvm_cvm_right_shift_Y_values values,
                                 const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     cvm_right_shift_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_right_shift_Y_int8_int32(const __grid_constant__ cvm_right_shift_Y_values values,
+cvm_cvm_right_shift_Y_int8_int32(const __grid_constant__ cvm_cvm_right_shift_Y_values values,
                                  const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     cvm_right_shift_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_right_shift_Y_int32_int8(const __grid_constant__ cvm_right_shift_Y_values values,
+cvm_cvm_right_shift_Y_int32_int8(const __grid_constant__ cvm_cvm_right_shift_Y_values values,
                                  const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* cvm_right_shift line 8: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha,
@@ -73,7 +73,7 @@ cvm_cvm_right_shift_Y_int32_int8(const __grid_constant__ cvm_right_shift_Y_value
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_cvm_right_shift_Y_int32_int32(const __grid_constant__ cvm_right_shift_Y_values values,
+cvm_cvm_right_shift_Y_int32_int32(const __grid_constant__ cvm_cvm_right_shift_Y_values values,
                                   const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t shift_bit = values.shift_bit, alpha = values.alpha, n_size = values.n_size;
     /* cvm_right_shift line 8: Y[d...] = clip((X[d...] div 2^(shift_bit - 1) + 1) div 2, -alpha,
@@ -161,7 +161,7 @@ int cvm_cvm_right_shift_cuda(const cvm_cvm_right_shift_args *args, cvmgen_stream
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const cvm_right_shift_Y_values values = {plan.shift_bit, plan.alpha, plan.n_size};
+    const cvm_cvm_right_shift_Y_values values = {plan.shift_bit, plan.alpha, plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),

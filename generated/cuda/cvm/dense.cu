@@ -15,13 +15,13 @@
 #include "cvmgen_tiles.h"
 
 /* What a call fixes for the kernels of dense line 8. */
-struct dense_Y_values {
+struct cvm_dense_Y_values {
     int64_t M, K, N;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-dense_Y_body(const dense_Y_values &values, const element_t *__restrict__ X,
+dense_Y_body(const cvm_dense_Y_values &values, const element_t *__restrict__ X,
              const element_t *__restrict__ W, const int32_t *__restrict__ B,
              result_t *__restrict__ Y) {
     const int32_t M = (int32_t)values.M, K = (int32_t)values.K, N = (int32_t)values.N;
@@ -45,28 +45,28 @@ dense_Y_body(const dense_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_dense_Y_int8_int8(const __grid_constant__ dense_Y_values values,
+cvm_dense_Y_int8_int8(const __grid_constant__ cvm_dense_Y_values values,
                       const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                       const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     dense_Y_body<int8_t, int8_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_dense_Y_int8_int32(const __grid_constant__ dense_Y_values values,
+cvm_dense_Y_int8_int32(const __grid_constant__ cvm_dense_Y_values values,
                        const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                        const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     dense_Y_body<int8_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_dense_Y_int32_int8(const __grid_constant__ dense_Y_values values,
+cvm_dense_Y_int32_int8(const __grid_constant__ cvm_dense_Y_values values,
                        const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                        const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     dense_Y_body<int32_t, int8_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_TILE_THREADS, CVMGEN_TILE_RESIDENT)
-cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
+cvm_dense_Y_int32_int32(const __grid_constant__ cvm_dense_Y_values values,
                         const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                         const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     dense_Y_body<int32_t, int32_t>(values, X, W, B, Y);
@@ -74,7 +74,7 @@ cvm_dense_Y_int32_int32(const __grid_constant__ dense_Y_values values,
 
 template <typename element_t, typename result_t, typename wide_t>
 static __device__ __forceinline__ void
-dense_Y_direct_body(const dense_Y_values &values, const element_t *__restrict__ X,
+dense_Y_direct_body(const cvm_dense_Y_values &values, const element_t *__restrict__ X,
                     const element_t *__restrict__ W, const int32_t *__restrict__ B,
                     result_t *__restrict__ Y) {
     const int64_t M = values.M, K = values.K, N = values.N;
@@ -91,28 +91,28 @@ dense_Y_direct_body(const dense_Y_values &values, const element_t *__restrict__ 
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_dense_Y_int8_int8_direct(const __grid_constant__ dense_Y_values values,
+cvm_dense_Y_int8_int8_direct(const __grid_constant__ cvm_dense_Y_values values,
                              const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                              const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     dense_Y_direct_body<int8_t, int8_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_dense_Y_int8_int32_direct(const __grid_constant__ dense_Y_values values,
+cvm_dense_Y_int8_int32_direct(const __grid_constant__ cvm_dense_Y_values values,
                               const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                               const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     dense_Y_direct_body<int8_t, int32_t, int32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_dense_Y_int32_int8_direct(const __grid_constant__ dense_Y_values values,
+cvm_dense_Y_int32_int8_direct(const __grid_constant__ cvm_dense_Y_values values,
                               const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                               const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     dense_Y_direct_body<int32_t, int8_t, uint32_t>(values, X, W, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_dense_Y_int32_int32_direct(const __grid_constant__ dense_Y_values values,
+cvm_dense_Y_int32_int32_direct(const __grid_constant__ cvm_dense_Y_values values,
                                const int32_t *__restrict__ X, const int32_t *__restrict__ W,
                                const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     dense_Y_direct_body<int32_t, int32_t, uint32_t>(values, X, W, B, Y);
@@ -207,7 +207,7 @@ int cvm_dense_cuda(const cvm_dense_args *args, cvmgen_stream stream, cvmgen_erro
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const dense_Y_values values = {plan.M, plan.K, plan.N};
+    const cvm_dense_Y_values values = {plan.M, plan.K, plan.N};
     const int64_t elements = cvmgen_domain({plan.M, plan.N});
     int64_t tiles = 0;
     /* Elements that are declared to fit int8 are read as such. */

@@ -13,12 +13,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of elemwise_add line 6. */
-struct elemwise_add_Y_values {
+struct cvm_elemwise_add_Y_values {
     int64_t n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_elemwise_add_Y_int8_int8(const __grid_constant__ elemwise_add_Y_values values,
+cvm_elemwise_add_Y_int8_int8(const __grid_constant__ cvm_elemwise_add_Y_values values,
                              const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                              int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
@@ -38,7 +38,7 @@ cvm_elemwise_add_Y_int8_int8(const __grid_constant__ elemwise_add_Y_values value
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_elemwise_add_Y_int8_int32(const __grid_constant__ elemwise_add_Y_values values,
+cvm_elemwise_add_Y_int8_int32(const __grid_constant__ cvm_elemwise_add_Y_values values,
                               const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                               int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
@@ -58,7 +58,7 @@ cvm_elemwise_add_Y_int8_int32(const __grid_constant__ elemwise_add_Y_values valu
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_elemwise_add_Y_int32_int8(const __grid_constant__ elemwise_add_Y_values values,
+cvm_elemwise_add_Y_int32_int8(const __grid_constant__ cvm_elemwise_add_Y_values values,
                               const int32_t *__restrict__ A, const int32_t *__restrict__ B,
                               int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
@@ -78,7 +78,7 @@ cvm_elemwise_add_Y_int32_int8(const __grid_constant__ elemwise_add_Y_values valu
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_elemwise_add_Y_int32_int32(const __grid_constant__ elemwise_add_Y_values values,
+cvm_elemwise_add_Y_int32_int32(const __grid_constant__ cvm_elemwise_add_Y_values values,
                                const int32_t *__restrict__ A, const int32_t *__restrict__ B,
                                int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
@@ -165,7 +165,7 @@ int cvm_elemwise_add_cuda(const cvm_elemwise_add_args *args, cvmgen_stream strea
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const elemwise_add_Y_values values = {plan.n_size};
+    const cvm_elemwise_add_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),

@@ -19,14 +19,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of expand_dims line 10. */
-struct expand_dims_Y_values {
+struct cvm_expand_dims_Y_values {
     int64_t d_step, d_rows, d_run, Y_step;
     cvmgen_list Y_steps, d_box, d_strides;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-expand_dims_Y_body(const expand_dims_Y_values &values, const int8_t *__restrict__ X,
+expand_dims_Y_body(const cvm_expand_dims_Y_values &values, const int8_t *__restrict__ X,
                    result_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -53,19 +53,19 @@ expand_dims_Y_body(const expand_dims_Y_values &values, const int8_t *__restrict_
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_expand_dims_Y_int8_int8(const __grid_constant__ expand_dims_Y_values values,
+cvm_expand_dims_Y_int8_int8(const __grid_constant__ cvm_expand_dims_Y_values values,
                             const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     expand_dims_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_expand_dims_Y_int8_int32(const __grid_constant__ expand_dims_Y_values values,
+cvm_expand_dims_Y_int8_int32(const __grid_constant__ cvm_expand_dims_Y_values values,
                              const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     expand_dims_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_expand_dims_Y_int32_int8(const __grid_constant__ expand_dims_Y_values values,
+cvm_expand_dims_Y_int32_int8(const __grid_constant__ cvm_expand_dims_Y_values values,
                              const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -92,7 +92,7 @@ cvm_expand_dims_Y_int32_int8(const __grid_constant__ expand_dims_Y_values values
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_expand_dims_Y_int32_int32(const __grid_constant__ expand_dims_Y_values values,
+cvm_expand_dims_Y_int32_int32(const __grid_constant__ cvm_expand_dims_Y_values values,
                               const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -218,8 +218,8 @@ int cvm_expand_dims_cuda(const cvm_expand_dims_args *args, cvmgen_stream stream,
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const expand_dims_Y_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
-                                         plan.Y_steps, plan.d_box, plan.d_strides};
+    const cvm_expand_dims_Y_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
+                                             plan.Y_steps, plan.d_box, plan.d_strides};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (narrow && narrow_result) {

@@ -12,13 +12,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of flatten line 5. */
-struct flatten_Y_values {
+struct cvm_flatten_Y_values {
     int64_t n_size;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-flatten_Y_body(const flatten_Y_values &values, const int8_t *__restrict__ X,
+flatten_Y_body(const cvm_flatten_Y_values &values, const int8_t *__restrict__ X,
                result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* flatten line 5: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
@@ -36,19 +36,19 @@ flatten_Y_body(const flatten_Y_values &values, const int8_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_flatten_Y_int8_int8(const __grid_constant__ flatten_Y_values values,
+cvm_flatten_Y_int8_int8(const __grid_constant__ cvm_flatten_Y_values values,
                         const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     flatten_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_flatten_Y_int8_int32(const __grid_constant__ flatten_Y_values values,
+cvm_flatten_Y_int8_int32(const __grid_constant__ cvm_flatten_Y_values values,
                          const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     flatten_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_flatten_Y_int32_int8(const __grid_constant__ flatten_Y_values values,
+cvm_flatten_Y_int32_int8(const __grid_constant__ cvm_flatten_Y_values values,
                          const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* flatten line 5: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
@@ -66,7 +66,7 @@ cvm_flatten_Y_int32_int8(const __grid_constant__ flatten_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_flatten_Y_int32_int32(const __grid_constant__ flatten_Y_values values,
+cvm_flatten_Y_int32_int32(const __grid_constant__ cvm_flatten_Y_values values,
                           const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* flatten line 5: Y[flatten_index(d..., n...)] = X[d...] forall d... < n... */
@@ -140,7 +140,7 @@ int cvm_flatten_cuda(const cvm_flatten_args *args, cvmgen_stream stream, cvmgen_
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const flatten_Y_values values = {plan.n_size};
+    const cvm_flatten_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_flatten_Y_int8_int8,

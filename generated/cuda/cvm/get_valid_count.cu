@@ -21,14 +21,15 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of get_valid_count line 10. */
-struct get_valid_count_V_values {
+struct cvm_get_valid_count_V_values {
     int64_t B, N, K, score_threshold;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-get_valid_count_V_body(const get_valid_count_V_values &values, const element_t *__restrict__ X,
-                       int64_t *__restrict__ V, int64_t *__restrict__ V_length) {
+get_valid_count_V_body(const cvm_get_valid_count_V_values &values,
+                       const element_t *__restrict__ X, int64_t *__restrict__ V,
+                       int64_t *__restrict__ V_length) {
     const int64_t B = values.B, N = values.N, K = values.K;
     const int64_t score_threshold = values.score_threshold;
     /* get_valid_count line 10: let V[b] = select[q < N](X[b, q, 1] > score_threshold) */
@@ -56,27 +57,27 @@ get_valid_count_V_body(const get_valid_count_V_values &values, const element_t *
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_get_valid_count_V_int8(const __grid_constant__ get_valid_count_V_values values,
+cvm_get_valid_count_V_int8(const __grid_constant__ cvm_get_valid_count_V_values values,
                            const int8_t *__restrict__ X, int64_t *__restrict__ V,
                            int64_t *__restrict__ V_length) {
     get_valid_count_V_body<int8_t>(values, X, V, V_length);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_get_valid_count_V_int32(const __grid_constant__ get_valid_count_V_values values,
+cvm_get_valid_count_V_int32(const __grid_constant__ cvm_get_valid_count_V_values values,
                             const int32_t *__restrict__ X, int64_t *__restrict__ V,
                             int64_t *__restrict__ V_length) {
     get_valid_count_V_body<int32_t>(values, X, V, V_length);
 }
 
 /* What a call fixes for the kernels of get_valid_count line 11. */
-struct get_valid_count_valid_count_values {
+struct cvm_get_valid_count_valid_count_values {
     int64_t B;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_get_valid_count_valid_count_int8(
-                                     const __grid_constant__ get_valid_count_valid_count_values values,
+                                     const __grid_constant__ cvm_get_valid_count_valid_count_values values,
                                      const int64_t *__restrict__ V_length,
                                      int8_t *__restrict__ valid_count) {
     const int64_t B = values.B;
@@ -96,7 +97,7 @@ cvm_get_valid_count_valid_count_int8(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_get_valid_count_valid_count_int32(
-                                      const __grid_constant__ get_valid_count_valid_count_values values,
+                                      const __grid_constant__ cvm_get_valid_count_valid_count_values values,
                                       const int64_t *__restrict__ V_length,
                                       int32_t *__restrict__ valid_count) {
     const int64_t B = values.B;
@@ -115,15 +116,15 @@ cvm_get_valid_count_valid_count_int32(
 }
 
 /* What a call fixes for the kernels of get_valid_count line 12. */
-struct get_valid_count_Y_values {
+struct cvm_get_valid_count_Y_values {
     int64_t B, N, K;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-get_valid_count_Y_body(const get_valid_count_Y_values &values, const element_t *__restrict__ X,
-                       const int64_t *__restrict__ V, const int64_t *__restrict__ V_length,
-                       int8_t *__restrict__ Y) {
+get_valid_count_Y_body(const cvm_get_valid_count_Y_values &values,
+                       const element_t *__restrict__ X, const int64_t *__restrict__ V,
+                       const int64_t *__restrict__ V_length, int8_t *__restrict__ Y) {
     const int64_t B = values.B, N = values.N, K = values.K;
     /* get_valid_count line 12: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
     const int64_t k_vectors = cvmgen_vectors(K, 16);
@@ -144,21 +145,21 @@ get_valid_count_Y_body(const get_valid_count_Y_values &values, const element_t *
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_get_valid_count_Y_int8_int8(const __grid_constant__ get_valid_count_Y_values values,
+cvm_get_valid_count_Y_int8_int8(const __grid_constant__ cvm_get_valid_count_Y_values values,
                                 const int8_t *__restrict__ X, const int64_t *__restrict__ V,
                                 const int64_t *__restrict__ V_length, int8_t *__restrict__ Y) {
     get_valid_count_Y_body<int8_t>(values, X, V, V_length, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_get_valid_count_Y_int32_int8(const __grid_constant__ get_valid_count_Y_values values,
+cvm_get_valid_count_Y_int32_int8(const __grid_constant__ cvm_get_valid_count_Y_values values,
                                  const int32_t *__restrict__ X, const int64_t *__restrict__ V,
                                  const int64_t *__restrict__ V_length, int8_t *__restrict__ Y) {
     get_valid_count_Y_body<int32_t>(values, X, V, V_length, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_get_valid_count_Y_int8_int32(const __grid_constant__ get_valid_count_Y_values values,
+cvm_get_valid_count_Y_int8_int32(const __grid_constant__ cvm_get_valid_count_Y_values values,
                                  const int8_t *__restrict__ X, const int64_t *__restrict__ V,
                                  const int64_t *__restrict__ V_length,
                                  int32_t *__restrict__ Y) {
@@ -182,7 +183,7 @@ cvm_get_valid_count_Y_int8_int32(const __grid_constant__ get_valid_count_Y_value
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_get_valid_count_Y_int32_int32(const __grid_constant__ get_valid_count_Y_values values,
+cvm_get_valid_count_Y_int32_int32(const __grid_constant__ cvm_get_valid_count_Y_values values,
                                   const int32_t *__restrict__ X, const int64_t *__restrict__ V,
                                   const int64_t *__restrict__ V_length,
                                   int32_t *__restrict__ Y) {
@@ -313,7 +314,7 @@ int cvm_get_valid_count_cuda(const cvm_get_valid_count_args *args, cvmgen_stream
     if (status == CVMGEN_OK)
         status = cvmgen_device_scratch(error, stream, plan.V_length_size, &V_length);
     if (status == CVMGEN_OK) {
-        const get_valid_count_V_values values = {plan.B, plan.N, plan.K, plan.score_threshold};
+        const cvm_get_valid_count_V_values values = {plan.B, plan.N, plan.K, plan.score_threshold};
         const int64_t lists = plan.B;
         if (narrow) {
             status = cvmgen_launch_blocks(error, stream, lists, cvm_get_valid_count_V_int8, values,
@@ -324,7 +325,7 @@ int cvm_get_valid_count_cuda(const cvm_get_valid_count_args *args, cvmgen_stream
         }
     }
     if (status == CVMGEN_OK) {
-        const get_valid_count_valid_count_values values = {plan.B};
+        const cvm_get_valid_count_valid_count_values values = {plan.B};
         const int64_t elements = plan.B;
         if (narrow_result) {
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
@@ -337,7 +338,7 @@ int cvm_get_valid_count_cuda(const cvm_get_valid_count_args *args, cvmgen_stream
         }
     }
     if (status == CVMGEN_OK) {
-        const get_valid_count_Y_values values = {plan.B, plan.N, plan.K};
+        const cvm_get_valid_count_Y_values values = {plan.B, plan.N, plan.K};
         const int64_t rows = cvmgen_domain({plan.B, plan.N});
         const int64_t elements = plan.K;
         if (narrow && narrow_result) {

@@ -38,14 +38,14 @@
 #include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of family reduce line 16. */
-struct max_Y_0_values {
+struct cvm_max_Y_0_values {
     int64_t d_K_run, X_K_step, Y_K_step, d_R_rows, d_R_run, X_R_step;
     cvmgen_list X_steps_K, X_steps_R, Y_steps_K, d_K_box, d_R_box;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-max_Y_0_body(const cvmgen_teams &teams, const max_Y_0_values &values,
+max_Y_0_body(const cvmgen_teams &teams, const cvm_max_Y_0_values &values,
              const element_t *__restrict__ X, result_t *__restrict__ Y) {
     const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
     const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
@@ -81,41 +81,41 @@ max_Y_0_body(const cvmgen_teams &teams, const max_Y_0_values &values,
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_0_int8_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ max_Y_0_values values,
+                      const __grid_constant__ cvm_max_Y_0_values values,
                       const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     max_Y_0_body<int8_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_0_int8_int32(const __grid_constant__ cvmgen_teams teams,
-                       const __grid_constant__ max_Y_0_values values,
+                       const __grid_constant__ cvm_max_Y_0_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     max_Y_0_body<int8_t, int32_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_0_int32_int8(const __grid_constant__ cvmgen_teams teams,
-                       const __grid_constant__ max_Y_0_values values,
+                       const __grid_constant__ cvm_max_Y_0_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     max_Y_0_body<int32_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_0_int32_int32(const __grid_constant__ cvmgen_teams teams,
-                        const __grid_constant__ max_Y_0_values values,
+                        const __grid_constant__ cvm_max_Y_0_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     max_Y_0_body<int32_t, int32_t>(teams, values, X, Y);
 }
 
 /* What a call fixes for the kernels of family reduce line 21. */
-struct max_Y_1_values {
+struct cvm_max_Y_1_values {
     int64_t d_K_run_2, X_K_step_2, d_R_rows_2, d_R_run_2, X_R_step_2;
     cvmgen_list X_steps_K, X_steps_R, d_K_box_2, d_R_box_2;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-max_Y_1_body(const cvmgen_teams &teams, const max_Y_1_values &values,
+max_Y_1_body(const cvmgen_teams &teams, const cvm_max_Y_1_values &values,
              const element_t *__restrict__ X, result_t *__restrict__ Y) {
     const int64_t d_K_run_2 = values.d_K_run_2, X_K_step_2 = values.X_K_step_2;
     const int64_t d_R_rows_2 = values.d_R_rows_2, d_R_run_2 = values.d_R_run_2;
@@ -146,40 +146,40 @@ max_Y_1_body(const cvmgen_teams &teams, const max_Y_1_values &values,
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_1_int8_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ max_Y_1_values values,
+                      const __grid_constant__ cvm_max_Y_1_values values,
                       const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     max_Y_1_body<int8_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_1_int8_int32(const __grid_constant__ cvmgen_teams teams,
-                       const __grid_constant__ max_Y_1_values values,
+                       const __grid_constant__ cvm_max_Y_1_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     max_Y_1_body<int8_t, int32_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_1_int32_int8(const __grid_constant__ cvmgen_teams teams,
-                       const __grid_constant__ max_Y_1_values values,
+                       const __grid_constant__ cvm_max_Y_1_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     max_Y_1_body<int32_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_1_int32_int32(const __grid_constant__ cvmgen_teams teams,
-                        const __grid_constant__ max_Y_1_values values,
+                        const __grid_constant__ cvm_max_Y_1_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     max_Y_1_body<int32_t, int32_t>(teams, values, X, Y);
 }
 
 /* What a call fixes for the kernels of family reduce line 25. */
-struct max_Y_2_values {
+struct cvm_max_Y_2_values {
     int64_t n_size;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-max_Y_2_body(const cvmgen_teams &teams, const max_Y_2_values &values,
+max_Y_2_body(const cvmgen_teams &teams, const cvm_max_Y_2_values &values,
              const element_t *__restrict__ X, result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* family reduce line 25: Y[0] = max[d... < n...](X[d...]) */
@@ -197,28 +197,28 @@ max_Y_2_body(const cvmgen_teams &teams, const max_Y_2_values &values,
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_2_int8_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ max_Y_2_values values,
+                      const __grid_constant__ cvm_max_Y_2_values values,
                       const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     max_Y_2_body<int8_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_2_int8_int32(const __grid_constant__ cvmgen_teams teams,
-                       const __grid_constant__ max_Y_2_values values,
+                       const __grid_constant__ cvm_max_Y_2_values values,
                        const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     max_Y_2_body<int8_t, int32_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_2_int32_int8(const __grid_constant__ cvmgen_teams teams,
-                       const __grid_constant__ max_Y_2_values values,
+                       const __grid_constant__ cvm_max_Y_2_values values,
                        const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     max_Y_2_body<int32_t, int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_max_Y_2_int32_int32(const __grid_constant__ cvmgen_teams teams,
-                        const __grid_constant__ max_Y_2_values values,
+                        const __grid_constant__ cvm_max_Y_2_values values,
                         const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     max_Y_2_body<int32_t, int32_t>(teams, values, X, Y);
 }
@@ -479,9 +479,10 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     if (plan.which_case == 0) {
-        const max_Y_0_values values = {plan.d_K_run, plan.X_K_step, plan.Y_K_step, plan.d_R_rows,
-                                       plan.d_R_run, plan.X_R_step, plan.X_steps_K, plan.X_steps_R,
-                                       plan.Y_steps_K, plan.d_K_box, plan.d_R_box};
+        const cvm_max_Y_0_values values = {plan.d_K_run, plan.X_K_step, plan.Y_K_step,
+                                           plan.d_R_rows, plan.d_R_run, plan.X_R_step,
+                                           plan.X_steps_K, plan.X_steps_R, plan.Y_steps_K,
+                                           plan.d_K_box, plan.d_R_box};
         const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
         const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
         const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
@@ -504,9 +505,9 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
         }
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
-        const max_Y_1_values values = {plan.d_K_run_2, plan.X_K_step_2, plan.d_R_rows_2,
-                                       plan.d_R_run_2, plan.X_R_step_2, plan.X_steps_K,
-                                       plan.X_steps_R, plan.d_K_box_2, plan.d_R_box_2};
+        const cvm_max_Y_1_values values = {plan.d_K_run_2, plan.X_K_step_2, plan.d_R_rows_2,
+                                           plan.d_R_run_2, plan.X_R_step_2, plan.X_steps_K,
+                                           plan.X_steps_R, plan.d_K_box_2, plan.d_R_box_2};
         const int64_t elements = cvmgen_domain({plan.d_K_rows_2, plan.d_K_run_2});
         const int64_t reduced = cvmgen_domain({plan.d_R_rows_2, plan.d_R_run_2});
         const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,
@@ -529,7 +530,7 @@ int cvm_max_cuda(const cvm_max_args *args, cvmgen_stream stream, cvmgen_error *e
         }
     }
     if (status == CVMGEN_OK && plan.which_case == 2) {
-        const max_Y_2_values values = {plan.n_size};
+        const cvm_max_Y_2_values values = {plan.n_size};
         const int64_t elements = 1;
         const int64_t reduced = plan.n_size;
         const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced, false);

@@ -25,13 +25,13 @@
 #include "cvmgen_window.h"
 
 /* What a call fixes for the kernels of max_pool2d line 17. */
-struct max_pool2d_Y_values {
+struct cvm_max_pool2d_Y_values {
     int64_t N, C, H, W, PSH, PSW, PH, PW, SH, SW, YH, YW;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-max_pool2d_Y_body(const max_pool2d_Y_values &values, const element_t *__restrict__ X,
+max_pool2d_Y_body(const cvm_max_pool2d_Y_values &values, const element_t *__restrict__ X,
                   result_t *__restrict__ Y, const cvmgen_tiling &tiling) {
     const int64_t C = values.C, H = values.H, W = values.W, PSH = values.PSH, PSW = values.PSW;
     const int64_t PH = values.PH, PW = values.PW, SH = values.SH, SW = values.SW;
@@ -87,28 +87,28 @@ max_pool2d_Y_body(const max_pool2d_Y_values &values, const element_t *__restrict
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int8_int8(const __grid_constant__ max_pool2d_Y_values values,
+cvm_max_pool2d_Y_int8_int8(const __grid_constant__ cvm_max_pool2d_Y_values values,
                            const int8_t *__restrict__ X, int8_t *__restrict__ Y,
                            const __grid_constant__ cvmgen_tiling tiling) {
     max_pool2d_Y_body<int8_t, int8_t>(values, X, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int8_int32(const __grid_constant__ max_pool2d_Y_values values,
+cvm_max_pool2d_Y_int8_int32(const __grid_constant__ cvm_max_pool2d_Y_values values,
                             const int8_t *__restrict__ X, int32_t *__restrict__ Y,
                             const __grid_constant__ cvmgen_tiling tiling) {
     max_pool2d_Y_body<int8_t, int32_t>(values, X, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int32_int8(const __grid_constant__ max_pool2d_Y_values values,
+cvm_max_pool2d_Y_int32_int8(const __grid_constant__ cvm_max_pool2d_Y_values values,
                             const int32_t *__restrict__ X, int8_t *__restrict__ Y,
                             const __grid_constant__ cvmgen_tiling tiling) {
     max_pool2d_Y_body<int32_t, int8_t>(values, X, Y, tiling);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int32_int32(const __grid_constant__ max_pool2d_Y_values values,
+cvm_max_pool2d_Y_int32_int32(const __grid_constant__ cvm_max_pool2d_Y_values values,
                              const int32_t *__restrict__ X, int32_t *__restrict__ Y,
                              const __grid_constant__ cvmgen_tiling tiling) {
     max_pool2d_Y_body<int32_t, int32_t>(values, X, Y, tiling);
@@ -116,7 +116,7 @@ cvm_max_pool2d_Y_int32_int32(const __grid_constant__ max_pool2d_Y_values values,
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-max_pool2d_Y_plain_body(const max_pool2d_Y_values &values, const element_t *__restrict__ X,
+max_pool2d_Y_plain_body(const cvm_max_pool2d_Y_values &values, const element_t *__restrict__ X,
                         result_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, PSH = values.PSH;
     const int64_t PSW = values.PSW, PH = values.PH, PW = values.PW, SH = values.SH;
@@ -150,25 +150,25 @@ max_pool2d_Y_plain_body(const max_pool2d_Y_values &values, const element_t *__re
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int8_int8_plain(const __grid_constant__ max_pool2d_Y_values values,
+cvm_max_pool2d_Y_int8_int8_plain(const __grid_constant__ cvm_max_pool2d_Y_values values,
                                  const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     max_pool2d_Y_plain_body<int8_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int8_int32_plain(const __grid_constant__ max_pool2d_Y_values values,
+cvm_max_pool2d_Y_int8_int32_plain(const __grid_constant__ cvm_max_pool2d_Y_values values,
                                   const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     max_pool2d_Y_plain_body<int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int32_int8_plain(const __grid_constant__ max_pool2d_Y_values values,
+cvm_max_pool2d_Y_int32_int8_plain(const __grid_constant__ cvm_max_pool2d_Y_values values,
                                   const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     max_pool2d_Y_plain_body<int32_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_max_pool2d_Y_int32_int32_plain(const __grid_constant__ max_pool2d_Y_values values,
+cvm_max_pool2d_Y_int32_int32_plain(const __grid_constant__ cvm_max_pool2d_Y_values values,
                                    const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     max_pool2d_Y_plain_body<int32_t, int32_t>(values, X, Y);
 }
@@ -291,8 +291,8 @@ int cvm_max_pool2d_cuda(const cvm_max_pool2d_args *args, cvmgen_stream stream,
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const max_pool2d_Y_values values = {plan.N, plan.C, plan.H, plan.W, plan.PSH, plan.PSW, plan.PH,
-                                        plan.PW, plan.SH, plan.SW, plan.YH, plan.YW};
+    const cvm_max_pool2d_Y_values values = {plan.N, plan.C, plan.H, plan.W, plan.PSH, plan.PSW,
+                                            plan.PH, plan.PW, plan.SH, plan.SW, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.C});
     cvmgen_tiling tiling = {};

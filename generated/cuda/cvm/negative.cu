@@ -12,12 +12,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of negative line 5. */
-struct negative_Y_values {
+struct cvm_negative_Y_values {
     int64_t n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_negative_Y_int8_int8(const __grid_constant__ negative_Y_values values,
+cvm_negative_Y_int8_int8(const __grid_constant__ cvm_negative_Y_values values,
                          const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* negative line 5: Y[d...] = -X[d...] */
@@ -35,7 +35,7 @@ cvm_negative_Y_int8_int8(const __grid_constant__ negative_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_negative_Y_int8_int32(const __grid_constant__ negative_Y_values values,
+cvm_negative_Y_int8_int32(const __grid_constant__ cvm_negative_Y_values values,
                           const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* negative line 5: Y[d...] = -X[d...] */
@@ -53,7 +53,7 @@ cvm_negative_Y_int8_int32(const __grid_constant__ negative_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_negative_Y_int32_int8(const __grid_constant__ negative_Y_values values,
+cvm_negative_Y_int32_int8(const __grid_constant__ cvm_negative_Y_values values,
                           const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* negative line 5: Y[d...] = -X[d...] */
@@ -71,7 +71,7 @@ cvm_negative_Y_int32_int8(const __grid_constant__ negative_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_negative_Y_int32_int32(const __grid_constant__ negative_Y_values values,
+cvm_negative_Y_int32_int32(const __grid_constant__ cvm_negative_Y_values values,
                            const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* negative line 5: Y[d...] = -X[d...] */
@@ -145,7 +145,7 @@ int cvm_negative_cuda(const cvm_negative_args *args, cvmgen_stream stream,
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const negative_Y_values values = {plan.n_size};
+    const cvm_negative_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),

@@ -46,12 +46,12 @@
 #include "cvmgen_block.h"
 
 /* What a call fixes for the kernels of non_max_suppression line 15. */
-struct non_max_suppression_I_values {
+struct cvm_non_max_suppression_I_values {
     int64_t B, N;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_I_int8(const __grid_constant__ non_max_suppression_I_values values,
+cvm_non_max_suppression_I_int8(const __grid_constant__ cvm_non_max_suppression_I_values values,
                                const int8_t *__restrict__ X,
                                const int32_t *__restrict__ valid_count, int64_t *__restrict__ I,
                                int64_t *__restrict__ I_length, int64_t *__restrict__ I_keys,
@@ -72,7 +72,7 @@ cvm_non_max_suppression_I_int8(const __grid_constant__ non_max_suppression_I_val
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_I_int32(const __grid_constant__ non_max_suppression_I_values values,
+cvm_non_max_suppression_I_int32(const __grid_constant__ cvm_non_max_suppression_I_values values,
                                 const int32_t *__restrict__ X,
                                 const int32_t *__restrict__ valid_count,
                                 int64_t *__restrict__ I, int64_t *__restrict__ I_length,
@@ -93,13 +93,13 @@ cvm_non_max_suppression_I_int32(const __grid_constant__ non_max_suppression_I_va
 }
 
 /* What a call fixes for the kernels of non_max_suppression line 32. */
-struct non_max_suppression_U_values {
+struct cvm_non_max_suppression_U_values {
     int64_t B, N, iou_threshold, top_k;
     bool force_suppress;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_U_int8(const __grid_constant__ non_max_suppression_U_values values,
+cvm_non_max_suppression_U_int8(const __grid_constant__ cvm_non_max_suppression_U_values values,
                                const int8_t *__restrict__ X,
                                const int32_t *__restrict__ valid_count,
                                const int64_t *__restrict__ I, int64_t *__restrict__ U,
@@ -166,7 +166,7 @@ cvm_non_max_suppression_U_int8(const __grid_constant__ non_max_suppression_U_val
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_U_int32(const __grid_constant__ non_max_suppression_U_values values,
+cvm_non_max_suppression_U_int32(const __grid_constant__ cvm_non_max_suppression_U_values values,
                                 const int32_t *__restrict__ X,
                                 const int32_t *__restrict__ valid_count,
                                 const int64_t *__restrict__ I, int64_t *__restrict__ U,
@@ -235,7 +235,7 @@ cvm_non_max_suppression_U_int32(const __grid_constant__ non_max_suppression_U_va
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_U_int8_pairs(
-                                     const __grid_constant__ non_max_suppression_U_values values,
+                                     const __grid_constant__ cvm_non_max_suppression_U_values values,
                                      const int8_t *__restrict__ X,
                                      const int32_t *__restrict__ valid_count,
                                      const int64_t *__restrict__ I,
@@ -308,7 +308,7 @@ cvm_non_max_suppression_U_int8_pairs(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_U_int32_pairs(
-                                      const __grid_constant__ non_max_suppression_U_values values,
+                                      const __grid_constant__ cvm_non_max_suppression_U_values values,
                                       const int32_t *__restrict__ X,
                                       const int32_t *__restrict__ valid_count,
                                       const int64_t *__restrict__ I,
@@ -384,7 +384,7 @@ cvm_non_max_suppression_U_int32_pairs(
 
 template <typename element_t>
 static __device__ __forceinline__ void
-non_max_suppression_U_kept_body(const non_max_suppression_U_values &values,
+non_max_suppression_U_kept_body(const cvm_non_max_suppression_U_values &values,
                                 const int32_t *__restrict__ valid_count,
                                 int64_t *__restrict__ U, int64_t *__restrict__ U_length,
                                 const uint64_t *__restrict__ U_mask) {
@@ -412,7 +412,8 @@ non_max_suppression_U_kept_body(const non_max_suppression_U_values &values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_U_int8_kept(const __grid_constant__ non_max_suppression_U_values values,
+cvm_non_max_suppression_U_int8_kept(
+                                    const __grid_constant__ cvm_non_max_suppression_U_values values,
                                     const int32_t *__restrict__ valid_count,
                                     int64_t *__restrict__ U, int64_t *__restrict__ U_length,
                                     const uint64_t *__restrict__ U_mask) {
@@ -421,7 +422,7 @@ cvm_non_max_suppression_U_int8_kept(const __grid_constant__ non_max_suppression_
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_U_int32_kept(
-                                     const __grid_constant__ non_max_suppression_U_values values,
+                                     const __grid_constant__ cvm_non_max_suppression_U_values values,
                                      const int32_t *__restrict__ valid_count,
                                      int64_t *__restrict__ U, int64_t *__restrict__ U_length,
                                      const uint64_t *__restrict__ U_mask) {
@@ -429,13 +430,13 @@ cvm_non_max_suppression_U_int32_kept(
 }
 
 /* What a call fixes for the kernels of non_max_suppression line 34. */
-struct non_max_suppression_Y_values {
+struct cvm_non_max_suppression_Y_values {
     int64_t B, N, max_output_size;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-non_max_suppression_Y_body(const non_max_suppression_Y_values &values,
+non_max_suppression_Y_body(const cvm_non_max_suppression_Y_values &values,
                            const element_t *__restrict__ X, const int64_t *__restrict__ I,
                            const int64_t *__restrict__ U, const int64_t *__restrict__ U_length,
                            result_t *__restrict__ Y) {
@@ -457,7 +458,8 @@ non_max_suppression_Y_body(const non_max_suppression_Y_values &values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_Y_int8_int8(const __grid_constant__ non_max_suppression_Y_values values,
+cvm_non_max_suppression_Y_int8_int8(
+                                    const __grid_constant__ cvm_non_max_suppression_Y_values values,
                                     const int8_t *__restrict__ X, const int64_t *__restrict__ I,
                                     const int64_t *__restrict__ U,
                                     const int64_t *__restrict__ U_length,
@@ -467,7 +469,7 @@ cvm_non_max_suppression_Y_int8_int8(const __grid_constant__ non_max_suppression_
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_Y_int8_int32(
-                                     const __grid_constant__ non_max_suppression_Y_values values,
+                                     const __grid_constant__ cvm_non_max_suppression_Y_values values,
                                      const int8_t *__restrict__ X,
                                      const int64_t *__restrict__ I,
                                      const int64_t *__restrict__ U,
@@ -478,7 +480,7 @@ cvm_non_max_suppression_Y_int8_int32(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_Y_int32_int8(
-                                     const __grid_constant__ non_max_suppression_Y_values values,
+                                     const __grid_constant__ cvm_non_max_suppression_Y_values values,
                                      const int32_t *__restrict__ X,
                                      const int64_t *__restrict__ I,
                                      const int64_t *__restrict__ U,
@@ -489,7 +491,7 @@ cvm_non_max_suppression_Y_int32_int8(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_Y_int32_int32(
-                                      const __grid_constant__ non_max_suppression_Y_values values,
+                                      const __grid_constant__ cvm_non_max_suppression_Y_values values,
                                       const int32_t *__restrict__ X,
                                       const int64_t *__restrict__ I,
                                       const int64_t *__restrict__ U,
@@ -626,7 +628,7 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
     if (status == CVMGEN_OK)
         status = cvmgen_device_scratch(error, stream, plan.U_length_size, &U_length);
     if (status == CVMGEN_OK) {
-        const non_max_suppression_I_values values = {plan.B, plan.N};
+        const cvm_non_max_suppression_I_values values = {plan.B, plan.N};
         const int64_t lists = plan.B;
         if (narrow) {
             status = cvmgen_launch_blocks(error, stream, lists, cvm_non_max_suppression_I_int8,
@@ -641,8 +643,8 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
         }
     }
     if (status == CVMGEN_OK) {
-        const non_max_suppression_U_values values = {plan.B, plan.N, plan.iou_threshold, plan.top_k,
-                                                     plan.force_suppress};
+        const cvm_non_max_suppression_U_values values = {plan.B, plan.N, plan.iou_threshold,
+                                                         plan.top_k, plan.force_suppress};
         const int64_t lists = plan.B;
         const int64_t words = cvmgen_mask_words(lists, plan.N);
         if (narrow) {
@@ -693,7 +695,7 @@ int cvm_non_max_suppression_cuda(const cvm_non_max_suppression_args *args, cvmge
         }
     }
     if (status == CVMGEN_OK) {
-        const non_max_suppression_Y_values values = {plan.B, plan.N, plan.max_output_size};
+        const cvm_non_max_suppression_Y_values values = {plan.B, plan.N, plan.max_output_size};
         const int64_t elements = cvmgen_domain({plan.B, plan.N, 6});
         if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, elements, cvm_non_max_suppression_Y_int8_int8,

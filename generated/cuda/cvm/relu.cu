@@ -12,13 +12,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of relu line 5. */
-struct relu_Y_values {
+struct cvm_relu_Y_values {
     int64_t n_size;
 };
 
 template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
-relu_Y_body(const relu_Y_values &values, const element_t *__restrict__ X,
+relu_Y_body(const cvm_relu_Y_values &values, const element_t *__restrict__ X,
             result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* relu line 5: Y[d...] = max(0, X[d...]) */
@@ -36,25 +36,25 @@ relu_Y_body(const relu_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_relu_Y_int8_int8(const __grid_constant__ relu_Y_values values, const int8_t *__restrict__ X,
-                     int8_t *__restrict__ Y) {
+cvm_relu_Y_int8_int8(const __grid_constant__ cvm_relu_Y_values values,
+                     const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     relu_Y_body<int8_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_relu_Y_int8_int32(const __grid_constant__ relu_Y_values values,
+cvm_relu_Y_int8_int32(const __grid_constant__ cvm_relu_Y_values values,
                       const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     relu_Y_body<int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_relu_Y_int32_int8(const __grid_constant__ relu_Y_values values,
+cvm_relu_Y_int32_int8(const __grid_constant__ cvm_relu_Y_values values,
                       const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     relu_Y_body<int32_t, int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_relu_Y_int32_int32(const __grid_constant__ relu_Y_values values,
+cvm_relu_Y_int32_int32(const __grid_constant__ cvm_relu_Y_values values,
                        const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* relu line 5: Y[d...] = max(0, X[d...]) */
@@ -126,7 +126,7 @@ int cvm_relu_cuda(const cvm_relu_args *args, cvmgen_stream stream, cvmgen_error 
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const relu_Y_values values = {plan.n_size};
+    const cvm_relu_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_relu_Y_int8_int8,

@@ -18,14 +18,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of repeat line 10. */
-struct repeat_Y_values {
+struct cvm_repeat_Y_values {
     int64_t d_rows, d_run, X_step;
     cvmgen_list X_steps, d_box;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-repeat_Y_body(const repeat_Y_values &values, const int8_t *__restrict__ X,
+repeat_Y_body(const cvm_repeat_Y_values &values, const int8_t *__restrict__ X,
               result_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -48,19 +48,19 @@ repeat_Y_body(const repeat_Y_values &values, const int8_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_repeat_Y_int8_int8(const __grid_constant__ repeat_Y_values values,
+cvm_repeat_Y_int8_int8(const __grid_constant__ cvm_repeat_Y_values values,
                        const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     repeat_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_repeat_Y_int8_int32(const __grid_constant__ repeat_Y_values values,
+cvm_repeat_Y_int8_int32(const __grid_constant__ cvm_repeat_Y_values values,
                         const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     repeat_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_repeat_Y_int32_int8(const __grid_constant__ repeat_Y_values values,
+cvm_repeat_Y_int32_int8(const __grid_constant__ cvm_repeat_Y_values values,
                         const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -83,7 +83,7 @@ cvm_repeat_Y_int32_int8(const __grid_constant__ repeat_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_repeat_Y_int32_int32(const __grid_constant__ repeat_Y_values values,
+cvm_repeat_Y_int32_int32(const __grid_constant__ cvm_repeat_Y_values values,
                          const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -195,7 +195,8 @@ int cvm_repeat_cuda(const cvm_repeat_args *args, cvmgen_stream stream, cvmgen_er
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const repeat_Y_values values = {plan.d_rows, plan.d_run, plan.X_step, plan.X_steps, plan.d_box};
+    const cvm_repeat_Y_values values = {plan.d_rows, plan.d_run, plan.X_step, plan.X_steps,
+                                        plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (narrow && narrow_result) {

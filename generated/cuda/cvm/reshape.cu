@@ -16,13 +16,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of reshape line 9. */
-struct reshape_Y_values {
+struct cvm_reshape_Y_values {
     int64_t target_shape_size;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-reshape_Y_body(const reshape_Y_values &values, const int8_t *__restrict__ X,
+reshape_Y_body(const cvm_reshape_Y_values &values, const int8_t *__restrict__ X,
                result_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* reshape line 9: Y[d...] = T[flatten_index(d..., target_shape...)] */
@@ -40,19 +40,19 @@ reshape_Y_body(const reshape_Y_values &values, const int8_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_reshape_Y_int8_int8(const __grid_constant__ reshape_Y_values values,
+cvm_reshape_Y_int8_int8(const __grid_constant__ cvm_reshape_Y_values values,
                         const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     reshape_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_reshape_Y_int8_int32(const __grid_constant__ reshape_Y_values values,
+cvm_reshape_Y_int8_int32(const __grid_constant__ cvm_reshape_Y_values values,
                          const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     reshape_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_reshape_Y_int32_int8(const __grid_constant__ reshape_Y_values values,
+cvm_reshape_Y_int32_int8(const __grid_constant__ cvm_reshape_Y_values values,
                          const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* reshape line 9: Y[d...] = T[flatten_index(d..., target_shape...)] */
@@ -70,7 +70,7 @@ cvm_reshape_Y_int32_int8(const __grid_constant__ reshape_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_reshape_Y_int32_int32(const __grid_constant__ reshape_Y_values values,
+cvm_reshape_Y_int32_int32(const __grid_constant__ cvm_reshape_Y_values values,
                           const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* reshape line 9: Y[d...] = T[flatten_index(d..., target_shape...)] */
@@ -157,7 +157,7 @@ int cvm_reshape_cuda(const cvm_reshape_args *args, cvmgen_stream stream, cvmgen_
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const reshape_Y_values values = {plan.target_shape_size};
+    const cvm_reshape_Y_values values = {plan.target_shape_size};
     const int64_t elements = plan.target_shape_size;
     if (narrow && narrow_result) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), cvm_reshape_Y_int8_int8,

@@ -24,14 +24,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of slice_like line 16. */
-struct slice_like_Y_values {
+struct cvm_slice_like_Y_values {
     int64_t d_rows, d_run, X_strides_step;
     cvmgen_list X_strides, d_box;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-slice_like_Y_body(const slice_like_Y_values &values, const int8_t *__restrict__ X,
+slice_like_Y_body(const cvm_slice_like_Y_values &values, const int8_t *__restrict__ X,
                   result_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_strides_step = values.X_strides_step;
@@ -56,19 +56,19 @@ slice_like_Y_body(const slice_like_Y_values &values, const int8_t *__restrict__ 
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_slice_like_Y_int8_int8(const __grid_constant__ slice_like_Y_values values,
+cvm_slice_like_Y_int8_int8(const __grid_constant__ cvm_slice_like_Y_values values,
                            const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     slice_like_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_slice_like_Y_int8_int32(const __grid_constant__ slice_like_Y_values values,
+cvm_slice_like_Y_int8_int32(const __grid_constant__ cvm_slice_like_Y_values values,
                             const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     slice_like_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_slice_like_Y_int32_int8(const __grid_constant__ slice_like_Y_values values,
+cvm_slice_like_Y_int32_int8(const __grid_constant__ cvm_slice_like_Y_values values,
                             const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_strides_step = values.X_strides_step;
@@ -93,7 +93,7 @@ cvm_slice_like_Y_int32_int8(const __grid_constant__ slice_like_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_slice_like_Y_int32_int32(const __grid_constant__ slice_like_Y_values values,
+cvm_slice_like_Y_int32_int32(const __grid_constant__ cvm_slice_like_Y_values values,
                              const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_strides_step = values.X_strides_step;
@@ -254,8 +254,8 @@ int cvm_slice_like_cuda(const cvm_slice_like_args *args, cvmgen_stream stream,
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const slice_like_Y_values values = {plan.d_rows, plan.d_run, plan.X_strides_step,
-                                        plan.X_strides, plan.d_box};
+    const cvm_slice_like_Y_values values = {plan.d_rows, plan.d_run, plan.X_strides_step,
+                                            plan.X_strides, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (narrow && narrow_result) {

@@ -30,14 +30,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of squeeze line 16. */
-struct squeeze_Y_0_values {
+struct cvm_squeeze_Y_0_values {
     int64_t d_step, d_rows, d_run, Y_step;
     cvmgen_list Y_steps, d_box, d_strides;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-squeeze_Y_0_body(const squeeze_Y_0_values &values, const int8_t *__restrict__ X,
+squeeze_Y_0_body(const cvm_squeeze_Y_0_values &values, const int8_t *__restrict__ X,
                  result_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -63,19 +63,19 @@ squeeze_Y_0_body(const squeeze_Y_0_values &values, const int8_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_squeeze_Y_0_int8_int8(const __grid_constant__ squeeze_Y_0_values values,
+cvm_squeeze_Y_0_int8_int8(const __grid_constant__ cvm_squeeze_Y_0_values values,
                           const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     squeeze_Y_0_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_squeeze_Y_0_int8_int32(const __grid_constant__ squeeze_Y_0_values values,
+cvm_squeeze_Y_0_int8_int32(const __grid_constant__ cvm_squeeze_Y_0_values values,
                            const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     squeeze_Y_0_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_squeeze_Y_0_int32_int8(const __grid_constant__ squeeze_Y_0_values values,
+cvm_squeeze_Y_0_int32_int8(const __grid_constant__ cvm_squeeze_Y_0_values values,
                            const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -101,7 +101,7 @@ cvm_squeeze_Y_0_int32_int8(const __grid_constant__ squeeze_Y_0_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_squeeze_Y_0_int32_int32(const __grid_constant__ squeeze_Y_0_values values,
+cvm_squeeze_Y_0_int32_int32(const __grid_constant__ cvm_squeeze_Y_0_values values,
                             const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -313,8 +313,8 @@ int cvm_squeeze_cuda(const cvm_squeeze_args *args, cvmgen_stream stream, cvmgen_
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     if (plan.which_case == 0) {
-        const squeeze_Y_0_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
-                                           plan.Y_steps, plan.d_box, plan.d_strides};
+        const cvm_squeeze_Y_0_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
+                                               plan.Y_steps, plan.d_box, plan.d_strides};
         const int64_t rows = plan.d_rows;
         const int64_t elements = plan.d_run;
         if (narrow && narrow_result) {

@@ -26,13 +26,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of take line 11. */
-struct take_Y_0_values {
+struct cvm_take_Y_0_values {
     int64_t m_size, n_size;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-take_Y_0_body(const take_Y_0_values &values, const int8_t *__restrict__ X,
+take_Y_0_body(const cvm_take_Y_0_values &values, const int8_t *__restrict__ X,
               const int8_t *__restrict__ indices, result_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
     /* take line 11: Y[d...] = T[clip(indices[d...], 0, size(n) - 1)] */
@@ -52,21 +52,21 @@ take_Y_0_body(const take_Y_0_values &values, const int8_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_0_int8_int8(const __grid_constant__ take_Y_0_values values,
+cvm_take_Y_0_int8_int8(const __grid_constant__ cvm_take_Y_0_values values,
                        const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
                        int8_t *__restrict__ Y) {
     take_Y_0_body<int8_t>(values, X, indices, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_0_int8_int32(const __grid_constant__ take_Y_0_values values,
+cvm_take_Y_0_int8_int32(const __grid_constant__ cvm_take_Y_0_values values,
                         const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
                         int32_t *__restrict__ Y) {
     take_Y_0_body<int32_t>(values, X, indices, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_0_int32_int8(const __grid_constant__ take_Y_0_values values,
+cvm_take_Y_0_int32_int8(const __grid_constant__ cvm_take_Y_0_values values,
                         const int32_t *__restrict__ X, const int32_t *__restrict__ indices,
                         int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
@@ -87,7 +87,7 @@ cvm_take_Y_0_int32_int8(const __grid_constant__ take_Y_0_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_0_int32_int32(const __grid_constant__ take_Y_0_values values,
+cvm_take_Y_0_int32_int32(const __grid_constant__ cvm_take_Y_0_values values,
                          const int32_t *__restrict__ X, const int32_t *__restrict__ indices,
                          int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, n_size = values.n_size;
@@ -108,13 +108,13 @@ cvm_take_Y_0_int32_int32(const __grid_constant__ take_Y_0_values values,
 }
 
 /* What a call fixes for the kernels of take line 16. */
-struct take_Y_1_values {
+struct cvm_take_Y_1_values {
     int64_t m_size, i_extents_size, k_extents_size, n_a;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-take_Y_1_body(const take_Y_1_values &values, const int8_t *__restrict__ X,
+take_Y_1_body(const cvm_take_Y_1_values &values, const int8_t *__restrict__ X,
               const int8_t *__restrict__ indices, result_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
     const int64_t k_extents_size = values.k_extents_size, n_a = values.n_a;
@@ -140,21 +140,21 @@ take_Y_1_body(const take_Y_1_values &values, const int8_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_1_int8_int8(const __grid_constant__ take_Y_1_values values,
+cvm_take_Y_1_int8_int8(const __grid_constant__ cvm_take_Y_1_values values,
                        const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
                        int8_t *__restrict__ Y) {
     take_Y_1_body<int8_t>(values, X, indices, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_1_int8_int32(const __grid_constant__ take_Y_1_values values,
+cvm_take_Y_1_int8_int32(const __grid_constant__ cvm_take_Y_1_values values,
                         const int8_t *__restrict__ X, const int8_t *__restrict__ indices,
                         int32_t *__restrict__ Y) {
     take_Y_1_body<int32_t>(values, X, indices, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_1_int32_int8(const __grid_constant__ take_Y_1_values values,
+cvm_take_Y_1_int32_int8(const __grid_constant__ cvm_take_Y_1_values values,
                         const int32_t *__restrict__ X, const int32_t *__restrict__ indices,
                         int8_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
@@ -181,7 +181,7 @@ cvm_take_Y_1_int32_int8(const __grid_constant__ take_Y_1_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_take_Y_1_int32_int32(const __grid_constant__ take_Y_1_values values,
+cvm_take_Y_1_int32_int32(const __grid_constant__ cvm_take_Y_1_values values,
                          const int32_t *__restrict__ X, const int32_t *__restrict__ indices,
                          int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, i_extents_size = values.i_extents_size;
@@ -322,7 +322,7 @@ int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error 
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     if (plan.which_case == 0) {
-        const take_Y_0_values values = {plan.m_size, plan.n_size};
+        const cvm_take_Y_0_values values = {plan.m_size, plan.n_size};
         const int64_t elements = plan.m_size;
         if (narrow && narrow_result) {
             status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
@@ -343,8 +343,8 @@ int cvm_take_cuda(const cvm_take_args *args, cvmgen_stream stream, cvmgen_error 
         }
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
-        const take_Y_1_values values = {plan.m_size, plan.i_extents_size, plan.k_extents_size,
-                                        plan.n_a};
+        const cvm_take_Y_1_values values = {plan.m_size, plan.i_extents_size, plan.k_extents_size,
+                                            plan.n_a};
         const int64_t rows = cvmgen_domain({plan.i_extents_size, plan.m_size});
         const int64_t elements = plan.k_extents_size;
         if (narrow && narrow_result) {

@@ -20,14 +20,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of tile line 12. */
-struct tile_Y_values {
+struct cvm_tile_Y_values {
     int64_t k_rows, k_run, X_step;
     cvmgen_list X_steps, k_box;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-tile_Y_body(const tile_Y_values &values, const int8_t *__restrict__ X,
+tile_Y_body(const cvm_tile_Y_values &values, const int8_t *__restrict__ X,
             result_t *__restrict__ Y) {
     const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -50,19 +50,19 @@ tile_Y_body(const tile_Y_values &values, const int8_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_tile_Y_int8_int8(const __grid_constant__ tile_Y_values values, const int8_t *__restrict__ X,
-                     int8_t *__restrict__ Y) {
+cvm_tile_Y_int8_int8(const __grid_constant__ cvm_tile_Y_values values,
+                     const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     tile_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_tile_Y_int8_int32(const __grid_constant__ tile_Y_values values,
+cvm_tile_Y_int8_int32(const __grid_constant__ cvm_tile_Y_values values,
                       const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     tile_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_tile_Y_int32_int8(const __grid_constant__ tile_Y_values values,
+cvm_tile_Y_int32_int8(const __grid_constant__ cvm_tile_Y_values values,
                       const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -85,7 +85,7 @@ cvm_tile_Y_int32_int8(const __grid_constant__ tile_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_tile_Y_int32_int32(const __grid_constant__ tile_Y_values values,
+cvm_tile_Y_int32_int32(const __grid_constant__ cvm_tile_Y_values values,
                        const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t k_rows = values.k_rows, k_run = values.k_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -205,7 +205,8 @@ int cvm_tile_cuda(const cvm_tile_args *args, cvmgen_stream stream, cvmgen_error 
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const tile_Y_values values = {plan.k_rows, plan.k_run, plan.X_step, plan.X_steps, plan.k_box};
+    const cvm_tile_Y_values values = {plan.k_rows, plan.k_run, plan.X_step, plan.X_steps,
+                                      plan.k_box};
     const int64_t rows = plan.k_rows;
     const int64_t elements = plan.k_run;
     if (narrow && narrow_result) {

@@ -19,14 +19,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of transpose line 11. */
-struct transpose_Y_values {
+struct cvm_transpose_Y_values {
     int64_t d_step, d_rows, d_run, Y_step;
     cvmgen_list Y_steps, d_box, d_strides;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-transpose_Y_body(const transpose_Y_values &values, const int8_t *__restrict__ X,
+transpose_Y_body(const cvm_transpose_Y_values &values, const int8_t *__restrict__ X,
                  result_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -52,19 +52,19 @@ transpose_Y_body(const transpose_Y_values &values, const int8_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_transpose_Y_int8_int8(const __grid_constant__ transpose_Y_values values,
+cvm_transpose_Y_int8_int8(const __grid_constant__ cvm_transpose_Y_values values,
                           const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     transpose_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_transpose_Y_int8_int32(const __grid_constant__ transpose_Y_values values,
+cvm_transpose_Y_int8_int32(const __grid_constant__ cvm_transpose_Y_values values,
                            const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     transpose_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_transpose_Y_int32_int8(const __grid_constant__ transpose_Y_values values,
+cvm_transpose_Y_int32_int8(const __grid_constant__ cvm_transpose_Y_values values,
                            const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -90,7 +90,7 @@ cvm_transpose_Y_int32_int8(const __grid_constant__ transpose_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_transpose_Y_int32_int32(const __grid_constant__ transpose_Y_values values,
+cvm_transpose_Y_int32_int32(const __grid_constant__ cvm_transpose_Y_values values,
                             const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -225,8 +225,8 @@ int cvm_transpose_cuda(const cvm_transpose_args *args, cvmgen_stream stream,
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const transpose_Y_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
-                                       plan.Y_steps, plan.d_box, plan.d_strides};
+    const cvm_transpose_Y_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
+                                           plan.Y_steps, plan.d_box, plan.d_strides};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (narrow && narrow_result) {

@@ -13,12 +13,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of upsampling line 6. */
-struct upsampling_Y_values {
+struct cvm_upsampling_Y_values {
     int64_t N, C, H, W, scale;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_upsampling_Y_int8_int8(const __grid_constant__ upsampling_Y_values values,
+cvm_upsampling_Y_int8_int8(const __grid_constant__ cvm_upsampling_Y_values values,
                            const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
@@ -45,7 +45,7 @@ cvm_upsampling_Y_int8_int8(const __grid_constant__ upsampling_Y_values values,
 
 template <typename element_t>
 static __device__ __forceinline__ void
-upsampling_Y_body(const upsampling_Y_values &values, const element_t *__restrict__ X,
+upsampling_Y_body(const cvm_upsampling_Y_values &values, const element_t *__restrict__ X,
                   int32_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
@@ -71,19 +71,19 @@ upsampling_Y_body(const upsampling_Y_values &values, const element_t *__restrict
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_upsampling_Y_int8_int32(const __grid_constant__ upsampling_Y_values values,
+cvm_upsampling_Y_int8_int32(const __grid_constant__ cvm_upsampling_Y_values values,
                             const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
     upsampling_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_upsampling_Y_int32_int32(const __grid_constant__ upsampling_Y_values values,
+cvm_upsampling_Y_int32_int32(const __grid_constant__ cvm_upsampling_Y_values values,
                              const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     upsampling_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_upsampling_Y_int32_int8(const __grid_constant__ upsampling_Y_values values,
+cvm_upsampling_Y_int32_int8(const __grid_constant__ cvm_upsampling_Y_values values,
                             const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, scale = values.scale;
     /* upsampling line 6: Y[n, c, h, w] = X[n, c, h div scale, w div scale] */
@@ -179,7 +179,7 @@ int cvm_upsampling_cuda(const cvm_upsampling_args *args, cvmgen_stream stream,
     const bool narrow = dtype == CVMGEN_INT8;
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
-    const upsampling_Y_values values = {plan.N, plan.C, plan.H, plan.W, plan.scale};
+    const cvm_upsampling_Y_values values = {plan.N, plan.C, plan.H, plan.W, plan.scale};
     const int64_t rows = cvmgen_domain({plan.N, plan.C, plan.H, plan.scale});
     const int64_t elements = cvmgen_domain({plan.W, plan.scale});
     if (narrow && narrow_result) {

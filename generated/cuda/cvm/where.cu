@@ -25,14 +25,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of where line 13. */
-struct where_Y_0_values {
+struct cvm_where_Y_0_values {
     int64_t d_rows, d_run, Cond_step;
     cvmgen_list d_box, Cond_steps;
 };
 
 template <typename result_t>
 static __device__ __forceinline__ void
-where_Y_0_body(const where_Y_0_values &values, const int8_t *__restrict__ Cond,
+where_Y_0_body(const cvm_where_Y_0_values &values, const int8_t *__restrict__ Cond,
                const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                result_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, Cond_step = values.Cond_step;
@@ -61,21 +61,21 @@ where_Y_0_body(const where_Y_0_values &values, const int8_t *__restrict__ Cond,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_where_Y_0_int8_int8(const __grid_constant__ where_Y_0_values values,
+cvm_where_Y_0_int8_int8(const __grid_constant__ cvm_where_Y_0_values values,
                         const int8_t *__restrict__ Cond, const int8_t *__restrict__ A,
                         const int8_t *__restrict__ B, int8_t *__restrict__ Y) {
     where_Y_0_body<int8_t>(values, Cond, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_where_Y_0_int8_int32(const __grid_constant__ where_Y_0_values values,
+cvm_where_Y_0_int8_int32(const __grid_constant__ cvm_where_Y_0_values values,
                          const int8_t *__restrict__ Cond, const int8_t *__restrict__ A,
                          const int8_t *__restrict__ B, int32_t *__restrict__ Y) {
     where_Y_0_body<int32_t>(values, Cond, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_where_Y_0_int32_int8(const __grid_constant__ where_Y_0_values values,
+cvm_where_Y_0_int32_int8(const __grid_constant__ cvm_where_Y_0_values values,
                          const int32_t *__restrict__ Cond, const int32_t *__restrict__ A,
                          const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, Cond_step = values.Cond_step;
@@ -104,7 +104,7 @@ cvm_where_Y_0_int32_int8(const __grid_constant__ where_Y_0_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_where_Y_0_int32_int32(const __grid_constant__ where_Y_0_values values,
+cvm_where_Y_0_int32_int32(const __grid_constant__ cvm_where_Y_0_values values,
                           const int32_t *__restrict__ Cond, const int32_t *__restrict__ A,
                           const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, Cond_step = values.Cond_step;
@@ -133,13 +133,13 @@ cvm_where_Y_0_int32_int32(const __grid_constant__ where_Y_0_values values,
 }
 
 /* What a call fixes for the kernels of where line 16. */
-struct where_Y_1_values {
+struct cvm_where_Y_1_values {
     int64_t n_0, d_rest_extents_size, Cond_strides_0;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-where_Y_1_body(const where_Y_1_values &values, const element_t *__restrict__ Cond,
+where_Y_1_body(const cvm_where_Y_1_values &values, const element_t *__restrict__ Cond,
                const element_t *__restrict__ A, const element_t *__restrict__ B,
                int8_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
@@ -165,21 +165,21 @@ where_Y_1_body(const where_Y_1_values &values, const element_t *__restrict__ Con
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_where_Y_1_int8_int8(const __grid_constant__ where_Y_1_values values,
+cvm_where_Y_1_int8_int8(const __grid_constant__ cvm_where_Y_1_values values,
                         const int8_t *__restrict__ Cond, const int8_t *__restrict__ A,
                         const int8_t *__restrict__ B, int8_t *__restrict__ Y) {
     where_Y_1_body<int8_t>(values, Cond, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_where_Y_1_int32_int8(const __grid_constant__ where_Y_1_values values,
+cvm_where_Y_1_int32_int8(const __grid_constant__ cvm_where_Y_1_values values,
                          const int32_t *__restrict__ Cond, const int32_t *__restrict__ A,
                          const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     where_Y_1_body<int32_t>(values, Cond, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_where_Y_1_int8_int32(const __grid_constant__ where_Y_1_values values,
+cvm_where_Y_1_int8_int32(const __grid_constant__ cvm_where_Y_1_values values,
                          const int8_t *__restrict__ Cond, const int8_t *__restrict__ A,
                          const int8_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
@@ -205,7 +205,7 @@ cvm_where_Y_1_int8_int32(const __grid_constant__ where_Y_1_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_where_Y_1_int32_int32(const __grid_constant__ where_Y_1_values values,
+cvm_where_Y_1_int32_int32(const __grid_constant__ cvm_where_Y_1_values values,
                           const int32_t *__restrict__ Cond, const int32_t *__restrict__ A,
                           const int32_t *__restrict__ B, int32_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
@@ -359,8 +359,8 @@ int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_erro
     const bool narrow_result = args->Y->dtype == CVMGEN_INT8;
     int status = CVMGEN_OK;
     if (plan.which_case == 0) {
-        const where_Y_0_values values = {plan.d_rows, plan.d_run, plan.Cond_step, plan.d_box,
-                                         plan.Cond_steps};
+        const cvm_where_Y_0_values values = {plan.d_rows, plan.d_run, plan.Cond_step, plan.d_box,
+                                             plan.Cond_steps};
         const int64_t rows = plan.d_rows;
         const int64_t elements = plan.d_run;
         if (narrow && narrow_result) {
@@ -388,7 +388,8 @@ int cvm_where_cuda(const cvm_where_args *args, cvmgen_stream stream, cvmgen_erro
         }
     }
     if (status == CVMGEN_OK && plan.which_case == 1) {
-        const where_Y_1_values values = {plan.n_0, plan.d_rest_extents_size, plan.Cond_strides_0};
+        const cvm_where_Y_1_values values = {plan.n_0, plan.d_rest_extents_size,
+                                             plan.Cond_strides_0};
         const int64_t rows = plan.n_0;
         const int64_t elements = plan.d_rest_extents_size;
         if (narrow && narrow_result) {

@@ -21,13 +21,13 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of index_array line 12. */
-struct index_array_idx_values {
+struct mxnet_index_array_idx_values {
     int64_t A_len, d_size;
     cvmgen_list n, A;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-mxnet_index_array_idx(const __grid_constant__ index_array_idx_values values,
+mxnet_index_array_idx(const __grid_constant__ mxnet_index_array_idx_values values,
                       int64_t *__restrict__ idx) {
     const int64_t A_len = values.A_len, d_size = values.d_size;
     const cvmgen_list &n = values.n;
@@ -144,7 +144,7 @@ int mxnet_index_array_cuda(const mxnet_index_array_args *args, cvmgen_stream str
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "idx", args->idx, "data", args->data)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const index_array_idx_values values = {plan.A_len, plan.d_size, plan.n, plan.A};
+    const mxnet_index_array_idx_values values = {plan.A_len, plan.d_size, plan.n, plan.A};
     const int64_t elements = cvmgen_domain({plan.d_size, plan.A_len});
     status = cvmgen_launch(error, stream, elements, mxnet_index_array_idx, values,
                            (int64_t *)cvmgen_data(args->idx));

@@ -23,14 +23,15 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of family broadcast line 11. */
-struct add_Z_values {
+struct systemml_add_Z_values {
     int64_t d_rows, d_run, X_step, Y_step;
     cvmgen_list X_steps, Y_steps, d_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_add_Z(const __grid_constant__ add_Z_values values, const double *__restrict__ X,
-               const double *__restrict__ Y, double *__restrict__ Z) {
+systemml_add_Z(const __grid_constant__ systemml_add_Z_values values,
+               const double *__restrict__ X, const double *__restrict__ Y,
+               double *__restrict__ Z) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const int64_t Y_step = values.Y_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -164,8 +165,8 @@ int systemml_add_cuda(const systemml_add_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "Y", args->Y)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const add_Z_values values = {plan.d_rows, plan.d_run, plan.X_step, plan.Y_step, plan.X_steps,
-                                 plan.Y_steps, plan.d_box};
+    const systemml_add_Z_values values = {plan.d_rows, plan.d_run, plan.X_step, plan.Y_step,
+                                          plan.X_steps, plan.Y_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 2), systemml_add_Z,

@@ -38,12 +38,12 @@
 #include "cvmgen_window.h"
 
 /* What a call fixes for the kernels of avg_pool line 6. */
-struct avg_pool_y_values {
+struct systemml_avg_pool_y_values {
     int64_t N, C, H, W, R, S, SH, SW, PH, PW, YH, YW;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_avg_pool_y(const __grid_constant__ avg_pool_y_values values,
+systemml_avg_pool_y(const __grid_constant__ systemml_avg_pool_y_values values,
                     const double *__restrict__ x, double *__restrict__ y,
                     const __grid_constant__ cvmgen_tiling tiling) {
     const int64_t C = values.C, H = values.H, W = values.W, R = values.R, S = values.S;
@@ -101,7 +101,7 @@ systemml_avg_pool_y(const __grid_constant__ avg_pool_y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_avg_pool_y_plain(const __grid_constant__ avg_pool_y_values values,
+systemml_avg_pool_y_plain(const __grid_constant__ systemml_avg_pool_y_values values,
                           const double *__restrict__ x, double *__restrict__ y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, R = values.R;
     const int64_t S = values.S, SH = values.SH, SW = values.SW, PH = values.PH, PW = values.PW;
@@ -270,8 +270,9 @@ int systemml_avg_pool_cuda(const systemml_avg_pool_args *args, cvmgen_stream str
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const avg_pool_y_values values = {plan.N, plan.C, plan.H, plan.W, plan.R, plan.S, plan.SH,
-                                      plan.SW, plan.PH, plan.PW, plan.YH, plan.YW};
+    const systemml_avg_pool_y_values values = {plan.N, plan.C, plan.H, plan.W, plan.R, plan.S,
+                                               plan.SH, plan.SW, plan.PH, plan.PW, plan.YH,
+                                               plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.C});
     cvmgen_tiling tiling = {};

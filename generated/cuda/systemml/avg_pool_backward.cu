@@ -36,12 +36,13 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of avg_pool_backward line 9. */
-struct avg_pool_backward_dx_values {
+struct systemml_avg_pool_backward_dx_values {
     int64_t N, C, H, W, R, S, SH, SW, PH, PW, YH, YW;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_avg_pool_backward_dx(const __grid_constant__ avg_pool_backward_dx_values values,
+systemml_avg_pool_backward_dx(
+                              const __grid_constant__ systemml_avg_pool_backward_dx_values values,
                               const double *__restrict__ dout, double *__restrict__ dx) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, R = values.R;
     const int64_t S = values.S, SH = values.SH, SW = values.SW, PH = values.PH, PW = values.PW;
@@ -216,9 +217,9 @@ int systemml_avg_pool_backward_cuda(const systemml_avg_pool_backward_args *args,
     if (cvmgen_check_apart(error, "dx", args->dx, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const avg_pool_backward_dx_values values = {plan.N, plan.C, plan.H, plan.W, plan.R, plan.S,
-                                                plan.SH, plan.SW, plan.PH, plan.PW, plan.YH,
-                                                plan.YW};
+    const systemml_avg_pool_backward_dx_values values = {plan.N, plan.C, plan.H, plan.W, plan.R,
+                                                         plan.S, plan.SH, plan.SW, plan.PH, plan.PW,
+                                                         plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.H, plan.W});
     status = cvmgen_launch(error, stream, elements, systemml_avg_pool_backward_dx, values,
                            (const double *)args->dout->data, (double *)args->dx->data);

@@ -14,12 +14,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of bias_add line 7. */
-struct bias_add_y_values {
+struct systemml_bias_add_y_values {
     int64_t N, K, C;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_bias_add_y(const __grid_constant__ bias_add_y_values values,
+systemml_bias_add_y(const __grid_constant__ systemml_bias_add_y_values values,
                     const double *__restrict__ x, const double *__restrict__ bias,
                     double *__restrict__ y) {
     const int64_t N = values.N, K = values.K, C = values.C;
@@ -114,7 +114,7 @@ int systemml_bias_add_cuda(const systemml_bias_add_args *args, cvmgen_stream str
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "bias", args->bias)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const bias_add_y_values values = {plan.N, plan.K, plan.C};
+    const systemml_bias_add_y_values values = {plan.N, plan.K, plan.C};
     const int64_t rows = plan.N;
     const int64_t elements = plan.K;
     status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 2), systemml_bias_add_y,

@@ -37,14 +37,14 @@
 #include "cvmgen_window.h"
 
 /* What a call fixes for the kernels of conv2d line 7. */
-struct conv2d_y_values {
+struct systemml_conv2d_y_values {
     int64_t N, C, H, W, F, R, S, SH, SW, PH, PW, YH, YW;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_conv2d_y(const __grid_constant__ conv2d_y_values values, const double *__restrict__ x,
-                  const double *__restrict__ w, double *__restrict__ y,
-                  const __grid_constant__ cvmgen_tiling tiling) {
+systemml_conv2d_y(const __grid_constant__ systemml_conv2d_y_values values,
+                  const double *__restrict__ x, const double *__restrict__ w,
+                  double *__restrict__ y, const __grid_constant__ cvmgen_tiling tiling) {
     const int64_t C = values.C, H = values.H, W = values.W, F = values.F, R = values.R;
     const int64_t S = values.S, SH = values.SH, SW = values.SW, PH = values.PH, PW = values.PW;
     const int64_t YH = values.YH, YW = values.YW;
@@ -105,7 +105,7 @@ systemml_conv2d_y(const __grid_constant__ conv2d_y_values values, const double *
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_conv2d_y_plain(const __grid_constant__ conv2d_y_values values,
+systemml_conv2d_y_plain(const __grid_constant__ systemml_conv2d_y_values values,
                         const double *__restrict__ x, const double *__restrict__ w,
                         double *__restrict__ y) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, F = values.F;
@@ -295,8 +295,8 @@ int systemml_conv2d_cuda(const systemml_conv2d_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "y", args->y, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "y", args->y, "w", args->w)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const conv2d_y_values values = {plan.N, plan.C, plan.H, plan.W, plan.F, plan.R, plan.S, plan.SH,
-                                    plan.SW, plan.PH, plan.PW, plan.YH, plan.YW};
+    const systemml_conv2d_y_values values = {plan.N, plan.C, plan.H, plan.W, plan.F, plan.R, plan.S,
+                                             plan.SH, plan.SW, plan.PH, plan.PW, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.F, plan.YH, plan.YW});
     const int64_t planes = cvmgen_domain({plan.N, plan.F});
     cvmgen_tiling tiling = {};

@@ -37,12 +37,13 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of conv2d_backward_data line 8. */
-struct conv2d_backward_data_dx_values {
+struct systemml_conv2d_backward_data_dx_values {
     int64_t N, C, H, W, F, R, S, SH, SW, PH, PW, YH, YW;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_conv2d_backward_data_dx(const __grid_constant__ conv2d_backward_data_dx_values values,
+systemml_conv2d_backward_data_dx(
+                                 const __grid_constant__ systemml_conv2d_backward_data_dx_values values,
                                  const double *__restrict__ w, const double *__restrict__ dout,
                                  double *__restrict__ dx) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, F = values.F;
@@ -232,9 +233,9 @@ int systemml_conv2d_backward_data_cuda(const systemml_conv2d_backward_data_args 
     if (cvmgen_check_apart(error, "dx", args->dx, "w", args->w)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const conv2d_backward_data_dx_values values = {plan.N, plan.C, plan.H, plan.W, plan.F, plan.R,
-                                                   plan.S, plan.SH, plan.SW, plan.PH, plan.PW,
-                                                   plan.YH, plan.YW};
+    const systemml_conv2d_backward_data_dx_values values = {plan.N, plan.C, plan.H, plan.W, plan.F,
+                                                            plan.R, plan.S, plan.SH, plan.SW,
+                                                            plan.PH, plan.PW, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.H, plan.W});
     status = cvmgen_launch(error, stream, elements, systemml_conv2d_backward_data_dx, values,
                            (const double *)args->w->data, (const double *)args->dout->data,

@@ -36,13 +36,13 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of conv2d_backward_filter line 7. */
-struct conv2d_backward_filter_dw_values {
+struct systemml_conv2d_backward_filter_dw_values {
     int64_t N, C, H, W, F, R, S, SH, SW, PH, PW, YH, YW;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 systemml_conv2d_backward_filter_dw(
-                                   const __grid_constant__ conv2d_backward_filter_dw_values values,
+                                   const __grid_constant__ systemml_conv2d_backward_filter_dw_values values,
                                    const double *__restrict__ x,
                                    const double *__restrict__ dout, double *__restrict__ dw) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, F = values.F;
@@ -240,9 +240,10 @@ int systemml_conv2d_backward_filter_cuda(const systemml_conv2d_backward_filter_a
     if (cvmgen_check_apart(error, "dw", args->dw, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dw", args->dw, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const conv2d_backward_filter_dw_values values = {plan.N, plan.C, plan.H, plan.W, plan.F, plan.R,
-                                                     plan.S, plan.SH, plan.SW, plan.PH, plan.PW,
-                                                     plan.YH, plan.YW};
+    const systemml_conv2d_backward_filter_dw_values values = {plan.N, plan.C, plan.H, plan.W,
+                                                              plan.F, plan.R, plan.S, plan.SH,
+                                                              plan.SW, plan.PH, plan.PW, plan.YH,
+                                                              plan.YW};
     const int64_t elements = cvmgen_domain({plan.F, plan.C, plan.R, plan.S});
     status = cvmgen_launch(error, stream, elements, systemml_conv2d_backward_filter_dw, values,
                            (const double *)args->x->data, (const double *)args->dout->data,

@@ -48,12 +48,13 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of max_pool_backward line 12. */
-struct max_pool_backward_dx_values {
+struct systemml_max_pool_backward_dx_values {
     int64_t N, C, H, W, R, S, SH, SW, PH, PW, YH, YW;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_max_pool_backward_dx(const __grid_constant__ max_pool_backward_dx_values values,
+systemml_max_pool_backward_dx(
+                              const __grid_constant__ systemml_max_pool_backward_dx_values values,
                               const double *__restrict__ x, const double *__restrict__ dout,
                               double *__restrict__ dx) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, R = values.R;
@@ -264,9 +265,9 @@ int systemml_max_pool_backward_cuda(const systemml_max_pool_backward_args *args,
     if (cvmgen_check_apart(error, "dx", args->dx, "x", args->x)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "dx", args->dx, "dout", args->dout)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const max_pool_backward_dx_values values = {plan.N, plan.C, plan.H, plan.W, plan.R, plan.S,
-                                                plan.SH, plan.SW, plan.PH, plan.PW, plan.YH,
-                                                plan.YW};
+    const systemml_max_pool_backward_dx_values values = {plan.N, plan.C, plan.H, plan.W, plan.R,
+                                                         plan.S, plan.SH, plan.SW, plan.PH, plan.PW,
+                                                         plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.C, plan.H, plan.W});
     status = cvmgen_launch(error, stream, elements, systemml_max_pool_backward_dx, values,
                            (const double *)args->x->data, (const double *)args->dout->data,

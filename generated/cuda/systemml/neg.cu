@@ -12,13 +12,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of neg line 5. */
-struct neg_Z_values {
+struct systemml_neg_Z_values {
     int64_t n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_neg_Z(const __grid_constant__ neg_Z_values values, const double *__restrict__ X,
-               double *__restrict__ Z) {
+systemml_neg_Z(const __grid_constant__ systemml_neg_Z_values values,
+               const double *__restrict__ X, double *__restrict__ Z) {
     const int64_t n_size = values.n_size;
     /* neg line 5: Z[d...] = -X[d...] */
     const int64_t vectors = cvmgen_vectors(n_size, 2);
@@ -90,7 +90,7 @@ int systemml_neg_cuda(const systemml_neg_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Z", args->Z, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const neg_Z_values values = {plan.n_size};
+    const systemml_neg_Z_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 2), systemml_neg_Z, values,
                            (const double *)args->X->data, (double *)args->Z->data);

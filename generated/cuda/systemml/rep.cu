@@ -14,13 +14,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of rep line 7. */
-struct rep_ret_values {
+struct systemml_rep_ret_values {
     int64_t N, K, C;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-systemml_rep_ret(const __grid_constant__ rep_ret_values values, const double *__restrict__ Z,
-                 double *__restrict__ ret) {
+systemml_rep_ret(const __grid_constant__ systemml_rep_ret_values values,
+                 const double *__restrict__ Z, double *__restrict__ ret) {
     const int64_t N = values.N, K = values.K, C = values.C;
     /* rep line 7: ret[i, c*K + j] = Z[i, j] forall i < N, c < C, j < K */
     const int64_t j_vectors = cvmgen_vectors(K, 2);
@@ -105,7 +105,7 @@ int systemml_rep_cuda(const systemml_rep_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "ret", args->ret, "Z", args->Z)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const rep_ret_values values = {plan.N, plan.K, plan.C};
+    const systemml_rep_ret_values values = {plan.N, plan.K, plan.C};
     const int64_t rows = cvmgen_domain({plan.N, plan.C});
     const int64_t elements = plan.K;
     status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 2), systemml_rep_ret,

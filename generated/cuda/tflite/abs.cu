@@ -19,12 +19,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of abs line 4. */
-struct abs_Y_values {
+struct tflite_abs_Y_values {
     int64_t zx, zy, m, s, n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_abs_Y(const __grid_constant__ abs_Y_values values, const int8_t *__restrict__ X,
+tflite_abs_Y(const __grid_constant__ tflite_abs_Y_values values, const int8_t *__restrict__ X,
              int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, m = values.m, s = values.s;
     const int64_t n_size = values.n_size;
@@ -126,7 +126,7 @@ int tflite_abs_cuda(const tflite_abs_args *args, cvmgen_stream stream, cvmgen_er
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const abs_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.n_size};
+    const tflite_abs_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_abs_Y, values,
                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);

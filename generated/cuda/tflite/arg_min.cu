@@ -20,13 +20,13 @@
 #include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of family place_of line 7. */
-struct arg_min_Y_values {
+struct tflite_arg_min_Y_values {
     int64_t e_extents_size, n_axis;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_arg_min_Y_int8(const __grid_constant__ cvmgen_teams teams,
-                      const __grid_constant__ arg_min_Y_values values,
+                      const __grid_constant__ tflite_arg_min_Y_values values,
                       const int8_t *__restrict__ X, int32_t *__restrict__ Y,
                       int64_t *overflow) {
     const int64_t e_extents_size = values.e_extents_size, n_axis = values.n_axis;
@@ -134,7 +134,7 @@ int tflite_arg_min_cuda(const tflite_arg_min_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_overflow(error, overflow)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const arg_min_Y_values values = {plan.e_extents_size, plan.n_axis};
+    const tflite_arg_min_Y_values values = {plan.e_extents_size, plan.n_axis};
     const int64_t elements = cvmgen_domain({plan.d_extents_size, plan.e_extents_size});
     const int64_t reduced = plan.n_axis;
     const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced, 1 < plan.e_extents_size);

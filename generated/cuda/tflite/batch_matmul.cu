@@ -26,13 +26,13 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of batch_matmul line 17. */
-struct batch_matmul_Y_values {
+struct tflite_batch_matmul_Y_values {
     int64_t N, AM, AK, BK, BJ, za, zb, zy, m, s, I, J, K;
     bool transpose_a, transpose_b;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_batch_matmul_Y(const __grid_constant__ batch_matmul_Y_values values,
+tflite_batch_matmul_Y(const __grid_constant__ tflite_batch_matmul_Y_values values,
                       const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                       int8_t *__restrict__ Y) {
     const int64_t N = values.N, AM = values.AM, AK = values.AK, BK = values.BK, BJ = values.BJ;
@@ -189,9 +189,10 @@ int tflite_batch_matmul_cuda(const tflite_batch_matmul_args *args, cvmgen_stream
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const batch_matmul_Y_values values = {plan.N, plan.AM, plan.AK, plan.BK, plan.BJ, plan.za,
-                                          plan.zb, plan.zy, plan.m, plan.s, plan.I, plan.J, plan.K,
-                                          plan.transpose_a, plan.transpose_b};
+    const tflite_batch_matmul_Y_values values = {plan.N, plan.AM, plan.AK, plan.BK, plan.BJ,
+                                                 plan.za, plan.zb, plan.zy, plan.m, plan.s, plan.I,
+                                                 plan.J, plan.K, plan.transpose_a,
+                                                 plan.transpose_b};
     const int64_t elements = cvmgen_domain({plan.N, plan.I, plan.J});
     status = cvmgen_launch(error, stream, elements, tflite_batch_matmul_Y, values,
                            (const int8_t *)args->A->data, (const int8_t *)args->B->data,

@@ -18,12 +18,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of batch_to_space_nd line 11. */
-struct batch_to_space_nd_Y_values {
+struct tflite_batch_to_space_nd_Y_values {
     int64_t H, W, C, BH, BW, CT, CB, CL, CR, N;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_batch_to_space_nd_Y_int8(const __grid_constant__ batch_to_space_nd_Y_values values,
+tflite_batch_to_space_nd_Y_int8(
+                                const __grid_constant__ tflite_batch_to_space_nd_Y_values values,
                                 const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t H = values.H, W = values.W, C = values.C, BH = values.BH, BW = values.BW;
     const int64_t CT = values.CT, CB = values.CB, CL = values.CL, CR = values.CR, N = values.N;
@@ -49,7 +50,8 @@ tflite_batch_to_space_nd_Y_int8(const __grid_constant__ batch_to_space_nd_Y_valu
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_batch_to_space_nd_Y_float32(const __grid_constant__ batch_to_space_nd_Y_values values,
+tflite_batch_to_space_nd_Y_float32(
+                                   const __grid_constant__ tflite_batch_to_space_nd_Y_values values,
                                    const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t H = values.H, W = values.W, C = values.C, BH = values.BH, BW = values.BW;
     const int64_t CT = values.CT, CB = values.CB, CL = values.CL, CR = values.CR, N = values.N;
@@ -181,8 +183,8 @@ int tflite_batch_to_space_nd_cuda(const tflite_batch_to_space_nd_args *args,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const batch_to_space_nd_Y_values values = {plan.H, plan.W, plan.C, plan.BH, plan.BW, plan.CT,
-                                               plan.CB, plan.CL, plan.CR, plan.N};
+    const tflite_batch_to_space_nd_Y_values values = {plan.H, plan.W, plan.C, plan.BH, plan.BW,
+                                                      plan.CT, plan.CB, plan.CL, plan.CR, plan.N};
     const int64_t rows = cvmgen_domain({plan.N, plan.H * plan.BH - plan.CT - plan.CB,
                                         plan.W * plan.BW - plan.CL - plan.CR});
     const int64_t elements = plan.C;

@@ -17,13 +17,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of broadcast_to line 10. */
-struct broadcast_to_Y_values {
+struct tflite_broadcast_to_Y_values {
     int64_t d_rows, d_run, X_step;
     cvmgen_list X_steps, d_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_broadcast_to_Y_int8(const __grid_constant__ broadcast_to_Y_values values,
+tflite_broadcast_to_Y_int8(const __grid_constant__ tflite_broadcast_to_Y_values values,
                            const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -46,7 +46,7 @@ tflite_broadcast_to_Y_int8(const __grid_constant__ broadcast_to_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_broadcast_to_Y_int32(const __grid_constant__ broadcast_to_Y_values values,
+tflite_broadcast_to_Y_int32(const __grid_constant__ tflite_broadcast_to_Y_values values,
                             const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -69,7 +69,7 @@ tflite_broadcast_to_Y_int32(const __grid_constant__ broadcast_to_Y_values values
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_broadcast_to_Y_float32(const __grid_constant__ broadcast_to_Y_values values,
+tflite_broadcast_to_Y_float32(const __grid_constant__ tflite_broadcast_to_Y_values values,
                               const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -194,8 +194,8 @@ int tflite_broadcast_to_cuda(const tflite_broadcast_to_args *args, cvmgen_stream
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const broadcast_to_Y_values values = {plan.d_rows, plan.d_run, plan.X_step, plan.X_steps,
-                                          plan.d_box};
+    const tflite_broadcast_to_Y_values values = {plan.d_rows, plan.d_run, plan.X_step, plan.X_steps,
+                                                 plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (plan.types == broadcast_to_of_int8) {

@@ -14,13 +14,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of clamp line 7. */
-struct clamp_Y_values {
+struct tflite_clamp_Y_values {
     int64_t low, high, n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_clamp_Y(const __grid_constant__ clamp_Y_values values, const int8_t *__restrict__ X,
-               int8_t *__restrict__ Y) {
+tflite_clamp_Y(const __grid_constant__ tflite_clamp_Y_values values,
+               const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t low = values.low, high = values.high, n_size = values.n_size;
     /* clamp line 7: Y[d...] = clip(X[d...], low, high) */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
@@ -103,7 +103,7 @@ int tflite_clamp_cuda(const tflite_clamp_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const clamp_Y_values values = {plan.low, plan.high, plan.n_size};
+    const tflite_clamp_Y_values values = {plan.low, plan.high, plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_clamp_Y, values,
                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);

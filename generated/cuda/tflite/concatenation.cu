@@ -19,15 +19,15 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of concatenation line 12. */
-struct concatenation_Y_values {
+struct tflite_concatenation_Y_values {
     int64_t Y_base, d_step, d_rows, d_run, Y_step;
     cvmgen_list Y_steps, d_box, d_strides;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-concatenation_Y_body(const concatenation_Y_values &values, const element_t *__restrict__ I,
-                     element_t *__restrict__ Y) {
+concatenation_Y_body(const tflite_concatenation_Y_values &values,
+                     const element_t *__restrict__ I, element_t *__restrict__ Y) {
     const int64_t Y_base = values.Y_base, d_step = values.d_step, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, Y_step = values.Y_step;
     const cvmgen_list &Y_steps = values.Y_steps;
@@ -53,19 +53,19 @@ concatenation_Y_body(const concatenation_Y_values &values, const element_t *__re
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_concatenation_Y_int8(const __grid_constant__ concatenation_Y_values values,
+tflite_concatenation_Y_int8(const __grid_constant__ tflite_concatenation_Y_values values,
                             const int8_t *__restrict__ I, int8_t *__restrict__ Y) {
     concatenation_Y_body<int8_t>(values, I, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_concatenation_Y_uint8(const __grid_constant__ concatenation_Y_values values,
+tflite_concatenation_Y_uint8(const __grid_constant__ tflite_concatenation_Y_values values,
                              const uint8_t *__restrict__ I, uint8_t *__restrict__ Y) {
     concatenation_Y_body<uint8_t>(values, I, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_concatenation_Y_int32(const __grid_constant__ concatenation_Y_values values,
+tflite_concatenation_Y_int32(const __grid_constant__ tflite_concatenation_Y_values values,
                              const int32_t *__restrict__ I, int32_t *__restrict__ Y) {
     const int64_t Y_base = values.Y_base, d_step = values.d_step, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, Y_step = values.Y_step;
@@ -92,7 +92,7 @@ tflite_concatenation_Y_int32(const __grid_constant__ concatenation_Y_values valu
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_concatenation_Y_float32(const __grid_constant__ concatenation_Y_values values,
+tflite_concatenation_Y_float32(const __grid_constant__ tflite_concatenation_Y_values values,
                                const float *__restrict__ I, float *__restrict__ Y) {
     const int64_t Y_base = values.Y_base, d_step = values.d_step, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, Y_step = values.Y_step;
@@ -266,9 +266,9 @@ int tflite_concatenation_cuda(const tflite_concatenation_args *args, cvmgen_stre
         plan.d_rows = d_rows;
         plan.d_run = d_run;
         plan.Y_step = Y_step;
-        const concatenation_Y_values values = {plan.Y_base, plan.d_step, plan.d_rows, plan.d_run,
-                                               plan.Y_step, plan.Y_steps, plan.d_box,
-                                               plan.d_strides};
+        const tflite_concatenation_Y_values values = {plan.Y_base, plan.d_step, plan.d_rows,
+                                                      plan.d_run, plan.Y_step, plan.Y_steps,
+                                                      plan.d_box, plan.d_strides};
         const int64_t rows = plan.d_rows;
         const int64_t elements = plan.d_run;
         if (plan.types == concatenation_of_int8) {

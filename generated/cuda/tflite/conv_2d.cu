@@ -32,16 +32,16 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of conv_2d line 22. */
-struct conv_2d_Y_values {
+struct tflite_conv_2d_Y_values {
     int64_t N, XH, XW, C, OC, KH, KW, IC, PT, PL, SH, SW, DH, DW, zx, zy, low, high, OPG, YH;
     int64_t YW;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_conv_2d_Y(const __grid_constant__ conv_2d_Y_values values, const int8_t *__restrict__ X,
-                 const int8_t *__restrict__ W, const int32_t *__restrict__ M,
-                 const int32_t *__restrict__ S, const int32_t *__restrict__ B,
-                 int8_t *__restrict__ Y) {
+tflite_conv_2d_Y(const __grid_constant__ tflite_conv_2d_Y_values values,
+                 const int8_t *__restrict__ X, const int8_t *__restrict__ W,
+                 const int32_t *__restrict__ M, const int32_t *__restrict__ S,
+                 const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t N = values.N, XH = values.XH, XW = values.XW, C = values.C, OC = values.OC;
     const int64_t KH = values.KH, KW = values.KW, IC = values.IC, PT = values.PT;
     const int64_t PL = values.PL, SH = values.SH, SW = values.SW, DH = values.DH;
@@ -265,10 +265,10 @@ int tflite_conv_2d_cuda(const tflite_conv_2d_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "Y", args->Y, "S", args->S)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const conv_2d_Y_values values = {plan.N, plan.XH, plan.XW, plan.C, plan.OC, plan.KH, plan.KW,
-                                     plan.IC, plan.PT, plan.PL, plan.SH, plan.SW, plan.DH, plan.DW,
-                                     plan.zx, plan.zy, plan.low, plan.high, plan.OPG, plan.YH,
-                                     plan.YW};
+    const tflite_conv_2d_Y_values values = {plan.N, plan.XH, plan.XW, plan.C, plan.OC, plan.KH,
+                                            plan.KW, plan.IC, plan.PT, plan.PL, plan.SH, plan.SW,
+                                            plan.DH, plan.DW, plan.zx, plan.zy, plan.low, plan.high,
+                                            plan.OPG, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.YH, plan.YW, plan.OC});
     status = cvmgen_launch(error, stream, elements, tflite_conv_2d_Y, values,
                            (const int8_t *)args->X->data, (const int8_t *)args->W->data,

@@ -26,14 +26,14 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of cumsum line 16. */
-struct cumsum_Y_values {
+struct tflite_cumsum_Y_values {
     int64_t zx, zy, mx, sx, my, sy, d_extents_size, n_axis, e_extents_size;
     bool exclusive, reverse;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_cumsum_Y(const __grid_constant__ cumsum_Y_values values, const int8_t *__restrict__ X,
-                int8_t *__restrict__ Y) {
+tflite_cumsum_Y(const __grid_constant__ tflite_cumsum_Y_values values,
+                const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, mx = values.mx, sx = values.sx;
     const int64_t my = values.my, sy = values.sy, d_extents_size = values.d_extents_size;
     const int64_t n_axis = values.n_axis, e_extents_size = values.e_extents_size;
@@ -188,9 +188,9 @@ int tflite_cumsum_cuda(const tflite_cumsum_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const cumsum_Y_values values = {plan.zx, plan.zy, plan.mx, plan.sx, plan.my, plan.sy,
-                                    plan.d_extents_size, plan.n_axis, plan.e_extents_size,
-                                    plan.exclusive, plan.reverse};
+    const tflite_cumsum_Y_values values = {plan.zx, plan.zy, plan.mx, plan.sx, plan.my, plan.sy,
+                                           plan.d_extents_size, plan.n_axis, plan.e_extents_size,
+                                           plan.exclusive, plan.reverse};
     const int64_t elements = cvmgen_domain({plan.d_extents_size, plan.n_axis, plan.e_extents_size});
     status = cvmgen_launch(error, stream, elements, tflite_cumsum_Y, values,
                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);

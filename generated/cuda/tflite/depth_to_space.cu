@@ -16,12 +16,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of depth_to_space line 9. */
-struct depth_to_space_Y_values {
+struct tflite_depth_to_space_Y_values {
     int64_t N, H, W, C, block, D;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_depth_to_space_Y_int8(const __grid_constant__ depth_to_space_Y_values values,
+tflite_depth_to_space_Y_int8(const __grid_constant__ tflite_depth_to_space_Y_values values,
                              const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, block = values.block;
     const int64_t D = values.D;
@@ -48,7 +48,7 @@ tflite_depth_to_space_Y_int8(const __grid_constant__ depth_to_space_Y_values val
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_depth_to_space_Y_int32(const __grid_constant__ depth_to_space_Y_values values,
+tflite_depth_to_space_Y_int32(const __grid_constant__ tflite_depth_to_space_Y_values values,
                               const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, block = values.block;
     const int64_t D = values.D;
@@ -75,7 +75,7 @@ tflite_depth_to_space_Y_int32(const __grid_constant__ depth_to_space_Y_values va
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_depth_to_space_Y_float32(const __grid_constant__ depth_to_space_Y_values values,
+tflite_depth_to_space_Y_float32(const __grid_constant__ tflite_depth_to_space_Y_values values,
                                 const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, block = values.block;
     const int64_t D = values.D;
@@ -187,7 +187,8 @@ int tflite_depth_to_space_cuda(const tflite_depth_to_space_args *args, cvmgen_st
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const depth_to_space_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.block, plan.D};
+    const tflite_depth_to_space_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.block,
+                                                   plan.D};
     const int64_t rows = cvmgen_domain({plan.N, plan.H, plan.block, plan.W});
     const int64_t elements = cvmgen_domain({plan.block, plan.D});
     if (plan.types == depth_to_space_of_int8) {

@@ -32,13 +32,13 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of depthwise_conv_2d line 21. */
-struct depthwise_conv_2d_Y_values {
+struct tflite_depthwise_conv_2d_Y_values {
     int64_t N, XH, XW, C, KH, KW, OC, PT, PL, SH, SW, DH, DW, zx, zy, low, high, filters, YH;
     int64_t YW;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_depthwise_conv_2d_Y(const __grid_constant__ depthwise_conv_2d_Y_values values,
+tflite_depthwise_conv_2d_Y(const __grid_constant__ tflite_depthwise_conv_2d_Y_values values,
                            const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                            const int32_t *__restrict__ M, const int32_t *__restrict__ S,
                            const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
@@ -258,10 +258,11 @@ int tflite_depthwise_conv_2d_cuda(const tflite_depthwise_conv_2d_args *args,
     if (cvmgen_check_apart(error, "Y", args->Y, "S", args->S)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const depthwise_conv_2d_Y_values values = {plan.N, plan.XH, plan.XW, plan.C, plan.KH, plan.KW,
-                                               plan.OC, plan.PT, plan.PL, plan.SH, plan.SW, plan.DH,
-                                               plan.DW, plan.zx, plan.zy, plan.low, plan.high,
-                                               plan.filters, plan.YH, plan.YW};
+    const tflite_depthwise_conv_2d_Y_values values = {plan.N, plan.XH, plan.XW, plan.C, plan.KH,
+                                                      plan.KW, plan.OC, plan.PT, plan.PL, plan.SH,
+                                                      plan.SW, plan.DH, plan.DW, plan.zx, plan.zy,
+                                                      plan.low, plan.high, plan.filters, plan.YH,
+                                                      plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.YH, plan.YW, plan.OC});
     status = cvmgen_launch(error, stream, elements, tflite_depthwise_conv_2d_Y, values,
                            (const int8_t *)args->X->data, (const int8_t *)args->W->data,

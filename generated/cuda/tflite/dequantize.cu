@@ -14,13 +14,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of dequantize line 7. */
-struct dequantize_Y_values {
+struct tflite_dequantize_Y_values {
     int64_t zx, n_size;
     double scale;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_dequantize_Y(const __grid_constant__ dequantize_Y_values values,
+tflite_dequantize_Y(const __grid_constant__ tflite_dequantize_Y_values values,
                     const int8_t *__restrict__ X, float *__restrict__ Y) {
     const int64_t zx = values.zx, n_size = values.n_size;
     const double scale = values.scale;
@@ -107,7 +107,7 @@ int tflite_dequantize_cuda(const tflite_dequantize_args *args, cvmgen_stream str
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const dequantize_Y_values values = {plan.zx, plan.n_size, plan.scale};
+    const tflite_dequantize_Y_values values = {plan.zx, plan.n_size, plan.scale};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_dequantize_Y, values,
                            (const int8_t *)args->X->data, (float *)args->Y->data);

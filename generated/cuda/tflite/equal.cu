@@ -30,14 +30,15 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of family compared line 17. */
-struct equal_Y_values {
+struct tflite_equal_Y_values {
     int64_t za, zb, ma, sa, mb, sb, d_rows, d_run, A_step, B_step;
     cvmgen_list A_steps, B_steps, d_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_equal_Y(const __grid_constant__ equal_Y_values values, const int8_t *__restrict__ A,
-               const int8_t *__restrict__ B, uint8_t *__restrict__ Y) {
+tflite_equal_Y(const __grid_constant__ tflite_equal_Y_values values,
+               const int8_t *__restrict__ A, const int8_t *__restrict__ B,
+               uint8_t *__restrict__ Y) {
     const int64_t za = values.za, zb = values.zb, ma = values.ma, sa = values.sa;
     const int64_t mb = values.mb, sb = values.sb, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t A_step = values.A_step, B_step = values.B_step;
@@ -218,9 +219,9 @@ int tflite_equal_cuda(const tflite_equal_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const equal_Y_values values = {plan.za, plan.zb, plan.ma, plan.sa, plan.mb, plan.sb,
-                                   plan.d_rows, plan.d_run, plan.A_step, plan.B_step, plan.A_steps,
-                                   plan.B_steps, plan.d_box};
+    const tflite_equal_Y_values values = {plan.za, plan.zb, plan.ma, plan.sa, plan.mb, plan.sb,
+                                          plan.d_rows, plan.d_run, plan.A_step, plan.B_step,
+                                          plan.A_steps, plan.B_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16), tflite_equal_Y,

@@ -20,12 +20,12 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of fully_connected line 13. */
-struct fully_connected_Y_values {
+struct tflite_fully_connected_Y_values {
     int64_t N, K, J, zx, zy, low, high;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_fully_connected_Y(const __grid_constant__ fully_connected_Y_values values,
+tflite_fully_connected_Y(const __grid_constant__ tflite_fully_connected_Y_values values,
                          const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                          const int32_t *__restrict__ M, const int32_t *__restrict__ S,
                          const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
@@ -165,8 +165,8 @@ int tflite_fully_connected_cuda(const tflite_fully_connected_args *args, cvmgen_
     if (cvmgen_check_apart(error, "Y", args->Y, "S", args->S)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const fully_connected_Y_values values = {plan.N, plan.K, plan.J, plan.zx, plan.zy, plan.low,
-                                             plan.high};
+    const tflite_fully_connected_Y_values values = {plan.N, plan.K, plan.J, plan.zx, plan.zy,
+                                                    plan.low, plan.high};
     const int64_t elements = cvmgen_domain({plan.N, plan.J});
     status = cvmgen_launch(error, stream, elements, tflite_fully_connected_Y, values,
                            (const int8_t *)args->X->data, (const int8_t *)args->W->data,

@@ -20,14 +20,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of gather line 8. */
-struct gather_I_refused_values {
+struct tflite_gather_I_refused_values {
     int64_t axis, m_size;
     cvmgen_list n;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_gather_I_refused(const __grid_constant__ cvmgen_teams teams,
-                        const __grid_constant__ gather_I_refused_values values,
+                        const __grid_constant__ tflite_gather_I_refused_values values,
                         const int32_t *__restrict__ I, int64_t *__restrict__ I_refused) {
     const int64_t axis = values.axis, m_size = values.m_size;
     const cvmgen_list &n = values.n;
@@ -50,13 +50,13 @@ tflite_gather_I_refused(const __grid_constant__ cvmgen_teams teams,
 }
 
 /* What a call fixes for the kernels of gather line 10. */
-struct gather_Y_values {
+struct tflite_gather_Y_values {
     int64_t m_size, d_extents_size, e_extents_size, n_axis;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-gather_Y_body(const gather_Y_values &values, const element_t *__restrict__ X,
+gather_Y_body(const tflite_gather_Y_values &values, const element_t *__restrict__ X,
               const int32_t *__restrict__ I, element_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, d_extents_size = values.d_extents_size;
     const int64_t e_extents_size = values.e_extents_size, n_axis = values.n_axis;
@@ -80,21 +80,21 @@ gather_Y_body(const gather_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_gather_Y_int8(const __grid_constant__ gather_Y_values values,
+tflite_gather_Y_int8(const __grid_constant__ tflite_gather_Y_values values,
                      const int8_t *__restrict__ X, const int32_t *__restrict__ I,
                      int8_t *__restrict__ Y) {
     gather_Y_body<int8_t>(values, X, I, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_gather_Y_uint8(const __grid_constant__ gather_Y_values values,
+tflite_gather_Y_uint8(const __grid_constant__ tflite_gather_Y_values values,
                       const uint8_t *__restrict__ X, const int32_t *__restrict__ I,
                       uint8_t *__restrict__ Y) {
     gather_Y_body<uint8_t>(values, X, I, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_gather_Y_int32(const __grid_constant__ gather_Y_values values,
+tflite_gather_Y_int32(const __grid_constant__ tflite_gather_Y_values values,
                       const int32_t *__restrict__ X, const int32_t *__restrict__ I,
                       int32_t *__restrict__ Y) {
     const int64_t m_size = values.m_size, d_extents_size = values.d_extents_size;
@@ -119,7 +119,7 @@ tflite_gather_Y_int32(const __grid_constant__ gather_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_gather_Y_float32(const __grid_constant__ gather_Y_values values,
+tflite_gather_Y_float32(const __grid_constant__ tflite_gather_Y_values values,
                         const float *__restrict__ X, const int32_t *__restrict__ I,
                         float *__restrict__ Y) {
     const int64_t m_size = values.m_size, d_extents_size = values.d_extents_size;
@@ -242,7 +242,7 @@ int tflite_gather_cuda(const tflite_gather_args *args, cvmgen_stream stream,
     if (status == CVMGEN_OK)
         status = cvmgen_device_scratch(error, stream, plan.I_refused_size, &I_refused);
     if (status == CVMGEN_OK) {
-        const gather_I_refused_values values = {plan.axis, plan.m_size, plan.n};
+        const tflite_gather_I_refused_values values = {plan.axis, plan.m_size, plan.n};
         const int64_t elements = 1;
         const int64_t reduced = plan.m_size;
         const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced, false);
@@ -253,8 +253,8 @@ int tflite_gather_cuda(const tflite_gather_args *args, cvmgen_stream stream,
                 I_refused, plan.I_refused_size, "each index must lie in the axis");
     }
     if (status == CVMGEN_OK) {
-        const gather_Y_values values = {plan.m_size, plan.d_extents_size, plan.e_extents_size,
-                                        plan.n_axis};
+        const tflite_gather_Y_values values = {plan.m_size, plan.d_extents_size,
+                                               plan.e_extents_size, plan.n_axis};
         const int64_t rows = cvmgen_domain({plan.d_extents_size, plan.m_size});
         const int64_t elements = plan.e_extents_size;
         if (plan.types == gather_of_int8) {

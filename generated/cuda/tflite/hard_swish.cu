@@ -22,12 +22,12 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of hard_swish line 11. */
-struct hard_swish_Y_values {
+struct tflite_hard_swish_Y_values {
     int64_t zx, zy, m, s, relu_m, relu_s, n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_hard_swish_Y(const __grid_constant__ hard_swish_Y_values values,
+tflite_hard_swish_Y(const __grid_constant__ tflite_hard_swish_Y_values values,
                     const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, m = values.m, s = values.s;
     const int64_t relu_m = values.relu_m, relu_s = values.relu_s, n_size = values.n_size;
@@ -151,8 +151,8 @@ int tflite_hard_swish_cuda(const tflite_hard_swish_args *args, cvmgen_stream str
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const hard_swish_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.relu_m, plan.relu_s,
-                                        plan.n_size};
+    const tflite_hard_swish_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.relu_m,
+                                               plan.relu_s, plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, elements, tflite_hard_swish_Y, values,
                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);

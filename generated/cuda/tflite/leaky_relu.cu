@@ -21,12 +21,12 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of leaky_relu line 6. */
-struct leaky_relu_Y_values {
+struct tflite_leaky_relu_Y_values {
     int64_t zx, zy, m, s, ma, sa, n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_leaky_relu_Y(const __grid_constant__ leaky_relu_Y_values values,
+tflite_leaky_relu_Y(const __grid_constant__ tflite_leaky_relu_Y_values values,
                     const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, m = values.m, s = values.s, ma = values.ma;
     const int64_t sa = values.sa, n_size = values.n_size;
@@ -145,8 +145,8 @@ int tflite_leaky_relu_cuda(const tflite_leaky_relu_args *args, cvmgen_stream str
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const leaky_relu_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.ma, plan.sa,
-                                        plan.n_size};
+    const tflite_leaky_relu_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.ma, plan.sa,
+                                               plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, elements, tflite_leaky_relu_Y, values,
                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);

@@ -12,13 +12,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of lookup line 6. */
-struct lookup_Y_values {
+struct tflite_lookup_Y_values {
     int64_t n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_lookup_Y(const __grid_constant__ lookup_Y_values values, const int8_t *__restrict__ X,
-                const int8_t *__restrict__ T, int8_t *__restrict__ Y) {
+tflite_lookup_Y(const __grid_constant__ tflite_lookup_Y_values values,
+                const int8_t *__restrict__ X, const int8_t *__restrict__ T,
+                int8_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* lookup line 6: Y[d...] = T[X[d...] + 128] */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
@@ -98,7 +99,7 @@ int tflite_lookup_cuda(const tflite_lookup_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "T", args->T)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const lookup_Y_values values = {plan.n_size};
+    const tflite_lookup_Y_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_lookup_Y, values,
                            (const int8_t *)args->X->data, (const int8_t *)args->T->data,

@@ -26,12 +26,12 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of max_pool_2d line 3. */
-struct max_pool_2d_Y_values {
+struct tflite_max_pool_2d_Y_values {
     int64_t N, XH, XW, C, KH, KW, PT, PL, SH, SW, low, high, YH, YW;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_max_pool_2d_Y(const __grid_constant__ max_pool_2d_Y_values values,
+tflite_max_pool_2d_Y(const __grid_constant__ tflite_max_pool_2d_Y_values values,
                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, XH = values.XH, XW = values.XW, C = values.C, KH = values.KH;
     const int64_t KW = values.KW, PT = values.PT, PL = values.PL, SH = values.SH;
@@ -198,9 +198,9 @@ int tflite_max_pool_2d_cuda(const tflite_max_pool_2d_args *args, cvmgen_stream s
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const max_pool_2d_Y_values values = {plan.N, plan.XH, plan.XW, plan.C, plan.KH, plan.KW,
-                                         plan.PT, plan.PL, plan.SH, plan.SW, plan.low, plan.high,
-                                         plan.YH, plan.YW};
+    const tflite_max_pool_2d_Y_values values = {plan.N, plan.XH, plan.XW, plan.C, plan.KH, plan.KW,
+                                                plan.PT, plan.PL, plan.SH, plan.SW, plan.low,
+                                                plan.high, plan.YH, plan.YW};
     const int64_t elements = cvmgen_domain({plan.N, plan.YH, plan.YW, plan.C});
     status = cvmgen_launch(error, stream, elements, tflite_max_pool_2d_Y, values,
                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);

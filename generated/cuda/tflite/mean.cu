@@ -30,15 +30,15 @@
 #include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of mean line 10. */
-struct mean_Y_values {
+struct tflite_mean_Y_values {
     int64_t zx, zy, m, s, Z, q, d_K_run, X_K_step, Y_K_step, d_R_rows, d_R_run, X_R_step;
     cvmgen_list X_steps_K, X_steps_R, Y_steps_K, d_K_box, d_R_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_mean_Y_int8(const __grid_constant__ cvmgen_teams teams,
-                   const __grid_constant__ mean_Y_values values, const int8_t *__restrict__ X,
-                   int8_t *__restrict__ Y) {
+                   const __grid_constant__ tflite_mean_Y_values values,
+                   const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, m = values.m, s = values.s, Z = values.Z;
     const int64_t q = values.q, d_K_run = values.d_K_run, X_K_step = values.X_K_step;
     const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
@@ -252,10 +252,11 @@ int tflite_mean_cuda(const tflite_mean_args *args, cvmgen_stream stream, cvmgen_
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const mean_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.Z, plan.q, plan.d_K_run,
-                                  plan.X_K_step, plan.Y_K_step, plan.d_R_rows, plan.d_R_run,
-                                  plan.X_R_step, plan.X_steps_K, plan.X_steps_R, plan.Y_steps_K,
-                                  plan.d_K_box, plan.d_R_box};
+    const tflite_mean_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.Z, plan.q,
+                                         plan.d_K_run, plan.X_K_step, plan.Y_K_step, plan.d_R_rows,
+                                         plan.d_R_run, plan.X_R_step, plan.X_steps_K,
+                                         plan.X_steps_R, plan.Y_steps_K, plan.d_K_box,
+                                         plan.d_R_box};
     const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
     const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
     const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,

@@ -24,13 +24,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of family pairs line 11. */
-struct minimum_Y_values {
+struct tflite_minimum_Y_values {
     int64_t d_rows, d_run, A_step, B_step;
     cvmgen_list A_steps, B_steps, d_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_minimum_Y_int8_int8(const __grid_constant__ minimum_Y_values values,
+tflite_minimum_Y_int8_int8(const __grid_constant__ tflite_minimum_Y_values values,
                            const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                            int8_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
@@ -59,7 +59,7 @@ tflite_minimum_Y_int8_int8(const __grid_constant__ minimum_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_minimum_Y_int32_int32(const __grid_constant__ minimum_Y_values values,
+tflite_minimum_Y_int32_int32(const __grid_constant__ tflite_minimum_Y_values values,
                              const int32_t *__restrict__ A, const int32_t *__restrict__ B,
                              int32_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
@@ -199,8 +199,8 @@ int tflite_minimum_cuda(const tflite_minimum_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const minimum_Y_values values = {plan.d_rows, plan.d_run, plan.A_step, plan.B_step,
-                                     plan.A_steps, plan.B_steps, plan.d_box};
+    const tflite_minimum_Y_values values = {plan.d_rows, plan.d_run, plan.A_step, plan.B_step,
+                                            plan.A_steps, plan.B_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (plan.types == minimum_of_int8_int8) {

@@ -23,14 +23,14 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of mirror_pad line 14. */
-struct mirror_pad_Y_values {
+struct tflite_mirror_pad_Y_values {
     int64_t N, skipped, d_size;
     cvmgen_list n, before, Y_shape;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-mirror_pad_Y_body(const mirror_pad_Y_values &values, const element_t *__restrict__ X,
+mirror_pad_Y_body(const tflite_mirror_pad_Y_values &values, const element_t *__restrict__ X,
                   element_t *__restrict__ Y) {
     const int64_t N = values.N, skipped = values.skipped, d_size = values.d_size;
     const cvmgen_list &n = values.n;
@@ -52,25 +52,25 @@ mirror_pad_Y_body(const mirror_pad_Y_values &values, const element_t *__restrict
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_mirror_pad_Y_int8(const __grid_constant__ mirror_pad_Y_values values,
+tflite_mirror_pad_Y_int8(const __grid_constant__ tflite_mirror_pad_Y_values values,
                          const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     mirror_pad_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_mirror_pad_Y_uint8(const __grid_constant__ mirror_pad_Y_values values,
+tflite_mirror_pad_Y_uint8(const __grid_constant__ tflite_mirror_pad_Y_values values,
                           const uint8_t *__restrict__ X, uint8_t *__restrict__ Y) {
     mirror_pad_Y_body<uint8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_mirror_pad_Y_int32(const __grid_constant__ mirror_pad_Y_values values,
+tflite_mirror_pad_Y_int32(const __grid_constant__ tflite_mirror_pad_Y_values values,
                           const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     mirror_pad_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_mirror_pad_Y_float32(const __grid_constant__ mirror_pad_Y_values values,
+tflite_mirror_pad_Y_float32(const __grid_constant__ tflite_mirror_pad_Y_values values,
                             const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t N = values.N, skipped = values.skipped, d_size = values.d_size;
     const cvmgen_list &n = values.n;
@@ -204,8 +204,8 @@ int tflite_mirror_pad_cuda(const tflite_mirror_pad_args *args, cvmgen_stream str
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const mirror_pad_Y_values values = {plan.N, plan.skipped, plan.d_size, plan.n, plan.before,
-                                        plan.Y_shape};
+    const tflite_mirror_pad_Y_values values = {plan.N, plan.skipped, plan.d_size, plan.n,
+                                               plan.before, plan.Y_shape};
     const int64_t elements = plan.d_size;
     if (plan.types == mirror_pad_of_int8) {
         status = cvmgen_launch(error, stream, elements, tflite_mirror_pad_Y_int8, values,

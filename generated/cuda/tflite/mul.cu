@@ -28,13 +28,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of mul line 19. */
-struct mul_Y_values {
+struct tflite_mul_Y_values {
     int64_t za, zb, zy, my, sy, low, high, d_rows, d_run, A_step, B_step;
     cvmgen_list A_steps, B_steps, d_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_mul_Y(const __grid_constant__ mul_Y_values values, const int8_t *__restrict__ A,
+tflite_mul_Y(const __grid_constant__ tflite_mul_Y_values values, const int8_t *__restrict__ A,
              const int8_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t za = values.za, zb = values.zb, zy = values.zy, my = values.my;
     const int64_t sy = values.sy, low = values.low, high = values.high, d_rows = values.d_rows;
@@ -214,9 +214,9 @@ int tflite_mul_cuda(const tflite_mul_args *args, cvmgen_stream stream, cvmgen_er
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const mul_Y_values values = {plan.za, plan.zb, plan.zy, plan.my, plan.sy, plan.low, plan.high,
-                                 plan.d_rows, plan.d_run, plan.A_step, plan.B_step, plan.A_steps,
-                                 plan.B_steps, plan.d_box};
+    const tflite_mul_Y_values values = {plan.za, plan.zb, plan.zy, plan.my, plan.sy, plan.low,
+                                        plan.high, plan.d_rows, plan.d_run, plan.A_step,
+                                        plan.B_step, plan.A_steps, plan.B_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16), tflite_mul_Y, values,

@@ -17,14 +17,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of pack line 10. */
-struct pack_Y_values {
+struct tflite_pack_Y_values {
     int64_t M, i, e_extents_size, d_rows, d_run, I_2_step, e_rows, e_run, I_step;
     cvmgen_list I_steps, d_box, I_steps_2, e_box;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-pack_Y_body(const pack_Y_values &values, const element_t *__restrict__ I,
+pack_Y_body(const tflite_pack_Y_values &values, const element_t *__restrict__ I,
             element_t *__restrict__ Y) {
     const int64_t M = values.M, i = values.i, e_extents_size = values.e_extents_size;
     const int64_t d_rows = values.d_rows, d_run = values.d_run, I_2_step = values.I_2_step;
@@ -57,20 +57,20 @@ pack_Y_body(const pack_Y_values &values, const element_t *__restrict__ I,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_pack_Y_int8(const __grid_constant__ pack_Y_values values, const int8_t *__restrict__ I,
-                   int8_t *__restrict__ Y) {
+tflite_pack_Y_int8(const __grid_constant__ tflite_pack_Y_values values,
+                   const int8_t *__restrict__ I, int8_t *__restrict__ Y) {
     pack_Y_body<int8_t>(values, I, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_pack_Y_uint8(const __grid_constant__ pack_Y_values values, const uint8_t *__restrict__ I,
-                    uint8_t *__restrict__ Y) {
+tflite_pack_Y_uint8(const __grid_constant__ tflite_pack_Y_values values,
+                    const uint8_t *__restrict__ I, uint8_t *__restrict__ Y) {
     pack_Y_body<uint8_t>(values, I, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_pack_Y_int32(const __grid_constant__ pack_Y_values values, const int32_t *__restrict__ I,
-                    int32_t *__restrict__ Y) {
+tflite_pack_Y_int32(const __grid_constant__ tflite_pack_Y_values values,
+                    const int32_t *__restrict__ I, int32_t *__restrict__ Y) {
     const int64_t M = values.M, i = values.i, e_extents_size = values.e_extents_size;
     const int64_t d_rows = values.d_rows, d_run = values.d_run, I_2_step = values.I_2_step;
     const int64_t e_rows = values.e_rows, e_run = values.e_run, I_step = values.I_step;
@@ -102,8 +102,8 @@ tflite_pack_Y_int32(const __grid_constant__ pack_Y_values values, const int32_t 
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_pack_Y_float32(const __grid_constant__ pack_Y_values values, const float *__restrict__ I,
-                      float *__restrict__ Y) {
+tflite_pack_Y_float32(const __grid_constant__ tflite_pack_Y_values values,
+                      const float *__restrict__ I, float *__restrict__ Y) {
     const int64_t M = values.M, i = values.i, e_extents_size = values.e_extents_size;
     const int64_t d_rows = values.d_rows, d_run = values.d_run, I_2_step = values.I_2_step;
     const int64_t e_rows = values.e_rows, e_run = values.e_run, I_step = values.I_step;
@@ -265,9 +265,10 @@ int tflite_pack_cuda(const tflite_pack_args *args, cvmgen_stream stream, cvmgen_
         plan.e_rows = e_rows;
         plan.e_run = e_run;
         plan.I_step = I_step;
-        const pack_Y_values values = {plan.M, plan.i, plan.e_extents_size, plan.d_rows, plan.d_run,
-                                      plan.I_2_step, plan.e_rows, plan.e_run, plan.I_step,
-                                      plan.I_steps, plan.d_box, plan.I_steps_2, plan.e_box};
+        const tflite_pack_Y_values values = {plan.M, plan.i, plan.e_extents_size, plan.d_rows,
+                                             plan.d_run, plan.I_2_step, plan.e_rows, plan.e_run,
+                                             plan.I_step, plan.I_steps, plan.d_box, plan.I_steps_2,
+                                             plan.e_box};
         const int64_t rows = cvmgen_domain({plan.d_rows, plan.d_run, plan.e_rows});
         const int64_t elements = plan.e_run;
         if (plan.types == pack_of_int8) {

@@ -17,14 +17,14 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of pad line 11. */
-struct pad_Y_values {
+struct tflite_pad_Y_values {
     int64_t N, X_base, d_size;
     cvmgen_list n, before, Y_shape, X_steps;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-pad_Y_body(const pad_Y_values &values, const element_t *__restrict__ X,
+pad_Y_body(const tflite_pad_Y_values &values, const element_t *__restrict__ X,
            const element_t *__restrict__ value, element_t *__restrict__ Y) {
     const int64_t N = values.N, X_base = values.X_base, d_size = values.d_size;
     const cvmgen_list &n = values.n;
@@ -48,26 +48,30 @@ pad_Y_body(const pad_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_pad_Y_int8(const __grid_constant__ pad_Y_values values, const int8_t *__restrict__ X,
-                  const int8_t *__restrict__ value, int8_t *__restrict__ Y) {
+tflite_pad_Y_int8(const __grid_constant__ tflite_pad_Y_values values,
+                  const int8_t *__restrict__ X, const int8_t *__restrict__ value,
+                  int8_t *__restrict__ Y) {
     pad_Y_body<int8_t>(values, X, value, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_pad_Y_uint8(const __grid_constant__ pad_Y_values values, const uint8_t *__restrict__ X,
-                   const uint8_t *__restrict__ value, uint8_t *__restrict__ Y) {
+tflite_pad_Y_uint8(const __grid_constant__ tflite_pad_Y_values values,
+                   const uint8_t *__restrict__ X, const uint8_t *__restrict__ value,
+                   uint8_t *__restrict__ Y) {
     pad_Y_body<uint8_t>(values, X, value, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_pad_Y_int32(const __grid_constant__ pad_Y_values values, const int32_t *__restrict__ X,
-                   const int32_t *__restrict__ value, int32_t *__restrict__ Y) {
+tflite_pad_Y_int32(const __grid_constant__ tflite_pad_Y_values values,
+                   const int32_t *__restrict__ X, const int32_t *__restrict__ value,
+                   int32_t *__restrict__ Y) {
     pad_Y_body<int32_t>(values, X, value, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_pad_Y_float32(const __grid_constant__ pad_Y_values values, const float *__restrict__ X,
-                     const float *__restrict__ value, float *__restrict__ Y) {
+tflite_pad_Y_float32(const __grid_constant__ tflite_pad_Y_values values,
+                     const float *__restrict__ X, const float *__restrict__ value,
+                     float *__restrict__ Y) {
     const int64_t N = values.N, X_base = values.X_base, d_size = values.d_size;
     const cvmgen_list &n = values.n;
     const cvmgen_list &before = values.before;
@@ -196,8 +200,8 @@ int tflite_pad_cuda(const tflite_pad_args *args, cvmgen_stream stream, cvmgen_er
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "value", args->value)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const pad_Y_values values = {plan.N, plan.X_base, plan.d_size, plan.n, plan.before,
-                                 plan.Y_shape, plan.X_steps};
+    const tflite_pad_Y_values values = {plan.N, plan.X_base, plan.d_size, plan.n, plan.before,
+                                        plan.Y_shape, plan.X_steps};
     const int64_t elements = plan.d_size;
     if (plan.types == pad_of_int8) {
         status = cvmgen_launch(error, stream, elements, tflite_pad_Y_int8, values,

@@ -24,14 +24,15 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of prelu line 16. */
-struct prelu_Y_values {
+struct tflite_prelu_Y_values {
     int64_t zx, za, zy, m1, s1, m2, s2, d_rows, d_run, A_step;
     cvmgen_list A_steps, d_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_prelu_Y(const __grid_constant__ prelu_Y_values values, const int8_t *__restrict__ X,
-               const int8_t *__restrict__ A, int8_t *__restrict__ Y) {
+tflite_prelu_Y(const __grid_constant__ tflite_prelu_Y_values values,
+               const int8_t *__restrict__ X, const int8_t *__restrict__ A,
+               int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, za = values.za, zy = values.zy, m1 = values.m1;
     const int64_t s1 = values.s1, m2 = values.m2, s2 = values.s2, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, A_step = values.A_step;
@@ -194,8 +195,9 @@ int tflite_prelu_cuda(const tflite_prelu_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const prelu_Y_values values = {plan.zx, plan.za, plan.zy, plan.m1, plan.s1, plan.m2, plan.s2,
-                                   plan.d_rows, plan.d_run, plan.A_step, plan.A_steps, plan.d_box};
+    const tflite_prelu_Y_values values = {plan.zx, plan.za, plan.zy, plan.m1, plan.s1, plan.m2,
+                                          plan.s2, plan.d_rows, plan.d_run, plan.A_step,
+                                          plan.A_steps, plan.d_box};
     const int64_t elements = cvmgen_domain({plan.d_rows, plan.d_run});
     status = cvmgen_launch(error, stream, elements, tflite_prelu_Y, values,
                            (const int8_t *)args->X->data, (const int8_t *)args->A->data,

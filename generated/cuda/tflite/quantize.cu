@@ -14,14 +14,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of quantize line 7. */
-struct quantize_Y_values {
+struct tflite_quantize_Y_values {
     int64_t zy, n_size;
     double scale;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_quantize_Y(const __grid_constant__ quantize_Y_values values, const float *__restrict__ X,
-                  int8_t *__restrict__ Y) {
+tflite_quantize_Y(const __grid_constant__ tflite_quantize_Y_values values,
+                  const float *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t zy = values.zy, n_size = values.n_size;
     const double scale = values.scale;
     /* quantize line 7: Y[d...] = clip(int(round(float32(X[d...] over scale))) + zy, -128, 127) */
@@ -107,7 +107,7 @@ int tflite_quantize_cuda(const tflite_quantize_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const quantize_Y_values values = {plan.zy, plan.n_size, plan.scale};
+    const tflite_quantize_Y_values values = {plan.zy, plan.n_size, plan.scale};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_quantize_Y, values,
                            (const float *)args->X->data, (int8_t *)args->Y->data);

@@ -23,14 +23,14 @@
 #include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of reduce_min line 4. */
-struct reduce_min_Y_values {
+struct tflite_reduce_min_Y_values {
     int64_t d_K_run, X_K_step, Y_K_step, d_R_rows, d_R_run, X_R_step;
     cvmgen_list X_steps_K, X_steps_R, Y_steps_K, d_K_box, d_R_box;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-reduce_min_Y_body(const cvmgen_teams &teams, const reduce_min_Y_values &values,
+reduce_min_Y_body(const cvmgen_teams &teams, const tflite_reduce_min_Y_values &values,
                   const element_t *__restrict__ X, element_t *__restrict__ Y) {
     const int64_t d_K_run = values.d_K_run, X_K_step = values.X_K_step;
     const int64_t Y_K_step = values.Y_K_step, d_R_rows = values.d_R_rows;
@@ -66,14 +66,14 @@ reduce_min_Y_body(const cvmgen_teams &teams, const reduce_min_Y_values &values,
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_reduce_min_Y_int8(const __grid_constant__ cvmgen_teams teams,
-                         const __grid_constant__ reduce_min_Y_values values,
+                         const __grid_constant__ tflite_reduce_min_Y_values values,
                          const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     reduce_min_Y_body<int8_t>(teams, values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_reduce_min_Y_int32(const __grid_constant__ cvmgen_teams teams,
-                          const __grid_constant__ reduce_min_Y_values values,
+                          const __grid_constant__ tflite_reduce_min_Y_values values,
                           const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     reduce_min_Y_body<int32_t>(teams, values, X, Y);
 }
@@ -225,9 +225,10 @@ int tflite_reduce_min_cuda(const tflite_reduce_min_args *args, cvmgen_stream str
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const reduce_min_Y_values values = {plan.d_K_run, plan.X_K_step, plan.Y_K_step, plan.d_R_rows,
-                                        plan.d_R_run, plan.X_R_step, plan.X_steps_K, plan.X_steps_R,
-                                        plan.Y_steps_K, plan.d_K_box, plan.d_R_box};
+    const tflite_reduce_min_Y_values values = {plan.d_K_run, plan.X_K_step, plan.Y_K_step,
+                                               plan.d_R_rows, plan.d_R_run, plan.X_R_step,
+                                               plan.X_steps_K, plan.X_steps_R, plan.Y_steps_K,
+                                               plan.d_K_box, plan.d_R_box};
     const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
     const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
     const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,

@@ -21,12 +21,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of requantize line 6. */
-struct requantize_Y_values {
+struct tflite_requantize_Y_values {
     int64_t zx, zy, m, s, low, high, n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_requantize_Y(const __grid_constant__ requantize_Y_values values,
+tflite_requantize_Y(const __grid_constant__ tflite_requantize_Y_values values,
                     const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, m = values.m, s = values.s, low = values.low;
     const int64_t high = values.high, n_size = values.n_size;
@@ -143,8 +143,8 @@ int tflite_requantize_cuda(const tflite_requantize_args *args, cvmgen_stream str
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const requantize_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.low, plan.high,
-                                        plan.n_size};
+    const tflite_requantize_Y_values values = {plan.zx, plan.zy, plan.m, plan.s, plan.low,
+                                               plan.high, plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_requantize_Y, values,
                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);

@@ -20,12 +20,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of requantize_unsigned line 5. */
-struct requantize_unsigned_Y_values {
+struct tflite_requantize_unsigned_Y_values {
     int64_t zx, m, s, zu, n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_requantize_unsigned_Y(const __grid_constant__ requantize_unsigned_Y_values values,
+tflite_requantize_unsigned_Y(const __grid_constant__ tflite_requantize_unsigned_Y_values values,
                              const int8_t *__restrict__ X, uint8_t *__restrict__ Y) {
     const int64_t zx = values.zx, m = values.m, s = values.s, zu = values.zu;
     const int64_t n_size = values.n_size;
@@ -138,7 +138,8 @@ int tflite_requantize_unsigned_cuda(const tflite_requantize_unsigned_args *args,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const requantize_unsigned_Y_values values = {plan.zx, plan.m, plan.s, plan.zu, plan.n_size};
+    const tflite_requantize_unsigned_Y_values values = {plan.zx, plan.m, plan.s, plan.zu,
+                                                        plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16),
                            tflite_requantize_unsigned_Y, values, (const int8_t *)args->X->data,

@@ -16,12 +16,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of reshape line 9. */
-struct reshape_Y_values {
+struct tflite_reshape_Y_values {
     int64_t target_shape_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_reshape_Y_bool(const __grid_constant__ reshape_Y_values values,
+tflite_reshape_Y_bool(const __grid_constant__ tflite_reshape_Y_values values,
                       const uint8_t *__restrict__ X, uint8_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* reshape line 9: Y[d...] = flat[flatten_index(d..., target_shape...)] */
@@ -40,7 +40,7 @@ tflite_reshape_Y_bool(const __grid_constant__ reshape_Y_values values,
 
 template <typename element_t>
 static __device__ __forceinline__ void
-reshape_Y_body(const reshape_Y_values &values, const element_t *__restrict__ X,
+reshape_Y_body(const tflite_reshape_Y_values &values, const element_t *__restrict__ X,
                element_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* reshape line 9: Y[d...] = flat[flatten_index(d..., target_shape...)] */
@@ -58,19 +58,19 @@ reshape_Y_body(const reshape_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_reshape_Y_int8(const __grid_constant__ reshape_Y_values values,
+tflite_reshape_Y_int8(const __grid_constant__ tflite_reshape_Y_values values,
                       const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     reshape_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_reshape_Y_uint8(const __grid_constant__ reshape_Y_values values,
+tflite_reshape_Y_uint8(const __grid_constant__ tflite_reshape_Y_values values,
                        const uint8_t *__restrict__ X, uint8_t *__restrict__ Y) {
     reshape_Y_body<uint8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_reshape_Y_int32(const __grid_constant__ reshape_Y_values values,
+tflite_reshape_Y_int32(const __grid_constant__ tflite_reshape_Y_values values,
                        const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* reshape line 9: Y[d...] = flat[flatten_index(d..., target_shape...)] */
@@ -88,7 +88,7 @@ tflite_reshape_Y_int32(const __grid_constant__ reshape_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_reshape_Y_float32(const __grid_constant__ reshape_Y_values values,
+tflite_reshape_Y_float32(const __grid_constant__ tflite_reshape_Y_values values,
                          const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t target_shape_size = values.target_shape_size;
     /* reshape line 9: Y[d...] = flat[flatten_index(d..., target_shape...)] */
@@ -183,7 +183,7 @@ int tflite_reshape_cuda(const tflite_reshape_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const reshape_Y_values values = {plan.target_shape_size};
+    const tflite_reshape_Y_values values = {plan.target_shape_size};
     const int64_t elements = plan.target_shape_size;
     if (plan.types == reshape_of_bool) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 16), tflite_reshape_Y_bool,

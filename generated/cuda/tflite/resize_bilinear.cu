@@ -29,13 +29,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of resize_bilinear line 12. */
-struct resize_bilinear_Y_values {
+struct tflite_resize_bilinear_Y_values {
     int64_t N, H, W, C, YH, YW, sh, sw;
     bool half_pixel_centers;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_resize_bilinear_Y(const __grid_constant__ resize_bilinear_Y_values values,
+tflite_resize_bilinear_Y(const __grid_constant__ tflite_resize_bilinear_Y_values values,
                          const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, YH = values.YH;
     const int64_t YW = values.YW, sh = values.sh, sw = values.sw;
@@ -174,8 +174,9 @@ int tflite_resize_bilinear_cuda(const tflite_resize_bilinear_args *args, cvmgen_
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const resize_bilinear_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.YH, plan.YW,
-                                             plan.sh, plan.sw, plan.half_pixel_centers};
+    const tflite_resize_bilinear_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.YH,
+                                                    plan.YW, plan.sh, plan.sw,
+                                                    plan.half_pixel_centers};
     const int64_t rows = cvmgen_domain({plan.N, plan.YH, plan.YW});
     const int64_t elements = plan.C;
     status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),

@@ -21,13 +21,13 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of softmax line 12. */
-struct softmax_Y_values {
+struct tflite_softmax_Y_values {
     int64_t K, m, s, diff_min, n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_softmax_Y(const __grid_constant__ softmax_Y_values values, const int8_t *__restrict__ X,
-                 int8_t *__restrict__ Y) {
+tflite_softmax_Y(const __grid_constant__ tflite_softmax_Y_values values,
+                 const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t K = values.K, m = values.m, s = values.s, diff_min = values.diff_min;
     const int64_t n_size = values.n_size;
     /* softmax line 12: Y[d..., k] = clip(share - 128, -128, 127) if X[d..., k] - top[d...] >=
@@ -413,7 +413,7 @@ int tflite_softmax_cuda(const tflite_softmax_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const softmax_Y_values values = {plan.K, plan.m, plan.s, plan.diff_min, plan.n_size};
+    const tflite_softmax_Y_values values = {plan.K, plan.m, plan.s, plan.diff_min, plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, elements, tflite_softmax_Y, values,
                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);

@@ -18,12 +18,13 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of space_to_batch_nd line 10. */
-struct space_to_batch_nd_Y_values {
+struct tflite_space_to_batch_nd_Y_values {
     int64_t N, H, W, C, BH, BW, PT, PL, Y_extent_1, Y_extent_2;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_space_to_batch_nd_Y_int8(const __grid_constant__ space_to_batch_nd_Y_values values,
+tflite_space_to_batch_nd_Y_int8(
+                                const __grid_constant__ tflite_space_to_batch_nd_Y_values values,
                                 const int8_t *__restrict__ X, const int8_t *__restrict__ value,
                                 int8_t *__restrict__ Y) {
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, BH = values.BH;
@@ -55,7 +56,8 @@ tflite_space_to_batch_nd_Y_int8(const __grid_constant__ space_to_batch_nd_Y_valu
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_space_to_batch_nd_Y_float32(const __grid_constant__ space_to_batch_nd_Y_values values,
+tflite_space_to_batch_nd_Y_float32(
+                                   const __grid_constant__ tflite_space_to_batch_nd_Y_values values,
                                    const float *__restrict__ X, const float *__restrict__ value,
                                    float *__restrict__ Y) {
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, BH = values.BH;
@@ -196,8 +198,9 @@ int tflite_space_to_batch_nd_cuda(const tflite_space_to_batch_nd_args *args,
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "value", args->value)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const space_to_batch_nd_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.BH, plan.BW,
-                                               plan.PT, plan.PL, plan.Y_extent_1, plan.Y_extent_2};
+    const tflite_space_to_batch_nd_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.BH,
+                                                      plan.BW, plan.PT, plan.PL, plan.Y_extent_1,
+                                                      plan.Y_extent_2};
     const int64_t elements = cvmgen_domain({plan.BH * plan.BW, plan.N, plan.Y_extent_1,
                                             plan.Y_extent_2, plan.C});
     if (plan.types == space_to_batch_nd_of_int8) {

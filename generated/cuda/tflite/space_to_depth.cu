@@ -14,14 +14,14 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of space_to_depth line 8. */
-struct space_to_depth_Y_values {
+struct tflite_space_to_depth_Y_values {
     int64_t N, H, W, C, block, Y_extent_1, Y_extent_2;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-space_to_depth_Y_body(const space_to_depth_Y_values &values, const element_t *__restrict__ X,
-                      element_t *__restrict__ Y) {
+space_to_depth_Y_body(const tflite_space_to_depth_Y_values &values,
+                      const element_t *__restrict__ X, element_t *__restrict__ Y) {
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, block = values.block;
     const int64_t Y_extent_1 = values.Y_extent_1, Y_extent_2 = values.Y_extent_2;
     /* space_to_depth line 8: Y[n, h, w, c] = X[n, h*block + c div (block*C), w*block + c div C mod
@@ -44,19 +44,19 @@ space_to_depth_Y_body(const space_to_depth_Y_values &values, const element_t *__
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_space_to_depth_Y_int8(const __grid_constant__ space_to_depth_Y_values values,
+tflite_space_to_depth_Y_int8(const __grid_constant__ tflite_space_to_depth_Y_values values,
                              const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     space_to_depth_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_space_to_depth_Y_int32(const __grid_constant__ space_to_depth_Y_values values,
+tflite_space_to_depth_Y_int32(const __grid_constant__ tflite_space_to_depth_Y_values values,
                               const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     space_to_depth_Y_body<int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_space_to_depth_Y_float32(const __grid_constant__ space_to_depth_Y_values values,
+tflite_space_to_depth_Y_float32(const __grid_constant__ tflite_space_to_depth_Y_values values,
                                 const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, block = values.block;
     const int64_t Y_extent_1 = values.Y_extent_1, Y_extent_2 = values.Y_extent_2;
@@ -166,8 +166,8 @@ int tflite_space_to_depth_cuda(const tflite_space_to_depth_args *args, cvmgen_st
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const space_to_depth_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.block,
-                                            plan.Y_extent_1, plan.Y_extent_2};
+    const tflite_space_to_depth_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.block,
+                                                   plan.Y_extent_1, plan.Y_extent_2};
     const int64_t elements = cvmgen_domain({plan.N, plan.Y_extent_1, plan.Y_extent_2,
                                             cvmgen_saturate((__int128)(plan.C * plan.block)
                                                 * plan.block)});

@@ -19,14 +19,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of split line 12. */
-struct split_Y_values {
+struct tflite_split_Y_values {
     int64_t X_base, d_rows, d_run, X_step;
     cvmgen_list X_steps, d_box;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-split_Y_body(const split_Y_values &values, const element_t *__restrict__ X,
+split_Y_body(const tflite_split_Y_values &values, const element_t *__restrict__ X,
              element_t *__restrict__ Y) {
     const int64_t X_base = values.X_base, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_step = values.X_step;
@@ -50,19 +50,19 @@ split_Y_body(const split_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_split_Y_int8(const __grid_constant__ split_Y_values values, const int8_t *__restrict__ X,
-                    int8_t *__restrict__ Y) {
+tflite_split_Y_int8(const __grid_constant__ tflite_split_Y_values values,
+                    const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     split_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_split_Y_uint8(const __grid_constant__ split_Y_values values,
+tflite_split_Y_uint8(const __grid_constant__ tflite_split_Y_values values,
                      const uint8_t *__restrict__ X, uint8_t *__restrict__ Y) {
     split_Y_body<uint8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_split_Y_int32(const __grid_constant__ split_Y_values values,
+tflite_split_Y_int32(const __grid_constant__ tflite_split_Y_values values,
                      const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t X_base = values.X_base, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_step = values.X_step;
@@ -86,7 +86,7 @@ tflite_split_Y_int32(const __grid_constant__ split_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_split_Y_float32(const __grid_constant__ split_Y_values values,
+tflite_split_Y_float32(const __grid_constant__ tflite_split_Y_values values,
                        const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t X_base = values.X_base, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_step = values.X_step;
@@ -219,8 +219,8 @@ int tflite_split_cuda(const tflite_split_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const split_Y_values values = {plan.X_base, plan.d_rows, plan.d_run, plan.X_step, plan.X_steps,
-                                   plan.d_box};
+    const tflite_split_Y_values values = {plan.X_base, plan.d_rows, plan.d_run, plan.X_step,
+                                          plan.X_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (plan.types == split_of_int8) {

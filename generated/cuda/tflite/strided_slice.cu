@@ -21,15 +21,15 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of strided_slice line 14. */
-struct strided_slice_Y_values {
+struct tflite_strided_slice_Y_values {
     int64_t X_base, d_rows, d_run, X_step;
     cvmgen_list X_steps, d_box;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-strided_slice_Y_body(const strided_slice_Y_values &values, const element_t *__restrict__ X,
-                     element_t *__restrict__ Y) {
+strided_slice_Y_body(const tflite_strided_slice_Y_values &values,
+                     const element_t *__restrict__ X, element_t *__restrict__ Y) {
     const int64_t X_base = values.X_base, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_step = values.X_step;
     const cvmgen_list &X_steps = values.X_steps;
@@ -52,19 +52,19 @@ strided_slice_Y_body(const strided_slice_Y_values &values, const element_t *__re
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_strided_slice_Y_int8(const __grid_constant__ strided_slice_Y_values values,
+tflite_strided_slice_Y_int8(const __grid_constant__ tflite_strided_slice_Y_values values,
                             const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     strided_slice_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_strided_slice_Y_uint8(const __grid_constant__ strided_slice_Y_values values,
+tflite_strided_slice_Y_uint8(const __grid_constant__ tflite_strided_slice_Y_values values,
                              const uint8_t *__restrict__ X, uint8_t *__restrict__ Y) {
     strided_slice_Y_body<uint8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_strided_slice_Y_int32(const __grid_constant__ strided_slice_Y_values values,
+tflite_strided_slice_Y_int32(const __grid_constant__ tflite_strided_slice_Y_values values,
                              const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t X_base = values.X_base, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_step = values.X_step;
@@ -88,7 +88,7 @@ tflite_strided_slice_Y_int32(const __grid_constant__ strided_slice_Y_values valu
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_strided_slice_Y_float32(const __grid_constant__ strided_slice_Y_values values,
+tflite_strided_slice_Y_float32(const __grid_constant__ tflite_strided_slice_Y_values values,
                                const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t X_base = values.X_base, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t X_step = values.X_step;
@@ -260,8 +260,8 @@ int tflite_strided_slice_cuda(const tflite_strided_slice_args *args, cvmgen_stre
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const strided_slice_Y_values values = {plan.X_base, plan.d_rows, plan.d_run, plan.X_step,
-                                           plan.X_steps, plan.d_box};
+    const tflite_strided_slice_Y_values values = {plan.X_base, plan.d_rows, plan.d_run, plan.X_step,
+                                                  plan.X_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (plan.types == strided_slice_of_int8) {

@@ -37,13 +37,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of family scaled_pairs line 22. */
-struct sub_Y_values {
+struct tflite_sub_Y_values {
     int64_t za, zb, zy, ma, sa, mb, sb, my, sy, low, high, d_rows, d_run, A_step, B_step;
     cvmgen_list A_steps, B_steps, d_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_sub_Y(const __grid_constant__ sub_Y_values values, const int8_t *__restrict__ A,
+tflite_sub_Y(const __grid_constant__ tflite_sub_Y_values values, const int8_t *__restrict__ A,
              const int8_t *__restrict__ B, int8_t *__restrict__ Y) {
     const int64_t za = values.za, zb = values.zb, zy = values.zy, ma = values.ma;
     const int64_t sa = values.sa, mb = values.mb, sb = values.sb, my = values.my;
@@ -257,9 +257,10 @@ int tflite_sub_cuda(const tflite_sub_args *args, cvmgen_stream stream, cvmgen_er
     if (cvmgen_check_apart(error, "Y", args->Y, "A", args->A)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const sub_Y_values values = {plan.za, plan.zb, plan.zy, plan.ma, plan.sa, plan.mb, plan.sb,
-                                 plan.my, plan.sy, plan.low, plan.high, plan.d_rows, plan.d_run,
-                                 plan.A_step, plan.B_step, plan.A_steps, plan.B_steps, plan.d_box};
+    const tflite_sub_Y_values values = {plan.za, plan.zb, plan.zy, plan.ma, plan.sa, plan.mb,
+                                        plan.sb, plan.my, plan.sy, plan.low, plan.high, plan.d_rows,
+                                        plan.d_run, plan.A_step, plan.B_step, plan.A_steps,
+                                        plan.B_steps, plan.d_box};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16), tflite_sub_Y, values,

@@ -20,12 +20,12 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of family curve line 8. */
-struct tanh_Y_values {
+struct tflite_tanh_Y_values {
     int64_t zx, m, s, radius, n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_tanh_Y(const __grid_constant__ tanh_Y_values values, const int8_t *__restrict__ X,
+tflite_tanh_Y(const __grid_constant__ tflite_tanh_Y_values values, const int8_t *__restrict__ X,
               int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, m = values.m, s = values.s, radius = values.radius;
     const int64_t n_size = values.n_size;
@@ -270,7 +270,7 @@ int tflite_tanh_cuda(const tflite_tanh_args *args, cvmgen_stream stream, cvmgen_
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const tanh_Y_values values = {plan.zx, plan.m, plan.s, plan.radius, plan.n_size};
+    const tflite_tanh_Y_values values = {plan.zx, plan.m, plan.s, plan.radius, plan.n_size};
     const int64_t elements = plan.n_size;
     status = cvmgen_launch(error, stream, elements, tflite_tanh_Y, values,
                            (const int8_t *)args->X->data, (int8_t *)args->Y->data);

@@ -17,14 +17,14 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of transpose line 10. */
-struct transpose_Y_values {
+struct tflite_transpose_Y_values {
     int64_t d_step, d_rows, d_run, Y_step;
     cvmgen_list Y_steps, d_box, d_strides;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-transpose_Y_body(const transpose_Y_values &values, const element_t *__restrict__ X,
+transpose_Y_body(const tflite_transpose_Y_values &values, const element_t *__restrict__ X,
                  element_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -50,19 +50,19 @@ transpose_Y_body(const transpose_Y_values &values, const element_t *__restrict__
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_transpose_Y_int8(const __grid_constant__ transpose_Y_values values,
+tflite_transpose_Y_int8(const __grid_constant__ tflite_transpose_Y_values values,
                         const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     transpose_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_transpose_Y_uint8(const __grid_constant__ transpose_Y_values values,
+tflite_transpose_Y_uint8(const __grid_constant__ tflite_transpose_Y_values values,
                          const uint8_t *__restrict__ X, uint8_t *__restrict__ Y) {
     transpose_Y_body<uint8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_transpose_Y_int32(const __grid_constant__ transpose_Y_values values,
+tflite_transpose_Y_int32(const __grid_constant__ tflite_transpose_Y_values values,
                          const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -88,7 +88,7 @@ tflite_transpose_Y_int32(const __grid_constant__ transpose_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_transpose_Y_float32(const __grid_constant__ transpose_Y_values values,
+tflite_transpose_Y_float32(const __grid_constant__ tflite_transpose_Y_values values,
                            const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t d_step = values.d_step, d_rows = values.d_rows, d_run = values.d_run;
     const int64_t Y_step = values.Y_step;
@@ -219,8 +219,8 @@ int tflite_transpose_cuda(const tflite_transpose_args *args, cvmgen_stream strea
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const transpose_Y_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
-                                       plan.Y_steps, plan.d_box, plan.d_strides};
+    const tflite_transpose_Y_values values = {plan.d_step, plan.d_rows, plan.d_run, plan.Y_step,
+                                              plan.Y_steps, plan.d_box, plan.d_strides};
     const int64_t rows = plan.d_rows;
     const int64_t elements = plan.d_run;
     if (plan.types == transpose_of_int8) {

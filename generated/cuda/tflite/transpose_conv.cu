@@ -28,12 +28,12 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of transpose_conv line 16. */
-struct transpose_conv_Y_values {
+struct tflite_transpose_conv_Y_values {
     int64_t N, XH, XW, C, OC, KH, KW, YH, YW, PT, PL, SH, SW, zx, zy, low, high;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_transpose_conv_Y(const __grid_constant__ transpose_conv_Y_values values,
+tflite_transpose_conv_Y(const __grid_constant__ tflite_transpose_conv_Y_values values,
                         const int8_t *__restrict__ X, const int8_t *__restrict__ W,
                         const int32_t *__restrict__ M, const int32_t *__restrict__ S,
                         const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
@@ -239,9 +239,10 @@ int tflite_transpose_conv_cuda(const tflite_transpose_conv_args *args, cvmgen_st
     if (cvmgen_check_apart(error, "Y", args->Y, "S", args->S)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const transpose_conv_Y_values values = {plan.N, plan.XH, plan.XW, plan.C, plan.OC, plan.KH,
-                                            plan.KW, plan.YH, plan.YW, plan.PT, plan.PL, plan.SH,
-                                            plan.SW, plan.zx, plan.zy, plan.low, plan.high};
+    const tflite_transpose_conv_Y_values values = {plan.N, plan.XH, plan.XW, plan.C, plan.OC,
+                                                   plan.KH, plan.KW, plan.YH, plan.YW, plan.PT,
+                                                   plan.PL, plan.SH, plan.SW, plan.zx, plan.zy,
+                                                   plan.low, plan.high};
     const int64_t elements = cvmgen_domain({plan.N, plan.YH, plan.YW, plan.OC});
     status = cvmgen_launch(error, stream, elements, tflite_transpose_conv_Y, values,
                            (const int8_t *)args->X->data, (const int8_t *)args->W->data,

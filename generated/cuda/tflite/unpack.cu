@@ -17,13 +17,13 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of unpack line 10. */
-struct unpack_Y_values {
+struct tflite_unpack_Y_values {
     int64_t part, d_extents_size, e_extents_size, n_axis;
 };
 
 template <typename element_t>
 static __device__ __forceinline__ void
-unpack_Y_body(const unpack_Y_values &values, const element_t *__restrict__ X,
+unpack_Y_body(const tflite_unpack_Y_values &values, const element_t *__restrict__ X,
               element_t *__restrict__ Y) {
     const int64_t part = values.part, d_extents_size = values.d_extents_size;
     const int64_t e_extents_size = values.e_extents_size, n_axis = values.n_axis;
@@ -46,19 +46,19 @@ unpack_Y_body(const unpack_Y_values &values, const element_t *__restrict__ X,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_unpack_Y_int8(const __grid_constant__ unpack_Y_values values,
+tflite_unpack_Y_int8(const __grid_constant__ tflite_unpack_Y_values values,
                      const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     unpack_Y_body<int8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_unpack_Y_uint8(const __grid_constant__ unpack_Y_values values,
+tflite_unpack_Y_uint8(const __grid_constant__ tflite_unpack_Y_values values,
                       const uint8_t *__restrict__ X, uint8_t *__restrict__ Y) {
     unpack_Y_body<uint8_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_unpack_Y_int32(const __grid_constant__ unpack_Y_values values,
+tflite_unpack_Y_int32(const __grid_constant__ tflite_unpack_Y_values values,
                       const int32_t *__restrict__ X, int32_t *__restrict__ Y) {
     const int64_t part = values.part, d_extents_size = values.d_extents_size;
     const int64_t e_extents_size = values.e_extents_size, n_axis = values.n_axis;
@@ -81,7 +81,7 @@ tflite_unpack_Y_int32(const __grid_constant__ unpack_Y_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tflite_unpack_Y_float32(const __grid_constant__ unpack_Y_values values,
+tflite_unpack_Y_float32(const __grid_constant__ tflite_unpack_Y_values values,
                         const float *__restrict__ X, float *__restrict__ Y) {
     const int64_t part = values.part, d_extents_size = values.d_extents_size;
     const int64_t e_extents_size = values.e_extents_size, n_axis = values.n_axis;
@@ -191,8 +191,8 @@ int tflite_unpack_cuda(const tflite_unpack_args *args, cvmgen_stream stream,
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const unpack_Y_values values = {plan.part, plan.d_extents_size, plan.e_extents_size,
-                                    plan.n_axis};
+    const tflite_unpack_Y_values values = {plan.part, plan.d_extents_size, plan.e_extents_size,
+                                           plan.n_axis};
     const int64_t rows = plan.d_extents_size;
     const int64_t elements = plan.e_extents_size;
     if (plan.types == unpack_of_int8) {

@@ -18,12 +18,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of exp line 3. */
-struct exp_output1_values {
+struct tosa_exp_output1_values {
     int64_t n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, 2)
-tosa_exp_output1_float16(const __grid_constant__ exp_output1_values values,
+tosa_exp_output1_float16(const __grid_constant__ tosa_exp_output1_values values,
                          const uint16_t *__restrict__ input1, uint16_t *__restrict__ output1) {
     const int64_t n_size = values.n_size;
     /* exp line 3: output1[d...] = exp(input1[d...]) */
@@ -42,7 +42,7 @@ tosa_exp_output1_float16(const __grid_constant__ exp_output1_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, 2)
-tosa_exp_output1_float32(const __grid_constant__ exp_output1_values values,
+tosa_exp_output1_float32(const __grid_constant__ tosa_exp_output1_values values,
                          const float *__restrict__ input1, float *__restrict__ output1) {
     const int64_t n_size = values.n_size;
     /* exp line 3: output1[d...] = exp(input1[d...]) */
@@ -124,7 +124,7 @@ int tosa_exp_cuda(const tosa_exp_args *args, cvmgen_stream stream, cvmgen_error 
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const exp_output1_values values = {plan.n_size};
+    const tosa_exp_output1_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (plan.types == exp_of_float16) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 8), tosa_exp_output1_float16,

@@ -30,14 +30,14 @@
 #include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of reduce_any line 4. */
-struct reduce_any_output1_values {
+struct tosa_reduce_any_output1_values {
     int64_t d_K_run, input1_K_step, output1_K_step, d_R_rows, d_R_run, input1_R_step;
     cvmgen_list input1_steps_K, input1_steps_R, output1_steps_K, d_K_box, d_R_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_reduce_any_output1_bool(const __grid_constant__ cvmgen_teams teams,
-                             const __grid_constant__ reduce_any_output1_values values,
+                             const __grid_constant__ tosa_reduce_any_output1_values values,
                              const uint8_t *__restrict__ input1,
                              uint8_t *__restrict__ output1) {
     const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
@@ -280,10 +280,11 @@ int tosa_reduce_any_cuda(const tosa_reduce_any_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const reduce_any_output1_values values = {plan.d_K_run, plan.input1_K_step, plan.output1_K_step,
-                                              plan.d_R_rows, plan.d_R_run, plan.input1_R_step,
-                                              plan.input1_steps_K, plan.input1_steps_R,
-                                              plan.output1_steps_K, plan.d_K_box, plan.d_R_box};
+    const tosa_reduce_any_output1_values values = {plan.d_K_run, plan.input1_K_step,
+                                                   plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
+                                                   plan.input1_R_step, plan.input1_steps_K,
+                                                   plan.input1_steps_R, plan.output1_steps_K,
+                                                   plan.d_K_box, plan.d_R_box};
     const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
     const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});
     const cvmgen_teams teams = cvmgen_choose_teams(elements, reduced,

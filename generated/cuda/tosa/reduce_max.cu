@@ -35,7 +35,7 @@
 #include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of reduce_max line 5. */
-struct reduce_max_output1_values {
+struct tosa_reduce_max_output1_values {
     int64_t nan_mode, d_K_run, input1_K_step, output1_K_step, d_R_rows, d_R_run, input1_step;
     int64_t d_R_rows_2, d_R_run_2, input1_2_step, d_R_rows_3, d_R_run_3, input1_3_step;
     int64_t d_R_rows_4, d_R_run_4, input1_4_step;
@@ -45,7 +45,7 @@ struct reduce_max_output1_values {
 
 template <typename element_t>
 static __device__ __forceinline__ void
-reduce_max_output1_body(const cvmgen_teams &teams, const reduce_max_output1_values &values,
+reduce_max_output1_body(const cvmgen_teams &teams, const tosa_reduce_max_output1_values &values,
                         const element_t *__restrict__ input1, element_t *__restrict__ output1) {
     const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
     const int64_t output1_K_step = values.output1_K_step, d_R_rows_4 = values.d_R_rows_4;
@@ -84,14 +84,14 @@ reduce_max_output1_body(const cvmgen_teams &teams, const reduce_max_output1_valu
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_reduce_max_output1_int8(const __grid_constant__ cvmgen_teams teams,
-                             const __grid_constant__ reduce_max_output1_values values,
+                             const __grid_constant__ tosa_reduce_max_output1_values values,
                              const int8_t *__restrict__ input1, int8_t *__restrict__ output1) {
     reduce_max_output1_body<int8_t>(teams, values, input1, output1);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_reduce_max_output1_int16(const __grid_constant__ cvmgen_teams teams,
-                              const __grid_constant__ reduce_max_output1_values values,
+                              const __grid_constant__ tosa_reduce_max_output1_values values,
                               const int16_t *__restrict__ input1,
                               int16_t *__restrict__ output1) {
     reduce_max_output1_body<int16_t>(teams, values, input1, output1);
@@ -99,7 +99,7 @@ tosa_reduce_max_output1_int16(const __grid_constant__ cvmgen_teams teams,
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_reduce_max_output1_int32(const __grid_constant__ cvmgen_teams teams,
-                              const __grid_constant__ reduce_max_output1_values values,
+                              const __grid_constant__ tosa_reduce_max_output1_values values,
                               const int32_t *__restrict__ input1,
                               int32_t *__restrict__ output1) {
     reduce_max_output1_body<int32_t>(teams, values, input1, output1);
@@ -107,7 +107,7 @@ tosa_reduce_max_output1_int32(const __grid_constant__ cvmgen_teams teams,
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_reduce_max_output1_float32(const __grid_constant__ cvmgen_teams teams,
-                                const __grid_constant__ reduce_max_output1_values values,
+                                const __grid_constant__ tosa_reduce_max_output1_values values,
                                 const float *__restrict__ input1, float *__restrict__ output1) {
     const int64_t nan_mode = values.nan_mode, d_K_run = values.d_K_run;
     const int64_t input1_K_step = values.input1_K_step, output1_K_step = values.output1_K_step;
@@ -467,17 +467,18 @@ int tosa_reduce_max_cuda(const tosa_reduce_max_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const reduce_max_output1_values values = {plan.nan_mode, plan.d_K_run, plan.input1_K_step,
-                                              plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
-                                              plan.input1_step, plan.d_R_rows_2, plan.d_R_run_2,
-                                              plan.input1_2_step, plan.d_R_rows_3, plan.d_R_run_3,
-                                              plan.input1_3_step, plan.d_R_rows_4, plan.d_R_run_4,
-                                              plan.input1_4_step, plan.input1_steps_K,
-                                              plan.output1_steps_K, plan.d_K_box, plan.d_R_box,
-                                              plan.input1_steps, plan.d_R_box_2,
-                                              plan.input1_steps_2, plan.d_R_box_3,
-                                              plan.input1_steps_3, plan.d_R_box_4,
-                                              plan.input1_steps_4};
+    const tosa_reduce_max_output1_values values = {plan.nan_mode, plan.d_K_run, plan.input1_K_step,
+                                                   plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
+                                                   plan.input1_step, plan.d_R_rows_2,
+                                                   plan.d_R_run_2, plan.input1_2_step,
+                                                   plan.d_R_rows_3, plan.d_R_run_3,
+                                                   plan.input1_3_step, plan.d_R_rows_4,
+                                                   plan.d_R_run_4, plan.input1_4_step,
+                                                   plan.input1_steps_K, plan.output1_steps_K,
+                                                   plan.d_K_box, plan.d_R_box, plan.input1_steps,
+                                                   plan.d_R_box_2, plan.input1_steps_2,
+                                                   plan.d_R_box_3, plan.input1_steps_3,
+                                                   plan.d_R_box_4, plan.input1_steps_4};
     if (plan.types == reduce_max_of_int8) {
         const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
         const int64_t reduced = cvmgen_domain({plan.d_R_rows_4, plan.d_R_run_4});

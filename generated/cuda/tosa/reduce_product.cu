@@ -28,14 +28,14 @@
 #include "cvmgen_cuda.h"
 
 /* What a call fixes for the kernels of reduce_product line 4. */
-struct reduce_product_output1_values {
+struct tosa_reduce_product_output1_values {
     int64_t d_K_rows, d_K_run, input1_K_step, output1_K_step, d_R_rows, d_R_run, input1_R_step;
     cvmgen_list input1_steps_K, input1_steps_R, output1_steps_K, d_K_box, d_R_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_reduce_product_output1_float32(
-                                    const __grid_constant__ reduce_product_output1_values values,
+                                    const __grid_constant__ tosa_reduce_product_output1_values values,
                                     const float *__restrict__ input1,
                                     float *__restrict__ output1) {
     const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
@@ -271,11 +271,12 @@ int tosa_reduce_product_cuda(const tosa_reduce_product_args *args, cvmgen_stream
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const reduce_product_output1_values values = {plan.d_K_rows, plan.d_K_run, plan.input1_K_step,
-                                                  plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
-                                                  plan.input1_R_step, plan.input1_steps_K,
-                                                  plan.input1_steps_R, plan.output1_steps_K,
-                                                  plan.d_K_box, plan.d_R_box};
+    const tosa_reduce_product_output1_values values = {plan.d_K_rows, plan.d_K_run,
+                                                       plan.input1_K_step, plan.output1_K_step,
+                                                       plan.d_R_rows, plan.d_R_run,
+                                                       plan.input1_R_step, plan.input1_steps_K,
+                                                       plan.input1_steps_R, plan.output1_steps_K,
+                                                       plan.d_K_box, plan.d_R_box};
     const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
     status = cvmgen_launch(error, stream, elements, tosa_reduce_product_output1_float32, values,
                            (const float *)args->input1->data, (float *)args->output1->data);

@@ -30,14 +30,14 @@
 #include "cvmgen_reduce.h"
 
 /* What a call fixes for the kernels of reduce_sum line 4. */
-struct reduce_sum_output1_values {
+struct tosa_reduce_sum_output1_values {
     int64_t d_K_rows, d_K_run, input1_K_step, output1_K_step, d_R_rows, d_R_run, input1_R_step;
     cvmgen_list input1_steps_K, input1_steps_R, output1_steps_K, d_K_box, d_R_box;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_reduce_sum_output1_int32(const __grid_constant__ cvmgen_teams teams,
-                              const __grid_constant__ reduce_sum_output1_values values,
+                              const __grid_constant__ tosa_reduce_sum_output1_values values,
                               const int32_t *__restrict__ input1, int32_t *__restrict__ output1,
                               int64_t *overflow) {
     const int64_t d_K_run = values.d_K_run, input1_K_step = values.input1_K_step;
@@ -78,7 +78,7 @@ tosa_reduce_sum_output1_int32(const __grid_constant__ cvmgen_teams teams,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_reduce_sum_output1_float32(const __grid_constant__ reduce_sum_output1_values values,
+tosa_reduce_sum_output1_float32(const __grid_constant__ tosa_reduce_sum_output1_values values,
                                 const float *__restrict__ input1, float *__restrict__ output1) {
     const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
     const int64_t input1_K_step = values.input1_K_step, output1_K_step = values.output1_K_step;
@@ -317,11 +317,11 @@ int tosa_reduce_sum_cuda(const tosa_reduce_sum_args *args, cvmgen_stream stream,
     if (plan.types == reduce_sum_of_int32 && cvmgen_check_overflow(error, overflow))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const reduce_sum_output1_values values = {plan.d_K_rows, plan.d_K_run, plan.input1_K_step,
-                                              plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
-                                              plan.input1_R_step, plan.input1_steps_K,
-                                              plan.input1_steps_R, plan.output1_steps_K,
-                                              plan.d_K_box, plan.d_R_box};
+    const tosa_reduce_sum_output1_values values = {plan.d_K_rows, plan.d_K_run, plan.input1_K_step,
+                                                   plan.output1_K_step, plan.d_R_rows, plan.d_R_run,
+                                                   plan.input1_R_step, plan.input1_steps_K,
+                                                   plan.input1_steps_R, plan.output1_steps_K,
+                                                   plan.d_K_box, plan.d_R_box};
     if (plan.types == reduce_sum_of_int32) {
         const int64_t elements = cvmgen_domain({plan.d_K_rows, plan.d_K_run});
         const int64_t reduced = cvmgen_domain({plan.d_R_rows, plan.d_R_run});

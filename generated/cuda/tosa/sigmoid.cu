@@ -18,12 +18,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of sigmoid line 3. */
-struct sigmoid_output1_values {
+struct tosa_sigmoid_output1_values {
     int64_t n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, 2)
-tosa_sigmoid_output1_float16(const __grid_constant__ sigmoid_output1_values values,
+tosa_sigmoid_output1_float16(const __grid_constant__ tosa_sigmoid_output1_values values,
                              const uint16_t *__restrict__ input1,
                              uint16_t *__restrict__ output1) {
     const int64_t n_size = values.n_size;
@@ -43,7 +43,7 @@ tosa_sigmoid_output1_float16(const __grid_constant__ sigmoid_output1_values valu
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, 2)
-tosa_sigmoid_output1_float32(const __grid_constant__ sigmoid_output1_values values,
+tosa_sigmoid_output1_float32(const __grid_constant__ tosa_sigmoid_output1_values values,
                              const float *__restrict__ input1, float *__restrict__ output1) {
     const int64_t n_size = values.n_size;
     /* sigmoid line 3: output1[d...] = sigmoid(input1[d...]) */
@@ -127,7 +127,7 @@ int tosa_sigmoid_cuda(const tosa_sigmoid_args *args, cvmgen_stream stream,
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const sigmoid_output1_values values = {plan.n_size};
+    const tosa_sigmoid_output1_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (plan.types == sigmoid_of_float16) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 8),

@@ -18,12 +18,12 @@
 #include "cvmgen_vector.h"
 
 /* What a call fixes for the kernels of tanh line 3. */
-struct tanh_output1_values {
+struct tosa_tanh_output1_values {
     int64_t n_size;
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, 2)
-tosa_tanh_output1_float16(const __grid_constant__ tanh_output1_values values,
+tosa_tanh_output1_float16(const __grid_constant__ tosa_tanh_output1_values values,
                           const uint16_t *__restrict__ input1, uint16_t *__restrict__ output1) {
     const int64_t n_size = values.n_size;
     /* tanh line 3: output1[d...] = tanh(input1[d...]) */
@@ -42,7 +42,7 @@ tosa_tanh_output1_float16(const __grid_constant__ tanh_output1_values values,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, 2)
-tosa_tanh_output1_float32(const __grid_constant__ tanh_output1_values values,
+tosa_tanh_output1_float32(const __grid_constant__ tosa_tanh_output1_values values,
                           const float *__restrict__ input1, float *__restrict__ output1) {
     const int64_t n_size = values.n_size;
     /* tanh line 3: output1[d...] = tanh(input1[d...]) */
@@ -124,7 +124,7 @@ int tosa_tanh_cuda(const tosa_tanh_args *args, cvmgen_stream stream, cvmgen_erro
     if (cvmgen_check_apart(error, "output1", args->output1, "input1", args->input1))
         return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    const tanh_output1_values values = {plan.n_size};
+    const tosa_tanh_output1_values values = {plan.n_size};
     const int64_t elements = plan.n_size;
     if (plan.types == tanh_of_float16) {
         status = cvmgen_launch(error, stream, cvmgen_vectors(elements, 8),
