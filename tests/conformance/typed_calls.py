@@ -26,7 +26,7 @@ def elements(random: Random, shape: Sequence[int], dtype: str) -> Array:
     size = prod(shape)
     if dtype == "bool":
         values: list[Any] = [random.random() < 0.7 for _ in range(size)]
-    elif dtype in REALS:
+    elif np.dtype(dtype).kind == "f":
         values = [
             random.choice(SPECIAL)
             if random.random() < 0.15
