@@ -303,7 +303,7 @@ def specials(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) ->
         return np.ascontiguousarray(values.astype(dtype))
 
 
-ONE_NAN = {4: "0x7fc00000", 8: "0x7ff8000000000000"}
+ONE_NAN = {2: "0x7e00", 4: "0x7fc00000", 8: "0x7ff8000000000000"}
 
 
 def nan(checks: Checks) -> None:

@@ -94,7 +94,10 @@ def test_what_there_is_in_a_namespace(ops: Operators) -> None:
 MISSING = [
     (lambda ops: ops.conv2d, "did you mean ops.cvm.conv2d or ops.systemml.conv2d?"),
     (lambda ops: ops["conv2d"], "did you mean ops.cvm.conv2d or ops.systemml.conv2d?"),
-    (lambda ops: ops.strided_slice, "did you mean ops.cvm.strided_slice?"),
+    (
+        lambda ops: ops.strided_slice,
+        "did you mean ops.cvm.strided_slice or ops.tflite.strided_slice?",
+    ),
     (lambda ops: ops.cmv, "did you mean 'cvm'?"),
     (lambda ops: ops.cvm.desne, "did you mean 'dense'?"),
 ]

@@ -74,8 +74,8 @@ def test_what_is_told(optimised: Build, tmp_path: Path) -> None:
     text = outcome.out
     assert "toy.double, double line 6: Y[d...] = 2 * X[d...]\n" in text
     assert "\n  class    elementwise\n" in text
-    assert "\n  actions  vectorise inner\n" in text
-    assert "\n  threads  parallelise outer when elements >= 131072\n" in text
+    assert "\n  actions  vectorise inner, filled, lane\n" in text
+    assert "\n  threads  parallelise outer, piece when elements >= 131072\n" in text
     assert "\n  work     size(n)\n" in text
     assert text.splitlines()[-1].startswith("library  ")
     lines = (tmp_path / "generated/c/toy/double.c").read_text().splitlines()
