@@ -230,6 +230,8 @@ def other_types(item: Attribute) -> tuple[str, list[Any]]:
         return numbers_rule(item, "a tuple of integers"), ["3", 1.0, (1.0, 1), (True, 1)]
     if item.kind == "bool":
         return "true or false is needed", [2, "yes", 1.0, (True,)]
+    if item.kind == "real":
+        return "a real number is needed", ["1", True, (1.0,)]
     return numbers_rule(item, "an integer"), [1.5, "1", True, (1,)]
 
 
@@ -269,9 +271,10 @@ def test_results_that_do_not_fit(
         rule = "elements must be int8 or int32"
         if here.formula.output_names[at] not in here.formula.precise_outputs:
             rule = f"must be {dtype}"
+        other = "uint16" if dtype == np.uint8 else "uint8"
         rows = [
             (np.zeros(longer, dtype), f" = shape {longer}: the shape must be {shape}"),
-            (np.zeros(shape, np.uint8), f" = dtype uint8: {rule}"),
+            (np.zeros(shape, other), f" = dtype {other}: {rule}"),
             (fixed, ": it is read-only"),
         ]
         for array, message in rows:
