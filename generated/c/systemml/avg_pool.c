@@ -379,8 +379,8 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                     }
                 }
             }
-            y[n * (C * YH * YW) + ((c * YH + p) * YW + q_left)] =
-                cvmgen_stored_f64(total / (double)(R * S));
+            y[n * (C * YH * YW) + ((c * YH + p) * YW + q_left)] = cvmgen_stored_f64(total
+                / (double)(R * S));
         }
         for (int64_t q_piece = q_middle_low; q_piece < q_middle_high; q_piece += 1024) {
             const int64_t q_lanes = cvmgen_min_i64(1024, q_middle_high - q_piece);
@@ -458,8 +458,8 @@ static void avg_pool_y_part_2(const void *context, int64_t low, int64_t high) {
                     }
                 }
             }
-            y[n * (C * YH * YW) + ((c * YH + p) * YW + q_right)] =
-                cvmgen_stored_f64(total / (double)(R * S));
+            y[n * (C * YH * YW) + ((c * YH + p) * YW + q_right)] = cvmgen_stored_f64(total
+                / (double)(R * S));
         }
     }
 }

@@ -147,8 +147,8 @@ static void div_Z_part(const void *context, int64_t low, int64_t high) {
         } else {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
-                Z[d_row * d_run + d] =
-                    cvmgen_stored_f64(X[X_row + d * X_step] / Y[Y_row + d * Y_step]);
+                Z[d_row * d_run + d] = cvmgen_stored_f64(X[X_row + d * X_step]
+                    / Y[Y_row + d * Y_step]);
         }
     }
 }

@@ -150,8 +150,8 @@ static void intdiv_Z_part(const void *context, int64_t low, int64_t high) {
             CVMGEN_APART
             for (int64_t d = 0; d < d_run; ++d)
                 Z[d_row * d_run + d] =
-                    cvmgen_stored_f64(cvmgen_floor_f64(X[X_row + d * X_step] / Y[Y_row + d
-                    * Y_step]));
+                    cvmgen_stored_f64(cvmgen_floor_f64(X[X_row + d * X_step]
+                    / Y[Y_row + d * Y_step]));
         }
     }
 }

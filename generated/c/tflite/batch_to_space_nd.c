@@ -123,8 +123,8 @@ static void batch_to_space_nd_Y_part_int8(const void *context, int64_t low, int6
         const int64_t h = at / (W * BW - CL - CR) % (H * BH - CT - CB);
         const int64_t w = at % (W * BW - CL - CR);
         cvmgen_copy_i8(&Y[((n * (H * BH - CT - CB) + h) * (W * BW - CL - CR) + w) * C],
-            &X[(((((h + CT) % BH * BW + (w + CL) % BW) * N + n) * H + (h + CT) / BH) * W
-                + (w + CL) / BW) * C],
+            &X[(((((h + CT) % BH * BW + (w + CL) % BW) * N + n) * H + (h + CT) / BH) * W + (w + CL)
+                / BW) * C],
             C);
     }
 }

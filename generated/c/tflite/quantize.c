@@ -78,8 +78,8 @@ static void quantize_Y_part(const void *context, int64_t low, int64_t high) {
     CVMGEN_APART
     for (int64_t d = low; d < high; ++d)
         Y[d] = (int8_t)cvmgen_max_i128(-128,
-            cvmgen_min_i128((__int128)cvmgen_to_int(cvmgen_round_f64((double)(float)((double)X[d] / scale)))
-            + zy, 127));
+            cvmgen_min_i128((__int128)cvmgen_to_int(cvmgen_round_f64((double)(float)((double)X[d]
+            / scale))) + zy, 127));
 }
 
 static void quantize_Y(const quantize_plan *plan, const float *restrict X, int8_t *restrict Y) {

@@ -93,8 +93,8 @@ systemml_avg_pool_y(const __grid_constant__ systemml_avg_pool_y_values values,
                     }
                 }
             }
-            y[n * (C * YH * YW) + ((c * YH + p) * YW + q)] =
-                cvmgen_stored_f64(total / (double)(R * S));
+            y[n * (C * YH * YW) + ((c * YH + p) * YW + q)] = cvmgen_stored_f64(total
+                / (double)(R * S));
         }
         __syncthreads(); /* the next tile writes the box anew */
     }

@@ -52,8 +52,8 @@ systemml_intdiv_Z(const __grid_constant__ systemml_intdiv_Z_values values,
         cvmgen_vector<double, 2> Z_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 2; ++lane)
-            Z_vector.at[lane] =
-                cvmgen_stored_f64(cvmgen_floor_f64(X_vector.at[lane] / Y_vector.at[lane]));
+            Z_vector.at[lane] = cvmgen_stored_f64(cvmgen_floor_f64(X_vector.at[lane]
+                / Y_vector.at[lane]));
         Z_vector.store(&Z[d_row * d_run + d], 1, lanes);
     }
 }

@@ -72,8 +72,8 @@ tflite_average_pool_2d_Y(const __grid_constant__ tflite_average_pool_2d_Y_values
             }
         }
         Y[((n * YH + y) * YW + x) * C + c] = (int8_t)cvmgen_max_i128((__int128)low,
-            cvmgen_min_i128(((int64_t)total
-            + ((int64_t)total > 0 ? taken >> 1 : -(taken >> 1))) / taken, (__int128)high));
+            cvmgen_min_i128(((int64_t)total + ((int64_t)total > 0 ? taken >> 1 : -(taken >> 1)))
+            / taken, (__int128)high));
     }
 }
 
