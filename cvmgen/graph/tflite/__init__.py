@@ -1,7 +1,7 @@
 """Models of TensorFlow Lite.
 
 `file.py` reads a .tflite file, by the classes of the format's schema in the package `tflite`, into
-frozen data; files are hostile, and nothing is allocated from an unchecked count. `translation.py`
+frozen data; files are hostile, and nothing is allocated from an unchecked count. `model.py`
 goes through the operators of such a graph: each becomes steps of the opset `tflite`, between
 tensors that a `graph.plan.Plan` holds, with what the scales come to as constants (`scales.py`).
 `convolutions.py`, `pointwise.py` and `moves.py` say how, a function for each operator of the

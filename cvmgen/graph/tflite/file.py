@@ -87,14 +87,7 @@ def damage(file: str | None, where: str) -> Iterator[None]:
         yield
     except ModelError:
         raise
-    except (
-        struct.error,
-        ValueError,
-        TypeError,
-        IndexError,
-        OverflowError,
-        AttributeError,
-    ) as error:
+    except DAMAGE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelError(f"is damaged: {reason}", file=file, where=where) from error
 
