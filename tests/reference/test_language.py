@@ -152,8 +152,6 @@ ROWS = [
         VECTOR + "attr pad (A, B) = (1, 2)\n Y[i] = A*10 + B + pad[0]",
         ([0],), [57], {"pad": (5, 2)}),
     Row("a default", VECTOR + "attr a = 3\n Y[i] = a", ([0],), [3]),
-    Row("a default that depends on the shape", VECTOR + "attr a = N in [0, N]\n Y[i] = a",
-        ([0, 0],), [2, 2]),
     Row("an optional attribute", VECTOR + "attr a : int optional\n Y[i] = a if present(a) else -1",
         ([0],), [-1]),
     Row("a list", VECTOR + "attr l : int list = ()\n Y[i] = sum[j < len(l)](l[j])", ([0],), [6],

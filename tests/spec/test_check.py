@@ -49,12 +49,12 @@ ROWS: list[tuple[str, str, list[str]]] = [
       "output Y[count:M] precision 32",
       "gather Y[index:j] = (X[index:j][entry(extent:n, index:j)...] + p(X[0])) "
       "forall 0 <= j < count:M"]),
-    ("attributes", X + "attr a = 3 in [1, 9] attr b in (0, N) attr c : bool attr d (e, f) = (1, N) "
+    ("attributes", X + "attr a = 3 in [1, 9] attr b in (0, N) attr c : bool attr d (e, f) = (1, 2) "
      "attr g : int list optional in (-inf, inf) Y[i] = a + e + d[1]",
      ["attr a int = 3 1 <= value < (9 + 1)",
       "attr b int (0 + 1) <= value < extent:N",
       "attr c bool",
-      "attr d (e, f) int = list(1, extent:N)",
+      "attr d (e, f) int = list(1, 2)",
       "attr g int list optional (-2147483648 + 1) <= value < 2147483648",
       "gather Y[index:i] = ((attribute:a + attribute:e) + entry(attribute:d, 1)) "
       "forall 0 <= i < extent:N"]),

@@ -31,9 +31,12 @@ def test_every_operator_is_read_as_it_was(name: str) -> None:
 def read_again(operator: Operator) -> Operator:
     """The operator checked from its printed text, with the definitions of its opset around it."""
     macros = [item.span.text for item in operator.items if item.span.text.startswith("def ")]
-    shared = [file for file in read_folder(ROOT / "spec") if not file.opset]
+    files = read_folder(ROOT / "spec")
+    shared = [file for file in files if not file.opset]
+    lines = [each for file in files for each in file.source.text.splitlines()]
+    constants = {each for each in lines if each.startswith("const ")}
     known = {item for file in shared for item in file.source.text.splitlines()}
-    own = "\n".join(each for each in macros if each not in known)
+    own = "\n".join(each for each in (*sorted(constants), *macros) if each not in known)
     text = f"{own}\n{print_operator(operator)}"
     (again,) = check_files([*shared, SpecFile(Source("printed", text), operator.opset)])
     return again
