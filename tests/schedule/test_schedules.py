@@ -94,7 +94,10 @@ def test_every_class_of_c_has_a_schedule_that_a_nest_falls_back_to() -> None:
 
 def test_every_action_for_c_changes_some_nest_of_its_class(formulas: dict[str, Operator]) -> None:
     own = [each for each in formulas.values() if each.opset != "extra"]
-    assert apply_all(own, packaged(), Progress(), Strict()) == ([], [])
+    faults, warnings = apply_all(own, packaged(), Progress(), Strict())
+    assert faults == []
+    # Depthwise and transposed convolutions, and what is asked of their results, are no tiles.
+    assert {each.span.source.name for each in warnings} <= {"spec/tflite/convolution.cvm"}
 
 
 def test_the_mappings_of_cuda_in_their_order() -> None:
