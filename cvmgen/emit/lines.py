@@ -13,7 +13,8 @@ from cvmgen.emit.line_map import MarkedLine
 
 WIDTH = 100
 QUOTES = "\"'"
-BREAKS = (", ", "; ", " && ", " || ", " & ", " | ", " + ", " - ", " * ", " / ", " ? ", " : ", " PRId64")
+OPERATORS = ("&&", "||", "&", "|", "+", "-", "*", "/", "?", ":")
+BREAKS = (", ", "; ", *(f" {each} " for each in OPERATORS), " PRId64")
 PYTHON_WORDS = (" if ", " else ", " and ", " or ", " for ")
 PYTHON_BREAKS = (", ", *PYTHON_WORDS, " + ", " - ", " * ", " // ", " % ")
 ASSIGNED = " = "

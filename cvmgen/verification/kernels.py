@@ -195,6 +195,8 @@ class KernelWalk:
         left, right = one.names[name], other.names[name]
         if isinstance(left, Term) and isinstance(right, Term):
             return self.symbols.choice(test, left, right)
+        if isinstance(left, Formula) and isinstance(right, Formula):
+            return t.some(t.every(test, left), t.every(t.negation(test), right))
         return self.symbols.fresh_truth(name, "a condition that branches set")
 
     def loop(self, loop: i.Loop, scope: PlaceScope) -> PlaceScope:

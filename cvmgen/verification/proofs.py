@@ -125,17 +125,17 @@ class Prover:
 
     def refute(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof | None:
         """A call in which a claim does not hold, where it is found quickly."""
-        whole = list(slices(symbols, path, claim))[-1]
-        conditions = (*whole.facts, t.negation(claim))
+        last = list(slices(symbols, path, claim))[-1]
+        conditions = (*last.facts, t.negation(claim))
         names = frozenset().union(*map(names_of, conditions))
-        if not self.solvers or names & symbols.vague.keys():
+        if not self.solvers or not last.whole or names & symbols.vague.keys():
             return None
         asked = question(conditions)
         answer = self.ask(self.solvers[0], asked, QUICK)
         if answer.result != "sat":
             return None
         first = self.solvers[0]
-        return Proof("refuted", (first,), whole.facts, asked.text, answer.cost, answer.model)
+        return Proof("refuted", (first,), last.facts, asked.text, answer.cost, answer.model)
 
     def at_once(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
         """Whether a claim is shown by elimination."""

@@ -37,7 +37,7 @@ def slices(symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Itera
         yield FactSlice(growing.facts, whole=False)
     while growing.grow(deep=True):
         pass
-    yield FactSlice(growing.facts, whole=True)
+    yield FactSlice(growing.facts, whole=not growing.vague_left)
 
 
 class Growing:
@@ -51,6 +51,12 @@ class Growing:
     @property
     def facts(self) -> tuple[Formula, ...]:
         return tuple(self.found)
+
+    @property
+    def vague_left(self) -> bool:
+        """Whether a fact that was not taken speaks of what is not all known, which could be of
+        symbols that were."""
+        return any(not self.made_of(each).isdisjoint(self.symbols.vague) for each in self.left)
 
     def grow(self, *, deep: bool = False) -> bool:
         """Take the facts that are next; gives whether there were any."""
