@@ -74,7 +74,7 @@ def ordered_products(body: i.Block, dtypes: Mapping[str, DType]) -> OrderedProdu
             return None
     plain = nest.body[: len(before)] == before and sums == {name} == {added} and not way.tests
     ranged = all(each.low == i.ZERO and each.step == 1 for each in (*nest.loops, *way.loops))
-    if not plain or not ranged or name in names_in(tuple(after)) - {name}:
+    if not plain or not ranged:
         return None
     values = expanded((*before, *way.lets))
     factors = [element(each, values, dtypes) for each in (left, right)]
