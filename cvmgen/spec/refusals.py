@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.size import MOST_NODES, WrittenSizes
 from cvmgen.tree import replaced
 
 
@@ -36,26 +37,27 @@ class Refusals:
     ) -> list[Refusal]:
         """What an equation can ask for, at a point of its domain."""
         where = {each.name: each for each in item.where}
-        if not self.refuses((item.value, item.where), {**definitions, **where}):
+        known = {**definitions, **where}
+        if not self.refuses((item.value, item.where), known):
             return []
+        if WrittenSizes(known).size(item.value).nodes > MOST_NODES:
+            return []  # of an equation that is refused for its size, where all is known of it
         return [*self.of(inlined(item.value, where, {}), definitions)]
 
-    def refuses(
-        self,
-        part: object,
-        definitions: Mapping[str, f.Definition],
-        seen: frozenset[str] = frozenset(),
-    ) -> bool:
+    @staticmethod
+    def refuses(part: object, definitions: Mapping[str, f.Definition]) -> bool:
         """Whether a part can ask for a refusal, itself or by way of definitions."""
-        for node in n.walk(part):
-            match node:
-                case n.Refuse():
-                    return True
-                case n.Apply(name=name) if name in definitions and name not in seen:
-                    if self.refuses(definitions[name].body, definitions, seen | {name}):
+        left, seen = [part], set[str]()
+        while left:
+            for node in n.walk(left.pop()):
+                match node:
+                    case n.Refuse():
                         return True
-                case _:
-                    pass
+                    case n.Apply(name=name) if name in definitions and name not in seen:
+                        seen.add(name)
+                        left.append(definitions[name].body)
+                    case _:
+                        pass
         return False
 
     def of(self, node: object, definitions: Mapping[str, f.Definition]) -> Iterator[Refusal]:
@@ -107,7 +109,7 @@ class Refusals:
             found: Iterable[Refusal] = ()
             if self.refuses(definition.body, definitions):
                 self.allowed(definition)
-                found = tuple(self.of(definition.body, definitions))  # those of others before it
+                found = together(self.of(definition.body, definitions))  # those of others before it
             pairs = ((each, companion(definition, at, each)) for at, each in enumerate(found))
             self.made[name] = tuple(pairs)
         return self.made[name]
@@ -166,6 +168,17 @@ def refuse_elsewhere(item: f.Item, refuses: bool) -> None:
         place = own[0].span if own else item.span
         hint = "it stands in formulas of outputs, in lets and in definitions"
         raise SpecError(place, "'refuse' has no meaning here", hint)
+
+
+def together(found: Iterable[Refusal]) -> Iterator[Refusal]:
+    """One for each `refuse`, however often a definition comes to it."""
+    by_place: dict[Span, list[Refusal]] = {}
+    for each in found:
+        by_place.setdefault(each.span, []).append(each)
+    for span, several in by_place.items():
+        first, *others = several
+        conditions = tuple(each.condition for each in several)
+        yield replace(first, condition=n.Logic("or", conditions, span)) if others else first
 
 
 def companion(definition: f.Definition, at: int, refusal: Refusal) -> f.Definition:

@@ -25,6 +25,16 @@ def doubled(levels: int) -> str:
     return f"{HEAD}  let T0[i] = X[i]\n{lets}  Y[i] = T{levels - 1}[i]\n}}\n"
 
 
+def refusing(levels: int) -> str:
+    return doubled(levels).replace("= X[i]\n", '= X[i] if X[i] > 3 else refuse "small"\n')
+
+
+def refusing_where(levels: int) -> str:
+    parts = (f"w{at} = w{at - 1} mod 9 + w{at - 1} mod 8" for at in range(levels - 1, 0, -1))
+    first = 'w0 = X[i] if X[i] > 3 else refuse "small"'
+    return f"{HEAD}  Y[i] = w{levels - 1}\n    where {', '.join((*parts, first))}\n}}\n"
+
+
 def nested(levels: int) -> str:
     functions = "".join(f"def h{at}(x) = h{at - 1}(h{at - 1}(x))\n" for at in range(1, levels))
     return f"def h0(x) = x + 1\n{functions}{HEAD}  Y[i] = h{levels - 1}(X[i]) mod 7\n}}\n"
@@ -42,6 +52,7 @@ DEEP = "a formula is at most 200 levels deep"
 LARGE = [
     (doubled(20), r"this is [\d,]{9} terms with its definitions put in; at most 10,000"),
     (doubled(60), r"'\w+' is written out [\d,]{20,} times"),
+    (refusing(60), r"'\w+' is written out [\d,]{20,} times"),
     (nested(12), DEEP),
     (nested(9), DEEP),
     (summed(1000), DEEP),
@@ -56,7 +67,9 @@ def test_what_grows_without_end_is_refused(text: str, message: str) -> None:
         checked(text)
 
 
-@pytest.mark.parametrize("text", [doubled(5), nested(5), summed(100), chosen(100)])
+@pytest.mark.parametrize(
+    "text", [doubled(5), refusing(5), refusing_where(5), nested(5), summed(100), chosen(100)]
+)
 def test_what_people_write_is_not(text: str) -> None:
     (found,) = checked(text)
     assert found.name == "f"
