@@ -3,144 +3,44 @@ whoever could see them is told."""
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.library import load_on_device
 from cvmgen.api.manifest import read_manifest
-from cvmgen.build import write_changed
 from cvmgen.errors import OperatorError
-from cvmgen.source import Source
-from cvmgen.spec.check import check_files
-from cvmgen.spec.files import SpecFile
 from tests.api.fake_torch import Stream, Torch
+from tests.api.late.operators import (
+    B_STREAM,
+    BAD,
+    EARLIER,
+    GOOD,
+    LARGE,
+    LEAST,
+    REFUSED,
+    SUMS,
+    WORSE,
+    refusal,
+)
 from tests.fake_gpu import (
     A_STREAM,
     Capture,
     State,
-    fake_backend,
-    fake_library,
-    fake_state,
     has_nvrtc,
 )
 
 pytestmark = pytest.mark.skipif(not has_nvrtc(), reason="no CUDA compiler, see `cvmgen[cuda]`")
-
-FORMULAS = """
-operator sums {
-  "The sum of each row."
-  type   T in int32, float32
-  input  X : T[N, M]
-  output Y : T[N]
-  Y[i] = sum[j < M](X[i, j])
-}
-
-operator both {
-  "The sum of each row, and of its first two elements the difference."
-  input  X : int32[N, M]
-  output Y : int32[N]
-  output Z : int32[N]
-  Y[i] = sum[j < M](X[i, j])
-  Z[i] = X[i, 0] - (X[i, 1] if M > 1 else 0)
-}
-
-operator positive {
-  "Elements, and 0 for those below it."
-  input  X : int32[n...]
-  output Y : int32[n...]
-  Y[d...] = max(X[d...], 0)
-}
-"""
-B_STREAM = 0x52
-LARGE, LEAST = 1 << 30, -(1 << 31)
-GOOD = np.array([[1, 2], [3, 4], [5, 6]], np.int32)
-BAD = np.array([[1, 2], [LARGE, LARGE], [LARGE, LARGE]], np.int32)
-WORSE = np.array([[LARGE, LARGE], [3, 4], [5, 6]], np.int32)
-SUMS = [3, 7, 11]
-REFUSED = "late.sums: Y: element (1,) does not fit int32"
-EARLIER = "late.sums: Y: element (0,) does not fit int32"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("late")
-    operators = check_files([SpecFile(Source("late.cvm", FORMULAS), "late")])
-    write_changed(made, driver.generate(operators, ("cuda",)))
-    return made
-
-
-@pytest.fixture(scope="module")
-def library(folder: Path) -> Path:
-    return fake_library(folder)
-
-
-@pytest.fixture(scope="module")
-def backend(folder: Path) -> Any:
-    return fake_backend(folder)
-
-
-@pytest.fixture(scope="module")
-def device(backend: Any) -> Device:
-    found: Device = backend.device
-    return found
-
-
-@pytest.fixture(scope="module")
-def ops(backend: Any, folder: Path) -> Operators:
-    return load_on_device(read_manifest(folder), backend)
-
-
-@pytest.fixture
-def state(library: Path, device: Device) -> Iterator[State]:
-    """What the driver sees. Behind each test nothing is left to be told, and all words are free."""
-    know = ctypes.CDLL(str(library)).fake_driver_stream
-    for stream in (A_STREAM, B_STREAM):
-        know(ctypes.c_void_p(stream), 1)
-    gc.collect()
-    gc.freeze()  # what is there already is not looked through again: that takes long
-    found = fake_state(library)
-    allocations = found.allocations
-    yield found
-    found.late = 0
-    gc.collect()
-    device.synchronize()
-    device.trim()
-    device.refusals._collect()
-    assert not device.refusals._noted
-    assert found.allocations == allocations
-    for stream in (A_STREAM, B_STREAM):
-        know(ctypes.c_void_p(stream), 0)
-
-
-@pytest.fixture
-def run(library: Path) -> Callable[[int, int], None]:
-    """Let so much of what waits in a stream be done."""
-    function = ctypes.CDLL(str(library)).fake_driver_run
-
-    def some(stream: int, count: int) -> None:
-        function(ctypes.c_void_p(stream), count)
-
-    return some
-
-
-def refusal(function: Any, *arguments: Any, **more: Any) -> str:
-    with pytest.raises(OperatorError) as caught:
-        function(*arguments, **more)
-    return str(caught.value)
 
 
 # ---------------------------------------------------------------- who is told
@@ -392,71 +292,6 @@ def test_arrays_that_are_dropped_while_another_stream_is_captured(
     graph.drop()
 
 
-# ---------------------------------------------------------------- graphs
-
-
-def test_graphs_that_are_replayed(
-    ops: Operators, device: Device, library: Path, state: State
-) -> None:
-    """Bound before; told where their end is awaited, as often as they are started."""
-    x = DeviceArray.of(device, GOOD, A_STREAM)
-    bound = ops.late.sums.bind(x, stream=A_STREAM)
-    with Capture(device, library, A_STREAM) as graph:
-        bound()
-        bound()
-    for _ in range(2):
-        x.copy_from(BAD)
-        graph.replay()
-        assert refusal(bound.result.to_numpy) == REFUSED
-        x.copy_from(GOOD)
-        graph.replay()
-        assert bound.result.to_numpy().tolist() == SUMS
-    x.copy_from(BAD)
-    graph.replay()
-    assert refusal(bound) == REFUSED
-    graph.drop()
-
-
-def test_graphs_of_calls_that_were_not_prepared(
-    folder: Path, library: Path, device: Device, state: State
-) -> None:
-    """Words are made, and kept for the graph, while the stream is captured."""
-    fresh = fake_backend(folder)
-    ops, there = load_on_device(read_manifest(folder), fresh), fresh.device
-    x = DeviceArray.of(there, GOOD, A_STREAM)
-    with Capture(there, library, A_STREAM) as graph:
-        found = ops.late.positive(ops.late.sums(x, stream=A_STREAM), stream=A_STREAM)
-    gc.collect()
-    (noted,) = there.refusals._noted.values()
-    x.copy_from(BAD)
-    graph.replay()
-    assert refusal(found.to_numpy) == REFUSED
-    graph.replay()
-    assert refusal(there.synchronize) == REFUSED
-    x.copy_from(GOOD)
-    graph.replay()
-    assert found.to_numpy().tolist() == SUMS
-    there.refusals._collect()
-    assert there.refusals._noted == {noted.address: noted}, "the graph may write them"
-    graph.drop()
-    there.trim()
-    there.refusals._collect()
-    assert not there.refusals._noted
-
-
-def test_a_refusal_before_a_capture_waits_for_its_end(
-    ops: Operators, device: Device, library: Path, state: State
-) -> None:
-    x = DeviceArray.of(device, BAD, A_STREAM)
-    bound = ops.late.sums.bind(x, stream=A_STREAM)
-    bound()
-    with Capture(device, library, A_STREAM) as graph:
-        bound()
-        bound.result.__dlpack__(stream=A_STREAM)
-    assert refusal(bound.result.to_numpy) == REFUSED
-    graph.drop()
-
-
 # ---------------------------------------------------------------- other ways to call
 
 
@@ -531,80 +366,3 @@ def test_a_fork_reads_no_words(ops: Operators, device: Device, state: State) -> 
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     assert refusal(found.to_numpy) == REFUSED
-
-
-# ---------------------------------------------------------------- anything in any order
-
-
-class Session:
-    """Calls, of which many are refused, each at an element of its own; what was told of them."""
-
-    def __init__(self, ops: Operators, device: Device, seed: int) -> None:
-        self.ops, self.device, self.random = ops, device, Random(seed)
-        self.streams = (0, A_STREAM, B_STREAM)
-        self.found: list[tuple[Any, str]] = []
-        self.untold: set[str] = set()
-        self.calls = 0
-
-    def told(self, work: Callable[[], Any]) -> bool:
-        """Whether a refusal is raised, which then is one of those that are left."""
-        try:
-            work()
-        except OperatorError as error:
-            self.untold.remove(str(error))
-            return True
-        return False
-
-    def call(self) -> None:
-        stream, bad = self.random.choice(self.streams), self.random.random() < 0.4
-        values, text = np.ones((400, 2), np.int32), ""
-        if bad:
-            values[self.calls :] = LARGE
-            text = f"late.sums: Y: element ({self.calls},) does not fit int32"
-        x = DeviceArray.of(self.device, values, stream)
-
-        def work() -> None:
-            result = self.ops.late.sums(x, stream=stream)
-            if self.random.random() < 0.3:
-                result = self.ops.late.positive(result, stream=self.random.choice(self.streams))
-            self.found.append((result, text))
-
-        if not self.told(work):
-            self.calls += 1
-            self.untold |= {text} if bad else set()
-
-    def read(self) -> None:
-        if self.found:
-            result, text = self.random.choice(self.found)
-            if not self.told(result.to_numpy):
-                assert text not in self.untold
-
-    def drop(self) -> None:
-        if self.found:
-            self.found.pop(self.random.randrange(len(self.found)))
-
-    def wait(self) -> None:
-        self.told(lambda: self.device.synchronize(self.random.choice((*self.streams, None))))
-
-    def end(self) -> None:
-        self.found.clear()
-        while self.told(self.device.synchronize):
-            pass
-        assert not self.untold
-
-
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("late", [0, 1])
-def test_calls_in_any_order(
-    ops: Operators, device: Device, state: State, run: Any, seed: int, late: int
-) -> None:
-    """No refusal is lost, none is told twice, and none is invented."""
-    state.late = late
-    session = Session(ops, device, seed)
-    for _ in range(80):
-        step = session.random.choice(["call", "call", "call", "read", "drop", "wait", "run", "run"])
-        if step == "run":
-            run(session.random.choice(session.streams), session.random.randrange(9))
-        else:
-            getattr(session, step)()
-    session.end()
