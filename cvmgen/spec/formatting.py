@@ -11,7 +11,7 @@ from cvmgen.errors import InternalError
 from cvmgen.source import Source
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
-from cvmgen.spec.layout import BEGINNINGS, Layout
+from cvmgen.spec.layout import Layout, beginning
 from cvmgen.spec.lexemes import Lexeme, LexemeKind, comments, lexemes
 from cvmgen.spec.parse import parse
 from cvmgen.spec.schedules import parse_schedules
@@ -130,10 +130,11 @@ def _pads(pieces: Sequence[Piece]) -> Iterator[Mapping[int, int]]:
 def _row(pieces: Sequence[Piece], number: int, piece: Piece) -> tuple[int, str]:
     """Where the row of a piece begins, and what it is made of."""
     word = piece.lexemes[0].text
+    lined = beginning(piece.lexemes) in ("let", "attr", "")
     first = number
     while first and not pieces[first].blank and pieces[first - 1].lexemes[0].text == word:
         first -= 1
-    return (first, word if word in ("let", "attr") or word not in BEGINNINGS else f"{number}")
+    return (first, word if lined else f"{number}")
 
 
 def _row_pads(row: Sequence[Piece]) -> Iterator[Mapping[int, int]]:
@@ -156,11 +157,11 @@ def _row_pads(row: Sequence[Piece]) -> Iterator[Mapping[int, int]]:
 
 def _column_place(piece: Piece) -> int | None:
     """The lexeme of an item that those of items below it may be lined up with."""
-    texts = [each.text for each in piece.lexemes]
-    if texts[0] == "attr":
+    texts, word = [each.text for each in piece.lexemes], beginning(piece.lexemes)
+    if word == "attr":
         place = 2 if texts[2:3] == ["("] else None
     else:
-        place = texts.index("=") if texts[0] not in BEGINNINGS - {"let"} and "=" in texts else None
+        place = texts.index("=") if word in ("let", "") and "=" in texts else None
     if place is None:
         return None
     return place if not any(each.lines for each in piece.lexemes[1 : place + 1]) else None

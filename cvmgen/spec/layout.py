@@ -53,6 +53,14 @@ class Line:
         return column
 
 
+def beginning(item: Sequence[Lexeme]) -> str:
+    """The word of the language with which an item begins; empty for an equation, also where its
+    tensor is called `output`."""
+    word = item[0].text
+    place = word == "output" and len(item) > 1 and item[1].text == "["
+    return word if word in BEGINNINGS and not place else ""
+
+
 class Layout:
     """One item, or what of a declaration stands in front of its block; `margin` blanks deep."""
 
@@ -60,6 +68,7 @@ class Layout:
         self, item: Sequence[Lexeme], margin: int, pads: Mapping[int, int] | None = None
     ) -> None:
         self.item, self.margin = item, margin
+        self.word = beginning(item)
         self.pads = pads or {}
         self.depths = list(_depths(item))
         self.breaks = {
@@ -112,22 +121,22 @@ class Layout:
     def is_ending(self, number: int) -> bool:
         """Whether it begins what may stand behind a formula: that goes on a line of its own, a
         step deeper than the item, where there is not room for all."""
-        each, first = self.item[number], self.item[0].text
+        each = self.item[number]
         if self.depths[number]:
             return False
         if each.keyword:
             return each.text in ENDINGS
-        return (each.text, first) in ((":", "require"), ("==", "example"))
+        return (each.text, self.word) in ((":", "require"), ("==", "example"))
 
     def blanks(self, number: int) -> int:
         """How many stand between a lexeme and the one before it in its line."""
         each, before = self.item[number], self.item[number - 1]
         if each.is_comment:
             return max(2, each.gap)
-        if number == 1 and before.text in PADDED:
+        if number == 1 and self.word in PADDED:
             return 7 - len(before.text) + self.pads.get(number, 0)
         if each.text in TAILS and each.keyword and self.depths[number] == 0:
-            return 2 if self.item[0].text not in BEGINNINGS else 1
+            return 1 if self.word else 2
         return self.pads.get(number, 0) + (1 if self.apart(number) else 0)
 
     def apart(self, number: int) -> bool:
@@ -155,7 +164,7 @@ class Layout:
     def ends_operand(self, number: int) -> bool:
         """Whether a formula may end with a lexeme."""
         each = self.item[number]
-        return each.ends_operand and (number > 0 or each.text not in BEGINNINGS)
+        return each.ends_operand and (number > 0 or not self.word)
 
     def joined(self, number: int) -> bool:
         """Whether blanks stand around a sign: those of sums always have them, others as written."""
@@ -172,7 +181,7 @@ class Layout:
         each = self.item[number]
         if not self.ends_operand(number - 1):
             return False
-        return (self.item[0].text, number, each.text) != ("attr", 2, "(")
+        return (self.word, number, each.text) != ("attr", 2, "(")
 
 
 class _Placing:
@@ -187,7 +196,7 @@ class _Placing:
         self.joins: dict[int, int] = {}  # by depth: where the first `and` or `or` stands
         self.begins = False
         self.owner = 0
-        self.deep = 4 if self.item[0].text not in ("def", "const") else 2
+        self.deep = 4 if self.layout.word not in ("def", "const") else 2
 
     def lines(self) -> list[Line]:
         lines = [Line(" " * self.margin)]
@@ -231,7 +240,7 @@ class _Placing:
         """The column in which a line begins that begins with a lexeme; a comment stands where what
         comes behind it does."""
         each, first = self.item[number], self.item[0]
-        if first.text == "example" and each.lines and not self.layout.is_ending(number):
+        if self.layout.word == "example" and each.lines and not self.layout.is_ending(number):
             return max(each.gap + self.margin - first.gap, self.margin + 2)
         code = [at for at, each in enumerate(self.item) if not each.is_comment]
         before = [at for at in code if at < number]

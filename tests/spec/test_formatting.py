@@ -111,6 +111,10 @@ CASES = {
         "operator a {\n  Y[i] = sum[k < K](\n           X[k])\n       + 1\n    forall i < N\n"
         "    where b = 1,\n          c = 2\n}\n",
     ),
+    "a tensor called output": (
+        "operator a {\noutput output:int8[N]\noutput  [i]=X[ i ]\noutput[0] = 1\n }",
+        "operator a {\n  output output : int8[N]\n  output[i] = X[i]\n  output[0] = 1\n}\n",
+    ),
     "a long line": (
         f'operator a {{ require {" and ".join(f"extent{i} >= 1" for i in range(9))} : "b" }}',
         "operator a {\n"
