@@ -1,9 +1,9 @@
 /* The sums of a panel, for one instruction set.
 
    Where this is included, BLOCK(name) makes names of its own, TARGET says for which instructions
-   functions are compiled, VECTOR is one of LANES numbers, PLACE one in
-   memory, ROWS rows of a panel fill registers and
-   ADD_PRODUCT(sum, a, b, exact) is sum + a * b, both rounded unless the product is exact. */
+   functions are compiled, VECTOR is one of LANES numbers, PLACE one in memory, ROWS rows of a panel
+   fill registers and ADD_PRODUCT(sum, a, b, exact) is sum + a * b, both rounded unless the product
+   is exact. */
 TARGET CVMGEN_INLINE void BLOCK(rows)(double *totals, const double *x, const double *panel,
                                       int64_t terms, const int rows, const bool exact) {
     VECTOR sums[ROWS][COLUMNS / LANES];
