@@ -120,7 +120,9 @@ class Arguments:
         """An array that is given, which may have any strides."""
         return support.as_array(self._info.full_name, name, value)
 
-    def _typed(self, operands: Sequence[Any]) -> tuple[typed.Row, dict[str, Any]]:
+    def _typed(
+        self, operands: Sequence[Any], values: Mapping[str, Any]
+    ) -> tuple[typed.Row, dict[str, Any]]:
         """The element types of this call, and the inputs that have one of their own, as arrays."""
         if not self._info.types[0]:
             return {}, {}
@@ -132,7 +134,12 @@ class Arguments:
             self._info.types,
             given,
             [name for name in several if name in given],
+            self._deciding(values),
         )
+
+    def _deciding(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes that decide types, which the rows of these name beside operands."""
+        return {name: values.get(name) for name in self._attributes if name in self._info.types[0]}
 
     def _several(self, item: InputInfo, value: Any, what: str) -> Sequence[Any]:
         """The entries for a variadic input."""

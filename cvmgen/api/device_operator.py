@@ -117,7 +117,7 @@ class DeviceOperator(Operator):
         call = DeviceCall(self._on_device, operands, stream)
         with refusing(self._info):
             given = self._each(partial(self._arrays, one=partial(self._there, call)), operands)
-            types = self._row(given)
+            types = self._row(given, values)
             shapes = self._each(self._shapes, map(given_shape, given))
             known = self._declared(precisions, given)
             inferred = self._backend.infer(self._info, Described(shapes, known, values))
@@ -143,7 +143,7 @@ class DeviceOperator(Operator):
             self._refuse(name, f"dtype {found.dtype}", rules.ELEMENT_TYPES)
         return found
 
-    def _row(self, given: Sequence[Any]) -> typed.Row:
+    def _row(self, given: Sequence[Any], values: Mapping[str, Any]) -> typed.Row:
         """The element types of this call."""
         if not self._info.types[0]:
             return {}
@@ -154,7 +154,8 @@ class DeviceOperator(Operator):
             for pair in named_inputs(item.name, each)
         ]
         names, arrays = [name for name, _ in pairs], [array for _, array in pairs]
-        return typed.chosen_row(self.name, self._info.types, names, arrays)
+        words = self._deciding(values)
+        return typed.chosen_row(self.name, self._info.types, names, arrays, words)
 
     # -------------------------------------------------------- results
 

@@ -73,7 +73,8 @@ class Operator(Arguments, Uncopied):
 
     @property
     def types(self) -> tuple[dict[str, str], ...]:
-        """For each choice of element types those of the operands, but for operands of type `cvm`.
+        """For each choice of element types those of the operands, but for operands of type `cvm`,
+        and those that attributes decide.
 
         `ops.tosa.reduce_sum.types[0]` is {"input1": "int32", "output1": "int32"}.
         """
@@ -254,7 +255,7 @@ class Operator(Arguments, Uncopied):
         """All checks of a call but those of the values of its elements."""
         self._check_word(check)
         operands, values = self._sorted(inputs, attributes)
-        types, typed_arrays = self._typed(operands)
+        types, typed_arrays = self._typed(operands, values)
         given = [
             typed_arrays[item.name] if item.name in typed_arrays else self._arrays(item, each)
             for item, each in zip(self._info.inputs, operands, strict=True)

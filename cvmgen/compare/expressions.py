@@ -7,7 +7,7 @@ from typing import Any
 
 from cvmgen.compare.binders import Binders, Env, Lazy, Unread
 from cvmgen.compare.table import INDEX, Listed, Listing, Real, Value
-from cvmgen.dtypes import MAX_PRECISION
+from cvmgen.dtypes import DTYPES, MAX_PRECISION
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.verification import terms as t
@@ -333,7 +333,10 @@ class Expressions(Binders):
 
     def limit(self, end: str, name: str) -> Value:
         names, rows = self.operator.types.names, self.operator.types.rows
-        kinds = tuple(row[names.index(name)] for row in rows)
+        kinds = (DTYPES[name],) if name in DTYPES else tuple(row[names.index(name)] for row in rows)
+        if end == "type":
+            codes = tuple(each.code for each in kinds)
+            return t.term(codes[0]) if len({*codes}) == 1 else self.table.apply((end, codes))
         if any(each.kind == "real" for each in kinds):
             return self.table.real("limit", end, kinds)
         if len(set(kinds)) == 1:

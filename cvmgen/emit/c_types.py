@@ -9,7 +9,7 @@ from cvmgen.emit import interface
 from cvmgen.emit.c_spelling import c_string
 from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.lines import Leaving
-from cvmgen.spec.formula import Input, Operator
+from cvmgen.spec.formula import Attribute, Input, Operator
 
 
 class TypesPrinter:
@@ -19,6 +19,7 @@ class TypesPrinter:
         self.operator = operator
         self.tensors = interface.typed_operand_names(operator)
         self.inputs = [item for item in operator.inputs if item.dtype != CVM]
+        self.telling = [*map(self.shown, self.inputs), *(each.name for each in operator.deciding)]
         self.rows = f"{operator.name}_rows"
         self.types = f"{operator.name}_types"
 
@@ -37,9 +38,9 @@ class TypesPrinter:
         lines.append("};")
         if len(choices) > 1:
             lines += wrapped_list("enum { ", interface.row_names(self.operator), " };")
-        if self.inputs:
-            names = [c_string(self.shown(item)) for item in self.inputs]
-            sizes = [str(len(each)) for each in (self.tensors, self.inputs, choices)]
+        if self.telling:
+            names = [c_string(name) for name in self.telling]
+            sizes = [str(len(each)) for each in (self.tensors, self.telling, choices)]
             values = [*sizes, f"{self.rows}[0]", f"{self.types}_names"]
             lines += [
                 *wrapped_list(f"static const char *const {self.types}_names[] = {{", names, "};"),
@@ -49,12 +50,13 @@ class TypesPrinter:
 
     def choose(self, fail: str) -> list[str]:
         """Find the row of the inputs."""
-        if not self.inputs:
+        if not self.telling:
             return ["const int types = 0;"] if self.tensors else []
+        decided = [f"&{item.name}_type" for item in self.operator.deciding]
+        typed = [*map(self.first, self.inputs), *decided]
         lines = [
-            *wrapped_list(
-                "const cvmgen_tensor *const typed[] = {", list(map(self.first, self.inputs)), "};"
-            ),
+            *(line for item in self.operator.deciding for line in self.decided(item)),
+            *wrapped_list("const cvmgen_tensor *const typed[] = {", typed, "};"),
             "int types = 0;",
             Leaving(f"if (cvmgen_choose_types(error, &{self.types}, typed, &types))", fail),
         ]
@@ -64,6 +66,17 @@ class TypesPrinter:
                 test = f"cvmgen_check_alike(error, {c_string(item.name)}, {arguments})"
                 lines.append(Leaving(f"if ({test})", fail))
         return lines
+
+    def decided(self, item: Attribute) -> list[str]:
+        """The type that the word of an attribute stands for; 0 where it is no word of it."""
+        codes = [f"CVMGEN_{word.upper()}" for word in item.words]
+        given = f"args->{item.name}"
+        inside = f"{given} >= 1 && {given} <= {len(codes)}"
+        return [
+            *wrapped_list(f"static const int32_t {item.name}_codes[] = {{", codes, "};"),
+            f"const int32_t {item.name}_code = {inside} ? {item.name}_codes[{given} - 1] : 0;",
+            f"const cvmgen_tensor {item.name}_type = {{.dtype = {item.name}_code}};",
+        ]
 
     def shown(self, item: Input) -> str:
         return f"{item.name}[0]" if item.variadic else item.name

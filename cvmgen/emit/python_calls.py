@@ -9,6 +9,7 @@ from cvmgen.emit.lines import Valued, indented
 from cvmgen.emit.python_text import Imports, literal, literals
 from cvmgen.ir import nodes as i
 from cvmgen.ir.python_names import python_identifier
+from cvmgen.spec.formula import Operator
 from cvmgen.typing import choices
 
 
@@ -71,7 +72,7 @@ class Calls(Imports):
             len({choice.get(name) for choice in self.operator.choices}) > 1
             for name in self.operator.output_names
         )
-        decided = ", as the types of the inputs say" * several
+        decided = f", as {who_decides(self.operator)}" * several
         lines = [f"Gives {kinds}{decided}."]
         if any(item.dtype == CVM for item in self.operator.inputs):
             lines.append("precisions: declared precision by input name; otherwise measured")
@@ -180,6 +181,10 @@ class Calls(Imports):
         chosen = "types, given" if items else "types, _"
         several = ", ".join(literal(item.name) for item in items if item.variadic)
         rest = f", [{several}]" if several else ""
+        deciding = self.operator.deciding
+        if deciding:
+            words = (f"{literal(each.name)}: {python_identifier(each.name)}" for each in deciding)
+            rest = f"{rest}, words={{{', '.join(words)}}}"
         found = self.called("typed.typed_operands", f"OPERATOR, TYPES, {{{pairs}}}{rest}")
         return [Valued(f"{chosen} =", found)]
 
@@ -289,3 +294,12 @@ class Calls(Imports):
             "    target[...] = result",
             "return out",
         ]
+
+
+def who_decides(operator: Operator) -> str:
+    """What of a call chooses the types of its results, for people."""
+    names = " and ".join(each.name for each in operator.deciding)
+    if not names:
+        return "the types of the inputs say"
+    typed = any(item.dtype in operator.types.names for item in operator.inputs)
+    return f"{'the types of the inputs and ' * typed}{names} say{'s' * (not typed)}"

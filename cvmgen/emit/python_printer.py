@@ -76,11 +76,9 @@ class PythonPrinter(Imports):
 
     def type_of(self, type_name: str) -> str:
         """The element type that a type of the formula stands for in a call."""
-        kinds = self.operator.type_of.items()
-        operand = next((name for name, kind in kinds if kind == type_name), None)
-        if operand is None or type_name in DTYPES:
+        if type_name in DTYPES:
             return f'"{type_name}"'
-        return f'plan.types["{operand}"]'
+        return f'plan.types["{self.operator.operand_of(type_name)}"]'
 
     def builtin(self, name: str) -> str:
         """A builtin that the operator's own name may hide."""
@@ -117,6 +115,8 @@ class PythonPrinter(Imports):
                 return self.helper("typed.NAN"), PRIMARY
             case i.Real(text=real):
                 return real, UNARY if real[0] == "-" else PRIMARY
+            case i.Limit(end="type", type_name=type_name):
+                return self.type_of(type_name), PRIMARY
             case i.Limit(end=side, type_name=type_name):
                 return self.called(f"typed.{side}", self.type_of(type_name)), PRIMARY
             case i.Word(text=text):

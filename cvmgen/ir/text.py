@@ -245,6 +245,8 @@ def closed_text(expr: i.Expr) -> str:
             return f"({found})" if kind == "list" else f"{{{found}}}"
         case i.Real(text=written):
             return written
+        case i.Limit(end="type", type_name=type_name):
+            return type_name
         case i.Limit(end=end, type_name=type_name):
             return f"{end}({type_name})"
         case i.Fold(op=op, element=element, over=over, condition=condition):

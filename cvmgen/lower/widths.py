@@ -309,6 +309,8 @@ class Widths:
             case i.Contains(element=element):
                 self.exact(element)
                 return Range(0, 1)
+            case i.Limit(end="type"):
+                return Range(0, 0)
             case i.Limit(type_name=type_name):
                 return self.limit(type_name)
             case i.Real():
@@ -325,8 +327,7 @@ class Widths:
         if type_name in DTYPES:
             dtype = DTYPES[type_name]
             return None if dtype.kind == "real" else Range(dtype.low, dtype.high)
-        tensors = (name for name, kind in self.operator.type_of.items() if kind == type_name)
-        return self.dtype_range(next(tensors))
+        return self.dtype_range(self.operator.operand_of(type_name))
 
     def of_let(self, tensor: str) -> Range | None:
         """An element of a `let` in memory, which a nest reads as it does one of an input: what that

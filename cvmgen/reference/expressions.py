@@ -493,7 +493,9 @@ class ExpressionCompiler(BinderCompiler):
 
 
 def limit(dtype: DType, end: str) -> int | float:
-    """The least or the greatest value of an element type."""
+    """The least or the greatest value of an element type, or what it is compared by."""
+    if end == "type":
+        return dtype.code
     if dtype.kind == "real":
         return -math.inf if end == "least" else math.inf
     return dtype.low if end == "least" else dtype.high

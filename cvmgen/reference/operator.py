@@ -78,7 +78,7 @@ class Reference(BoundArguments):
         self, inputs: Mapping[str, Operand], attributes: Mapping[str, Any], compute: bool
     ) -> ReferenceResult:
         env: Env = {"$attributes": attributes, "$inputs": inputs, "$lists": {}}
-        row = self.row(inputs)
+        row = self.row(inputs, attributes)
         env["$types"] = dict(DTYPES) | dict(
             zip(self.table.names, self.table.rows[row], strict=True)
         )
@@ -89,8 +89,8 @@ class Reference(BoundArguments):
             self.compute(env, outputs, equations)
         return ReferenceResult(outputs, env)
 
-    def row(self, inputs: Mapping[str, Operand]) -> int:
-        """The row of the types that the inputs have."""
+    def row(self, inputs: Mapping[str, Operand], attributes: Mapping[str, Any]) -> int:
+        """The row of the types that the inputs have and attributes decide."""
         names: list[str] = []
         given: list[str | None] = []
         for item in self.operator.inputs:
@@ -100,6 +100,12 @@ class Reference(BoundArguments):
             for at, tensor in enumerate(operand if isinstance(operand, Sequence) else [operand]):
                 names.append(f"{item.name}[{at}]" if item.variadic else item.name)
                 given.append(None if tensor is None else tensor.dtype)
+        for each in self.operator.deciding:
+            word = attributes.get(each.name)
+            if word is None and isinstance(each.default, n.Word):
+                word = each.default.text
+            names.append(each.name)
+            given.append(word if word in each.words else None)
         rows = [
             [choice[name.split("[")[0]].name for name in names] for choice in self.operator.choices
         ]

@@ -380,7 +380,11 @@ def example_arguments(
     """The tensors and the attributes of an example."""
     given = {name: python_value(value) for name, value in example.given}
     operands = {name: given[name] for name in operator.type_of if given.get(name) is not None}
-    types = example_types(operator, operands)
+    words = {}
+    for each in operator.deciding:
+        default = None if each.default is None else python_value(each.default)
+        words[each.name] = operands.pop(each.name, default)
+    types = example_types(operator, operands, words)
     inputs: dict[str, Any] = {}
     for item in operator.inputs:
         value = given.pop(item.name, None)
@@ -394,12 +398,15 @@ def example_arguments(
     return inputs, given
 
 
-def example_types(operator: f.Operator, operands: Mapping[str, Any]) -> dict[str, str]:
-    """The first types that hold the numbers of an example's operands, which have none."""
+def example_types(
+    operator: f.Operator, operands: Mapping[str, Any], words: Mapping[str, Any]
+) -> dict[str, str]:
+    """The first types that hold the numbers of an example's operands, which have none, beside those
+    that its attributes decide."""
     rows = [{name: dtype.name for name, dtype in row.items()} for row in operator.choices]
     given = {name: value for name, value in operands.items() if name in rows[0]}
     several = [item.name for item in operator.inputs if item.variadic and item.name in given]
-    row, _ = typed_operands(operator.full_name, rows, given, several)
+    row, _ = typed_operands(operator.full_name, rows, given, several, words)
     return dict(row)
 
 

@@ -156,7 +156,7 @@ class Sampler(Reference):
         self.asked, self.env = item, env
         super().demand(item, env)
 
-    def row(self, inputs: Mapping[str, Operand]) -> int:
+    def row(self, inputs: Mapping[str, Operand], attributes: Mapping[str, Any]) -> int:
         return int(self.take("types", lambda: self.random.randrange(len(self.table.rows))))
 
     def input(self, item: f.Input, env: Env) -> None:
@@ -282,6 +282,8 @@ class Sampler(Reference):
 
     def attribute_value(self, item: f.Attribute, env: Env, low: int, high: int) -> Any:
         pick = self.random
+        if item.decides:
+            return env["$types"][item.decides].name
         if item.optional and pick.random() < 0.4:
             return None
         if item.default is not None and pick.random() < 0.3:

@@ -29,7 +29,7 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
         message = f"unknown attribute type '{item.type_name}'"
         hint = (
             did_you_mean(item.type_name, TYPES)
-            or "an attribute is int, real, bool, word or int list"
+            or "an attribute is int, real, bool, word, type or int list"
         )
         raise SpecError(item.type_span, message, hint)
     if item.components and (item.is_list or item.optional):

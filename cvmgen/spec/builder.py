@@ -221,6 +221,7 @@ class Builder:
             parts.get("default"),
             interval,
             words,
+            parts.get("column"),
             self.token(name),
             self.token(name if type_name is None else type_name),
             span,
@@ -241,6 +242,9 @@ class Builder:
         return str(bracket)
 
     closing = relation = opening
+
+    def column(self, span: Span, name: Token) -> tuple[str, n.Name]:
+        return "column", n.Name(str(name), self.token(name))
 
     def interval(
         self, span: Span, opening: str, low: n.Expr, high: n.Expr, closing: str

@@ -91,6 +91,7 @@ class AttributeDecl:
     default: Expr | None
     interval: IntervalDecl | None
     words: tuple[Word, ...]
+    column: Name | None  # the type parameter that it decides
     name_span: Span = span_field()
     type_span: Span = span_field()
     span: Span = span_field()

@@ -105,13 +105,21 @@ def checked_demand(
     condition: n.Expr,
     lets: Mapping[str, f.Definition],
     macros: Mapping[str, f.Definition],
+    typed: Mapping[str, str],
 ) -> f.Demand:
-    """A requirement on elements, whose condition is checked."""
+    """A requirement on elements, or on types, whose condition is checked; `typed` are the types of
+    operands so far."""
     read = tuple(accesses(condition, {**macros, **lets}))
+    kinds = set(types_in(condition, {**macros, **lets}))
+    about = next((name for name, kind in typed.items() if kind in kinds), next(iter(typed), ""))
+    if not read and not about:
+        message = "no type is told yet"
+        raise SpecError(item.condition.span, message, "say it behind the input that has it")
+    tensor = read[0].tensor if read else about
     placed = n.is_box(domain) and all(each.which is None for each in read)
     applied = {each.name for each in n.walk(condition) if isinstance(each, n.Apply)}
     first = not applied & lets.keys()
-    return f.Demand(condition, domain, read[0].tensor, item.message, placed, first, item.span)
+    return f.Demand(condition, domain, tensor, item.message, placed, first, item.span)
 
 
 def accesses(
@@ -124,6 +132,20 @@ def accesses(
                 yield node
             case n.Apply(name=name) if name not in seen and name in definitions:
                 yield from accesses(definitions[name].body, definitions, seen | {name})
+            case _:
+                pass
+
+
+def types_in(
+    condition: n.Expr, definitions: Mapping[str, f.Definition], seen: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """The element types that a condition speaks of, itself or by way of definitions."""
+    for node in n.walk(condition):
+        match node:
+            case n.Limit(type_name=name):
+                yield name
+            case n.Apply(name=name) if name not in seen and name in definitions:
+                yield from types_in(definitions[name].body, definitions, seen | {name})
             case _:
                 pass
 

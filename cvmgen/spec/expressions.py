@@ -11,6 +11,7 @@ from cvmgen.dtypes import DType
 from cvmgen.functions import number_text
 from cvmgen.source import Span, SpecError, did_you_mean
 from cvmgen.spec import nodes as n
+from cvmgen.spec.attribute_types import check_type_test, names_type
 from cvmgen.spec.attribute_words import check_comparison, text_alone_error, word_read_error
 from cvmgen.spec.binders import check_binders
 from cvmgen.spec.brackets import BracketChecker, count_of_indices
@@ -169,6 +170,8 @@ class ExpressionChecker(Checker):
     def compare(self, expr: n.Compare) -> Checked:
         if any(isinstance(operand, n.Word) for operand in expr.operands):
             return check_comparison(self, expr), BOOL
+        if any(names_type(self, operand) for operand in expr.operands):
+            return check_type_test(self, expr), BOOL
         checked = [self.check(operand) for operand in expr.operands]
         kinds = {kind for _, kind in checked}
         equality = set(expr.relations) <= {"==", "!="}

@@ -127,6 +127,7 @@ class Attribute:
     words: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
     inside: n.Compare | None = None  # the range of a real one
+    decides: str = ""  # the type parameter that its word stands for
 
     @property
     def required(self) -> bool:
@@ -147,6 +148,11 @@ class Attribute:
         """The names that the attribute gives a value: its own, its entries, its word."""
         word = (self.word_name,) if self.numbers_or_word else ()
         return (self.name, *self.components, *word)
+
+
+def typed_by(item: Input | Attribute) -> str:
+    """The type that an input has, or that an attribute decides; empty where it decides none."""
+    return item.decides if isinstance(item, Attribute) else item.dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +341,11 @@ class Operator:
         return tuple(item for item in self.items if isinstance(item, Attribute))
 
     @property
+    def deciding(self) -> tuple[Attribute, ...]:
+        """The attributes that decide a type parameter."""
+        return tuple(item for item in self.attributes if item.decides)
+
+    @property
     def real_attributes(self) -> frozenset[str]:
         """The names of attributes that are real numbers."""
         return frozenset(item.name for item in self.attributes if item.kind == "real")
@@ -347,10 +358,16 @@ class Operator:
 
     @property
     def type_of(self) -> dict[str, str]:
-        """The type of each operand as the formula names it: `cvm`, a storage type, a parameter."""
+        """The type of each operand as the formula names it: `cvm`, a storage type, a parameter; and
+        the parameter that an attribute decides."""
         found = {item.name: item.dtype for item in self.inputs}
+        found |= {item.name: item.decides for item in self.deciding}
         outputs = (item for item in all_items(self.items) if isinstance(item, Output))
         return found | {item.name: item.dtype for item in outputs}
+
+    def operand_of(self, type_name: str) -> str:
+        """The first operand, or attribute, that tells what a type parameter stands for."""
+        return next(name for name, kind in self.type_of.items() if kind == type_name)
 
     @property
     def precise_outputs(self) -> tuple[str, ...]:

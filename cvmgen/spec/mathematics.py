@@ -366,6 +366,8 @@ class Writer:
                 return Script(Identifier("p"), below=self.tensor(tensor, which))
             case n.Present(name=name):
                 return Row((self.name(name), Words(" is given")))
+            case n.Limit(end="type", type_name=name):
+                return Identifier(name)
             case n.Limit(end=end, type_name=name):
                 return Row((Words(end), Fenced("(", Identifier(name), ")")))
             case n.ShapeOf(tensor=tensor, which=which):

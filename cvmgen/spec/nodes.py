@@ -294,7 +294,8 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`least(T)` or `greatest(T)`: the end of an element type."""
+    """`least(T)` or `greatest(T)`: the end of an element type; with the end "type" that itself, as
+    comparisons of two types have it."""
 
     end: str
     type_name: str

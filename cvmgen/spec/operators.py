@@ -11,10 +11,11 @@ from cvmgen.source import Span, SpecError
 from cvmgen.spec import declarations as d
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
+from cvmgen.spec.attribute_types import as_words
 from cvmgen.spec.attributes import check_attribute
 from cvmgen.spec.binders import check_binder
 from cvmgen.spec.calls import Shared
-from cvmgen.spec.demands import accesses, check_domain, checked_demand
+from cvmgen.spec.demands import accesses, check_domain, checked_demand, types_in
 from cvmgen.spec.equations import check_equation, free_name
 from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
@@ -22,7 +23,12 @@ from cvmgen.spec.formula import INT, LIST, REAL, SELECTED, Kind
 from cvmgen.spec.item_names import bound_names, declared_names, mutual
 from cvmgen.spec.operands import checked_input, checked_output
 from cvmgen.spec.own_names import names_in, other_names, renamed
-from cvmgen.spec.recurrences import checked_recurrence, speaks_of_itself, with_range
+from cvmgen.spec.recurrences import (
+    checked_recurrence,
+    refuse_recursion,
+    speaks_of_itself,
+    with_range,
+)
 from cvmgen.spec.refusals import Refusal, Refusals, refuse_elsewhere, without_refused
 from cvmgen.spec.scope import LIST_PARTS, MEMORY_PARTS, PoisonedError, ScopedName
 from cvmgen.spec.selections import Sizes, check_order, check_selection, from_set, is_selection
@@ -215,7 +221,9 @@ class OperatorChecker:
         raise SpecError(span, f"'{word}' cannot stand inside '{inside}'", hint)
 
     def attribute(self, item: d.AttributeDecl) -> f.Attribute:
-        found = check_attribute(self.expressions, item)
+        found = check_attribute(self.expressions, as_words(item, self.table))
+        if item.column is not None:
+            return replace(found, decides=item.column.text)
         return found if found.kind == "real" else self.of_the_call(found)
 
     def operand(self, operand: f.Input | f.Attribute) -> f.Input | f.Attribute:
@@ -247,7 +255,8 @@ class OperatorChecker:
         with self.expressions.nested():
             domain = check_domain(self.expressions, item, inputs, self.within)
             condition = self.expressions.condition(item.condition)
-        if self.element(condition) is not None:
+        macros = {**self.expressions.calls.definitions, **self.definitions}
+        if self.element(condition) is not None or any(types_in(condition, macros)):
             return self.demand(item, domain, condition)
         if not f.compares_attributes(condition):
             condition = self.of_the_call(condition)
@@ -256,10 +265,12 @@ class OperatorChecker:
         return f.Require(condition, item.message, item.span)
 
     def demand(self, item: d.RequireDecl, domain: n.Binders, condition: n.Expr) -> f.Demand:
-        """A requirement on elements. What it ranges over is known before any of them."""
+        """A requirement on elements, or on their types. What it ranges over is known before any."""
         self.of_the_call(tuple(domain.items))
         macros = self.expressions.calls.definitions
-        return checked_demand(item, domain, condition, self.definitions, macros)
+        given = ((each.name, f.typed_by(each)) for each in self.operands)
+        typed = {name: kind for name, kind in given if kind not in ("", CVM)}
+        return checked_demand(item, domain, condition, self.definitions, macros, typed)
 
     def with_refusals(self, items: Iterable[f.Item]) -> Iterator[f.Item]:
         """Items behind the requirements that what they refuse amounts to."""
@@ -472,6 +483,9 @@ class OperatorChecker:
     def of_the_call(self, checked: Checked) -> Checked:
         """Refuse elements where only shapes, precisions and attributes are known."""
         real = self.real(checked)
+        if isinstance(real, n.Limit):
+            hint = "formulas of elements and requirements may speak of types"
+            raise SpecError(real.span, "an element type has no meaning here", hint)
         if real is not None:
             hint = "this decides which calls are accepted, by integers alone"
             if isinstance(real, n.Ref):
@@ -483,17 +497,3 @@ class OperatorChecker:
             hint = "this may depend on shapes, precisions and attributes only"
             raise SpecError(node.span, message, hint)
         return checked
-
-
-def refuse_recursion(item: d.LetDecl) -> None:
-    """A `let` that is no list of chosen indices speaks of what stands before it."""
-    nodes = list(n.walk(item.value))
-    ranges = [each for each in nodes if isinstance(each, n.Below | n.PackBelow | n.Member)]
-    if any(isinstance(each.target, n.Name) and each.target.text == item.name for each in ranges):
-        return  # an index of its own has that name
-    for each in nodes:
-        if isinstance(each, n.Name) and each.text == item.name:
-            message = f"'{item.name}' is defined by itself: recursion"
-            own = f"{item.name}[i] = X[i] + ({item.name}[i - 1] if i > 0 else 0)"
-            hint = f"what follows from elements before it has an index: {own}"
-            raise SpecError(each.span, message, hint)

@@ -130,9 +130,13 @@ class Printer:
         parts = [item.name]
         if item.components:
             parts.append(f"({', '.join(item.components)})")
-        words = [item.kind, *["list"] * item.is_list, *["optional"] * item.optional]
+        words = ["type" if item.decides else item.kind]
+        words += [*["list"] * item.is_list, *["optional"] * item.optional]
         if words not in (["int"], ["word"]):
             parts.append(f": {' '.join(words)}")
+        if item.decides:
+            default = [f"= {item.default.text}"] if isinstance(item.default, n.Word) else []
+            return " ".join((*parts, *default, f"in {item.decides}"))
         if item.default is not None:
             parts.append(f"= {self.text(item.default, Level.SUM)}")
         if item.interval_text:
@@ -378,6 +382,8 @@ class Printer:
                 return f"p({self.tensor(tensor, which)})"
             case n.Present(name=name):
                 return f"present({name})"
+            case n.Limit(end="type", type_name=name):
+                return name
             case n.Limit(end=end, type_name=name):
                 return f"{end}({name})"
             case (

@@ -169,3 +169,17 @@ def lipschitz_constant(expr: n.Expr) -> int | None:
             return None if one is None or other is None else max(one, other)
         case _:
             return None
+
+
+def refuse_recursion(item: LetDecl) -> None:
+    """A `let` that is no list of chosen indices speaks of what stands before it."""
+    nodes = list(n.walk(item.value))
+    ranges = [each for each in nodes if isinstance(each, n.Below | n.PackBelow | n.Member)]
+    if any(isinstance(each.target, n.Name) and each.target.text == item.name for each in ranges):
+        return  # an index of its own has that name
+    for each in nodes:
+        if isinstance(each, n.Name) and each.text == item.name:
+            message = f"'{item.name}' is defined by itself: recursion"
+            own = f"{item.name}[i] = X[i] + ({item.name}[i - 1] if i > 0 else 0)"
+            hint = f"what follows from elements before it has an index: {own}"
+            raise SpecError(each.span, message, hint)

@@ -64,10 +64,11 @@ def every_row_once(item: d.TypeChoice, rows: tuple[tuple[DType, ...], ...]) -> N
             raise SpecError(span, "this choice of types is there already", "remove it")
 
 
-def untold(table: f.TypeTable, inputs: Iterable[f.Input]) -> list[str]:
-    """The type parameters that the inputs which every call has leave open; none, where their
-    types tell the row."""
-    names = [item.dtype for item in inputs if not item.optional and item.dtype in table.names]
+def untold(table: f.TypeTable, given: Iterable[f.Input | f.Attribute]) -> list[str]:
+    """The type parameters that the inputs which every call has, and attributes, leave open; none,
+    where these tell the row."""
+    types = (f.typed_by(item) for item in given if not item.optional)
+    names = [name for name in types if name in table.names]
     told = {tuple(table.dtype(name, number) for name in names) for number in range(len(table.rows))}
     if len(told) == len(table.rows):
         return []

@@ -63,6 +63,7 @@ def read_names(operator: f.Operator) -> set[str]:
     """The names on which outputs and requirements depend."""
     values: dict[str, list[object]] = {}
     left: list[object] = []
+    found: set[str] = set()
     for item in f.all_items(operator.items):
         match item:
             case f.Let(name=name, value=value) | f.Definition(name=name, body=value):
@@ -70,11 +71,12 @@ def read_names(operator: f.Operator) -> set[str]:
                 values.setdefault(name, []).append((value, ranges))
             case f.Case(condition=condition):
                 left.append(condition)
+            case f.Attribute(name=name, decides=str(column)) if column:
+                found.add(name)
             case f.Input(extents=extents):
                 left.extend(each.value for each in extents if not each.new)
             case _:
                 left.append(item)
-    found: set[str] = set()
     while left:
         new = set(spoken_of(left.pop())) - found
         found |= new

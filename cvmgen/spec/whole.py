@@ -16,10 +16,11 @@ def whole_errors(
     """What is wrong with an operator whose items are right."""
     span = declaration.name_span
     yield from output_errors(declaration, items)
-    inputs = [item for item in items if isinstance(item, f.Input)]
-    if names := untold(table, inputs):
+    given = [item for item in items if isinstance(item, f.Input | f.Attribute)]
+    if names := untold(table, given):
         message = f"no input tells what {' and '.join(names)} is"
         hint = f"give an input that is not optional the type {names[0]}"
+        hint = f"{hint}, or let an attribute decide it: attr to : type in {names[0]}"
         yield SpecError(span, message, hint)
 
 

@@ -88,8 +88,7 @@ class ValueTyper(ABC):
         self.parts: set[str] = set()  # lists that are parts of shapes
         self.extent_of: dict[str, str] = {}
         # The outputs with a storage type of their own, into which values go exactly.
-        kinds = operator.type_of.items()
-        self.exact = frozenset(name for name, kind in kinds if kind != CVM)
+        self.exact = frozenset(name for name, kind in operator.type_of.items() if kind != CVM)
         # Lets, each tested where it may be large.
         self.named = {item.name for item in all_items(operator.items) if isinstance(item, Let)}
         self.span = operator.span  # of the statement at hand
@@ -256,6 +255,9 @@ class ValueTyper(ABC):
                 return expr, self.types.get(name, "i64"), self.ranges.get(name)
             case i.Binary():
                 return self.binary(expr, modular, offset)
+            case i.Compare(op=op, left=i.Limit(end="type") as one, right=i.Limit() as other):
+                alike = self.type_named(one) == self.type_named(other)
+                return i.Const(alike == (op == "==")), "bool", Range(0, 1)
             case i.Compare(op=op, left=left, right=right):
                 first, second = self.alike(self.expr(left), self.expr(right))
                 return i.Compare(op, first, second), "bool", Range(0, 1)
@@ -308,14 +310,15 @@ class ValueTyper(ABC):
 
     def end_of_type(self, expr: i.Limit) -> Typed:
         """The least or the greatest value of an element type."""
-        dtype = DTYPES.get(expr.type_name)
-        for tensor, type_name in self.operator.type_of.items():
-            if type_name == expr.type_name and dtype is None:
-                dtype = self.dtypes[tensor]
-        assert dtype is not None
+        dtype, least = self.type_named(expr), expr.end == "least"
         if dtype.kind == "real":
-            return i.Real("-inf" if expr.end == "least" else "inf"), "f64", None
-        return self.expr(i.Const(dtype.low if expr.end == "least" else dtype.high))
+            return i.Real("-inf" if least else "inf"), "f64", None
+        return self.expr(i.Const(dtype.low if least else dtype.high))
+
+    def type_named(self, expr: i.Limit) -> DType:
+        """What the name of an element type stands for."""
+        name = expr.type_name
+        return DTYPES.get(name) or self.dtypes[self.operator.operand_of(name)]
 
     def alike(self, left: Typed, right: Typed) -> tuple[i.Expr, i.Expr]:
         """What is compared: an element beside a number of the call that fits its type, in that,

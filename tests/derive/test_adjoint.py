@@ -207,7 +207,7 @@ def computed(
 
 def of_known_types(operator: Operator, given: dict[str, Any]) -> bool:
     try:
-        Reference(operator).row(given)
+        Reference(operator).row(given, {})
     except OperatorError:
         return False
     return True

@@ -23,7 +23,7 @@ class Raw:
         precisions = declared(operator, drawn.inputs)
         attributes = operator._complete(drawn.attributes)
         inferred = operator.infer(shapes, precisions, **drawn.attributes)
-        types, _ = operator._typed(drawn.inputs)
+        types, _ = operator._typed(drawn.inputs, attributes)
         outputs = [
             np.zeros(shape, types.get(name, np.int32))
             for name, shape in zip(info.outputs, inferred.shapes, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -147,7 +147,7 @@ class Node:
         flat = [each for one in inputs for each in (one if isinstance(one, list) else [one])]
         tensors = [None if each is None else building.tensors[each] for each in flat]
         given = sorted_inputs(library, tensors)
-        row = self.row(operator, library.types, library.inputs, given)
+        row = self.row(operator, library.types, library.inputs, given, attributes)
         shapes = sorted_inputs(library, [None if each is None else each.shape for each in tensors])
         try:
             made = library.infer(
@@ -169,9 +169,10 @@ class Node:
         types: Sequence[Any],
         names: Sequence[str],
         given: Sequence[PlannedTensor | list[PlannedTensor | None] | None],
+        attributes: Mapping[str, Value],
     ) -> dict[str, str]:
         """The element types of the operator that are those of what it is given."""
-        found: dict[str, set[str]] = {}
+        found = {name: {str(value)} for name, value in attributes.items() if name in types[0]}
         for name, each in zip(names, given, strict=True):
             several = each if isinstance(each, list) else [each]
             found[name] = {one.dtype.name for one in several if one is not None}

@@ -36,7 +36,8 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The least or greatest value of an element type, which a type parameter may stand for."""
+    """The least or greatest value of an element type, which a type parameter may stand for; with
+    the end "type" that itself, in comparisons of two."""
 
     end: str
     type_name: str

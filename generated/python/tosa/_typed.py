@@ -25,14 +25,22 @@ INFINITY = float("inf")
 REALS = {"float16": (FLOAT16_END, 11), "float32": (FLOAT32_END, 24), "float64": (INFINITY, 53)}
 NAN = float("nan")
 
-# Rows of storage types by operand: the choices of types that an operator is made for.
+NO_WORDS: Mapping[str, Any] = {}
+# Rows of storage types by operand, and by attribute that decides one: the choices of types that an
+# operator is made for.
 Row = Mapping[str, str]
 
 
 def typed_operands(
-    operator: str, rows: Sequence[Row], given: Mapping[str, Any], several: Sequence[str] = ()
+    operator: str,
+    rows: Sequence[Row],
+    given: Mapping[str, Any],
+    several: Sequence[str] = (),
+    words: Mapping[str, Any] = NO_WORDS,
 ) -> tuple[Row, dict[str, Any]]:
     """The row for the types of these inputs, and the inputs as arrays.
+
+    `words` are attributes that decide types.
 
     Those named in `several` take a list of tensors, which have one type. Nested lists and
     numbers have no type of their own: they get one that holds them, in the first row that fits.
@@ -54,7 +62,7 @@ def typed_operands(
                 arrays.append(listed(operator, shown, entry))
             else:
                 arrays.append(any_array(operator, shown, entry))
-    row = chosen_row(operator, rows, names, arrays)
+    row = chosen_row(operator, rows, names, arrays, words)
     found = {
         name: array.array.astype(row[column(name)]) if isinstance(array, Listed) else array
         for name, array in zip(names, arrays, strict=True)
@@ -93,9 +101,14 @@ def column(name: str) -> str:
 
 
 def chosen_row(
-    operator: str, rows: Sequence[Row], names: Sequence[str], arrays: Sequence[Any]
+    operator: str,
+    rows: Sequence[Row],
+    names: Sequence[str],
+    arrays: Sequence[Any],
+    words: Mapping[str, Any] = NO_WORDS,
 ) -> Row:
-    """The first row that has the types of the arrays and holds the numbers of the lists."""
+    """The first row that has the types of the arrays and the words, and holds the numbers of the
+    lists. What is no type of a row is no word of its attribute, whose check refuses it."""
     kinds = {at: array.kinds for at, array in enumerate(arrays) if isinstance(array, Listed)}
     fitting = [
         number
@@ -114,8 +127,9 @@ def chosen_row(
             dtypes.append(None if fitting else held[0])
         else:
             dtypes.append(None if arrays[at] is None else str(arrays[at].dtype))
-    columns = [[row[name] for name in telling] for row in rows]
-    shown = [names[at] for at in telling.values()]
+    columns = [[row[name] for name in (*telling, *words)] for row in rows]
+    shown = [*(names[at] for at in telling.values()), *words]
+    dtypes += decided_types(rows, words)
     row = rows[row_of(operator, shown, dtypes, columns, fitting)]
     for name, array in zip(names, arrays, strict=True):
         wanted = row[column(name)]
@@ -124,6 +138,15 @@ def chosen_row(
             rule = f"must be {wanted}, as {names[telling[column(name)]]}"
             refuse(operator, name, f"dtype {array.dtype}", rule)
     return row
+
+
+def decided_types(rows: Sequence[Row], words: Mapping[str, Any]) -> list[str | None]:
+    """The types that attributes name; None for one that is in no row."""
+    known = {name: {row[name] for row in rows} for name in words}
+    return [
+        word if isinstance(word, str) and word in known[name] else None
+        for name, word in words.items()
+    ]
 
 
 def row_of(
