@@ -11,7 +11,7 @@ from cvmgen.functions import BITWISE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
 from cvmgen.ir.logic import conjunction
-from cvmgen.ir.uses import bound_in, has
+from cvmgen.ir.uses import bound_in, has, names_in
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.lower.common_subexpressions import with_bindings
 from cvmgen.lower.evaluation_counts import evaluation_count, sure_names, sure_uses
@@ -179,9 +179,10 @@ class Expressions:
 
     @contextmanager
     def around(self, *parts: i.Expr) -> Iterator[None]:
-        """For names around expressions that are already made."""
+        """For names around expressions that are already made: neither what these bind nor what they
+        read."""
         before = self.inner
-        self.inner = before | bound_in(parts)
+        self.inner = before | bound_in(parts) | names_in(parts)
         yield
         self.inner = before
 

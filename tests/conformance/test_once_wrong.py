@@ -23,6 +23,7 @@ def int64s(*each: int) -> Array:
 
 
 HALVED = "def halved(x, by) = (x + by) div 2 if x > by else x - by"
+SQUARED = "def plus_square(x, s) = x + s * s"
 # What an operator declares and computes, what a call gives it, and what went wrong.
 ROWS = [
     (
@@ -255,6 +256,18 @@ ROWS = [
         (int8s(1, 2),),
         "a test that stands in front went through a range whose end is a minimum",
     ),
+    (
+        "input X : int8[N] attr s = 3 in [-31, 31) output Y : int32[N]",
+        "Y[i] = plus_square(X[i] * s, s + 1)",
+        (int8s(1, -2),),
+        "a parameter was taken for the attribute of its name, which its arguments spoke of",
+    ),
+    (
+        "input X : int8[N] attr by = 3 in [-31, 31) let s = by - 1 output Y : int32[N]",
+        "Y[i] = plus_square(halved(X[i] * by, plus_square(s, by - s)), s + by)",
+        (int8s(1, -2, 100),),
+        "and the attribute for the parameter",
+    ),
 ]
 
 
@@ -263,7 +276,9 @@ def test_once_wrong(tmp_path: Path) -> None:
         f'operator f{at} {{ "Once wrong." {declared} {equation} }}'
         for at, (declared, equation, _, _) in enumerate(ROWS)
     ]
-    operators = check_files([SpecFile(Source("f.cvm", "\n".join([HALVED, *texts])), "once")])
+    operators = check_files(
+        [SpecFile(Source("f.cvm", "\n".join([HALVED, SQUARED, *texts])), "once")]
+    )
     conformance = Conformance(
         {each.full_name: Reference(each) for each in operators}, load_own(operators, tmp_path)
     )
