@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from cvmgen.api import Operators
 from cvmgen.api import library as loading
@@ -62,6 +64,26 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()  # nor is what is there now looked through for what may go
     gc.set_threshold(200_000)  # trees of formulas and of IR have no cycles
+
+
+LOWERED = (
+    *("test_cuda.py", "test_cuda_on_cpu.py", "test_cuda_sanitized.py", "test_cuda_streams.py"),
+    *("test_c_builds.py", "test_line_map.py", "test_python.py", "test_numpy.py"),
+)
+"""Files in tests/emit that ask what became of every operator: one process lowers them all."""
+
+
+class Schedule(LoadFileScheduling):  # type: ignore[misc]
+    """A process gets all tests of a file, or of files that ask for the same."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        together = file.startswith("tests/emit/") and file.endswith(LOWERED)
+        return "tests/emit" if together else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    return Schedule(config, log)
 
 
 def pytest_sessionstart() -> None:

@@ -27,7 +27,6 @@ from tests.targets import TARGETS
 
 FORMULAS = {operator.full_name: operator for operator in conftest.product()}
 MISSING = (None, "this input is missing")
-EVERY = pytest.mark.parametrize("name", FORMULAS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +116,25 @@ def test_every_operator_has_a_table_of_refusals() -> None:
     assert named == {each.name for each in FORMULAS.values() if each.opset == "cvm"}
 
 
+@pytest.mark.parametrize("name", FORMULAS)
+def test_what_every_operator_refuses(
+    conformance: Conformance, accepted: dict[str, Accepted], name: str
+) -> None:
+    missing_inputs(conformance, accepted, name)
+    inputs_of_no_admissible_shape(conformance, accepted, name)
+    inputs_of_other_element_types(conformance.libraries, accepted, name)
+    precisions_out_of_range(conformance.libraries, accepted, name)
+    unknown_attributes(conformance.libraries, accepted, name)
+    missing_attributes(conformance, accepted, name)
+    attributes_of_other_types(conformance.libraries, accepted, name)
+    results_in_the_memory_of_inputs(conformance.libraries, accepted, name)
+    results_that_do_not_fit(conformance.libraries, accepted, name)
+
+
 # ---------------------------------------------------------------- inputs
 
 
-@EVERY
-def test_missing_inputs(conformance: Conformance, accepted: dict[str, Accepted], name: str) -> None:
+def missing_inputs(conformance: Conformance, accepted: dict[str, Accepted], name: str) -> None:
     here = accepted[name]
     for at, item in enumerate(here.formula.inputs):
         if not item.optional:
@@ -131,8 +144,7 @@ def test_missing_inputs(conformance: Conformance, accepted: dict[str, Accepted],
             assert expected.refusal == f"{name}: {item.name}: {rule}"
 
 
-@EVERY
-def test_inputs_of_no_admissible_shape(
+def inputs_of_no_admissible_shape(
     conformance: Conformance, accepted: dict[str, Accepted], name: str
 ) -> None:
     here = accepted[name]
@@ -152,8 +164,7 @@ def test_inputs_of_no_admissible_shape(
             assert expected.refusal == f"{name}: {argument} = shape {shape}: {rule}"
 
 
-@EVERY
-def test_inputs_of_other_element_types(
+def inputs_of_other_element_types(
     libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
 ) -> None:
     here = accepted[name]
@@ -165,8 +176,7 @@ def test_inputs_of_other_element_types(
             assert said == {f"{name}: {argument} = dtype {dtype}: {rule}"}
 
 
-@EVERY
-def test_precisions_out_of_range(
+def precisions_out_of_range(
     libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
 ) -> None:
     here = accepted[name]
@@ -184,8 +194,7 @@ def test_precisions_out_of_range(
 # ---------------------------------------------------------------- attributes
 
 
-@EVERY
-def test_unknown_attributes(
+def unknown_attributes(
     libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
 ) -> None:
     here = accepted[name]
@@ -196,10 +205,7 @@ def test_unknown_attributes(
     assert said == {f"{name}: _none = 1: {rule}"}
 
 
-@EVERY
-def test_missing_attributes(
-    conformance: Conformance, accepted: dict[str, Accepted], name: str
-) -> None:
+def missing_attributes(conformance: Conformance, accepted: dict[str, Accepted], name: str) -> None:
     here = accepted[name]
     for item in here.formula.attributes:
         if item.required:
@@ -208,8 +214,7 @@ def test_missing_attributes(
             assert expected.refusal == f"{name}: {item.name}: this attribute is missing"
 
 
-@EVERY
-def test_attributes_of_other_types(
+def attributes_of_other_types(
     libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
 ) -> None:
     here = accepted[name]
@@ -242,8 +247,7 @@ def numbers_rule(item: Attribute, what: str) -> str:
 # ---------------------------------------------------------------- results
 
 
-@EVERY
-def test_results_in_the_memory_of_inputs(
+def results_in_the_memory_of_inputs(
     libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
 ) -> None:
     here = accepted[name]
@@ -259,8 +263,7 @@ def test_results_in_the_memory_of_inputs(
         assert said == {f"{name}: {output}: it shares memory with {argument}"}
 
 
-@EVERY
-def test_results_that_do_not_fit(
+def results_that_do_not_fit(
     libraries: dict[str, Operators], accepted: dict[str, Accepted], name: str
 ) -> None:
     here = accepted[name]
