@@ -82,8 +82,8 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cvmgen.build.progress.DELAY", 3600.0)
 
 
-@pytest.fixture(autouse=True)
-def tried_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def tried_elsewhere() -> Iterator[None]:
     """The project's operators are checked once, and tried, all of them, when `make check` builds
     them."""
     check_anew, probe_all = checked.check_anew, specs.probe_all
@@ -96,8 +96,10 @@ def tried_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
         known = given == product() or {*map(repr, given)} <= sound()
         return given if known else probe_all(given, *others)
 
-    monkeypatch.setattr(checked, "check_anew", check_others)
-    monkeypatch.setattr(specs, "probe_all", probe_others)
+    with pytest.MonkeyPatch.context() as changes:
+        changes.setattr(checked, "check_anew", check_others)
+        changes.setattr(specs, "probe_all", probe_others)
+        yield
 
 
 @functools.cache

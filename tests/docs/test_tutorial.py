@@ -14,6 +14,7 @@ import pytest
 from cvmgen.build import c_compiler
 from cvmgen.errors import BuildError
 from tests.docs.documents import TUTORIAL, fenced
+from tests.targets import quick_compiler
 
 STEP = re.compile(
     r"write `(?P<file>[\w./]+)`[^`]*?\n\n```\w+\n(?P<text>.*?)^```\n"
@@ -46,7 +47,8 @@ class Reader:
         command.write_text(f'#!/bin/sh\nexec {sys.executable} -m cvmgen "$@"\n')
         command.chmod(0o755)
         path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
-        self.environment = {**os.environ, "PATH": path}
+        quick = quick_compiler(c_compiler().command, folder)  # what is compiled is called once
+        self.environment = {**os.environ, "PATH": path, "CC": str(quick)}
 
     def go(self, step: re.Match[str]) -> None:
         self.steps += 1

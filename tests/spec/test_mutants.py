@@ -28,7 +28,7 @@ FOREIGN = re.compile(
     r"__|ANON|Token\(|Tree\(|None|Traceback|\bEND\b|_SIGN"
     r"|\b(?:[LR](?:PAR|SQB|BRACE)|COMMA|COLON|EQUAL|LESSTHAN|MORETHAN|CIRCUMFLEX|NUMBER|PACK)\b"
 )
-MUTANTS = 30 * EFFORT
+MUTANTS = 20 * EFFORT
 PROBED = 6 * EFFORT
 
 
