@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from library_names import library_names  # beside this file, where MkDocs looks too
 from mkdocs.structure.files import File, Files
 
 from cvmgen.api.description import attribute_words
@@ -23,7 +24,6 @@ from cvmgen.api.manifest import read_manifest
 from cvmgen.cli.command import COMMANDS, parser
 from cvmgen.cli.exits import MEANINGS
 from cvmgen.cli.language import language_description
-from cvmgen.cli.synonyms import SYNONYMS
 from cvmgen.driver import TARGETS, operator_file
 from cvmgen.errors import CvmgenError
 from cvmgen.escape import in_html, in_markdown, in_markdown_code
@@ -140,9 +140,10 @@ def operator_page(operator: Operator) -> Iterator[str]:
     items = list(statements(own))
     yield f"# {operator.full_name}"
     yield in_markdown(operator.doc)
-    names = [f"`{each}`" for each in (*operator.aliases, *SYNONYMS.get(operator.full_name, ()))]
-    if names:
-        yield f"Elsewhere called {', '.join(names)}."
+    if operator.aliases:
+        yield f"Also called {', '.join(f'`{each}`' for each in operator.aliases)}."
+    if names := library_names(operator.full_name):
+        yield f"Much the same in other libraries: {names}."
     yield mathml(mathematics(own))
     yield "## Inputs and outputs"
     yield from (mathml(each.shown) for each in items if each.kind in ("input", "output"))
