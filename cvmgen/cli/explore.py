@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 from cvmgen.build.files import write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, give
+from cvmgen.cli.explored import INDEX, Explored, open_page
 from cvmgen.cli.pages import pages
-from cvmgen.cli.specs import find_operators, probed_operators
+from cvmgen.cli.specs import checked_operators, find_operators, probe_all
 from cvmgen.errors import Faults
-from cvmgen.inspection.pages import index, page_name
+from cvmgen.inspection.pages import index
 from cvmgen.schedule.schedules import read_schedules
 from cvmgen.spec.words import plural
 
 
-def explore(
-    spec: Path,
-    names: Sequence[str],
-    folder: Path,
-    faults: Faults,
-    *,
-    assembled: bool,
-    browse: bool,
-    as_json: bool,
-) -> Exit:
-    """Write the pages of the operators that are named, or of all, and an index of them."""
+def explore(asked: Explored, faults: Faults, *, assembled: bool, as_json: bool) -> tuple[str, ...]:
+    """Write the pages of the operators that are named, or of all, and an index of them; returns
+    their files."""
     with Progress(aloud=not as_json) as progress:
-        operators = probed_operators(spec, progress, faults)
-        if names:
-            operators = tuple(find_operators(operators, names))
-        made = pages(operators, read_schedules(spec), progress, faults, assembled=assembled)
-        files = {"index.html": index(operators), **made}
-        write_changed(folder, files, remove_stale=not names)
-    first = folder / ("index.html" if len(operators) != 1 else page_name(operators[0]))
-    open_page(first, browse=browse)
-    told = f"{plural(len(operators), 'page')} in {folder}; begin with {first}\n"
-    return give({"folder": str(folder), "pages": sorted(files)}, told, as_json=as_json)
+        operators = checked_operators(asked.spec, progress, faults)
+        if asked.operators:
+            operators = tuple(find_operators(operators, asked.operators))
+        operators = probe_all(operators, progress, faults)
+        made = pages(operators, read_schedules(asked.spec), progress, faults, assembled=assembled)
+        files = {INDEX: index(operators), **made}
+        write_changed(asked.folder, files, remove_stale=not asked.operators)
+        if not faults.failed and not assembled:
+            asked.keep(tuple(files))
+    return tuple(files)
 
 
 def explore_model(
@@ -73,10 +65,3 @@ def explore_model(
     told = f"{plural(len(files.steps), 'step')} in {first}\n"
     data = {"folder": str(folder), "pages": sorted(written), "microseconds": times}
     return give(data, told, as_json=as_json)
-
-
-def open_page(page: Path, *, browse: bool) -> None:
-    if browse:
-        import webbrowser
-
-        webbrowser.open(page.resolve().as_uri())

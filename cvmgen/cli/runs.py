@@ -201,11 +201,11 @@ def run_completion(options: argparse.Namespace, faults: Faults) -> Exit:
 
 
 def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
-    from cvmgen.cli import explore
-
     if options.model is not None:
         if options.operators:
             raise UsageError("--model is for a whole model; name no operators beside it")
+        from cvmgen.cli import explore
+
         symbol, params = options.model
         return explore.explore_model(
             symbol,
@@ -218,15 +218,16 @@ def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
         )
     if options.profile:
         raise UsageError("--profile is for the steps of a model: give --model too")
-    return explore.explore(
-        options.spec,
-        options.operators,
-        options.out,
-        faults,
-        assembled=options.assembly,
-        browse=options.open,
-        as_json=options.json,
-    )
+    from cvmgen.cli.explored import Explored, open_page
+
+    asked = Explored(options.spec, tuple(options.operators), options.out)
+    files = () if options.assembly else asked.known()
+    if not files:
+        from cvmgen.cli import explore
+
+        files = explore.explore(asked, faults, assembled=options.assembly, as_json=options.json)
+    open_page(asked.first(files), browse=options.open)
+    return asked.tell(files, as_json=options.json)
 
 
 def run_diff(options: argparse.Namespace, faults: Faults) -> Exit:

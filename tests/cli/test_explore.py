@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,34 @@ def test_machine_code_is_linked_by_the_lines_of_c(tmp_path: Path) -> None:
     assert sass is not None
     assert re.search(r'data-a="\d+".*STG|pip install', sass[0], flags=re.S)
     assert len(text) < 1 << 20
+
+
+def test_what_is_up_to_date_is_seen_without_what_makes_it(
+    tmp_path: Path,
+) -> None:
+    spec, out = tmp_path / "spec" / "x", tmp_path / "pages"
+    spec.mkdir(parents=True)
+    (spec / "f.cvm").write_text(HOSTILE, encoding="utf-8")
+    program = (
+        "import sys; from cvmgen.cli import main; main(sys.argv[1:]);"
+        "print({'sympy', 'lark', 'jinja2'} & sys.modules.keys() or 'nothing heavy')"
+    )
+    command = ["explore", "--spec", str(tmp_path / "spec"), "--out", str(out)]
+    assert main(command) == 0
+
+    def told() -> list[str]:
+        arguments = [sys.executable, "-c", program, *command]
+        done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    first = f"1 page in {out}; begin with {out / 'x.f.html'}"
+    assert told() == [first, "nothing heavy"]
+    (out / "x.f.html").unlink()
+    assert told()[0] == first
+    assert told() == [first, "nothing heavy"]
+    (spec / "f.cvm").write_text(HOSTILE.replace("n < 9", "n < 8"), encoding="utf-8")
+    assert told()[1] != "nothing heavy"
+    assert "n &lt; 8" in (out / "x.f.html").read_text(encoding="utf-8")
 
 
 def test_pages_are_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
