@@ -9,6 +9,8 @@ from cvmgen.errors import CacheError
 
 MANIFEST = "manifest.json"
 """In a generated folder: what callers need to know of its operators."""
+WITH_PARAMETERS = (".tflite",)
+"""What names of model files end in that hold the model's parameters too."""
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -79,3 +81,8 @@ def cache_folder() -> Path:
 def _data(name: str) -> Path:
     root = checkout()
     return (_PACKAGE / "_data" if root is None else root) / name
+
+
+def stands_alone(model: str | os.PathLike[str]) -> bool:
+    """Whether a model's file needs no other one, with its parameters."""
+    return Path(model).suffix in WITH_PARAMETERS

@@ -28,6 +28,7 @@ from cvmgen.cli.options import (
     add_show,
     add_verify,
     add_watch,
+    with_no_parameters,
 )
 from cvmgen.cli.runs import (
     run_build,
@@ -53,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         known = parser()
         completion.answer_shell(known)
-        options = known.parse_args(arguments)
+        options = known.parse_args(
+            with_no_parameters(sys.argv[1:] if arguments is None else arguments)
+        )
     except SystemExit as error:  # --help, --version, or arguments that argparse refuses
         return int(error.code or 0)
     faults = Faults()

@@ -35,7 +35,7 @@ def explore(asked: Explored, faults: Faults, *, assembled: bool, as_json: bool) 
 
 def explore_model(
     symbol: Path,
-    params: Path,
+    params: Path | None,
     folder: Path,
     *,
     spec: Path,
@@ -57,7 +57,8 @@ def explore_model(
         if profile:
             progress.step(f"compiling and timing {name}")
             times = step_times(files)
-        command = shlex.join(["cvmgen", "build", "--model", str(symbol), str(params)])
+        given = [str(each) for each in (symbol, params) if each is not None]
+        command = shlex.join(["cvmgen", "build", "--model", *given])
         written = {f"{name}.html": ModelPage(files, command, times).text()}
         write_changed(folder, written, remove_stale=False)
     first = folder / f"{name}.html"

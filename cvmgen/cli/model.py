@@ -14,7 +14,7 @@ from cvmgen.graph import load_model
 
 def build_model(
     symbol: Path,
-    params: Path,
+    params: Path | None,
     *,
     spec: Path,
     folder: Path | None,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from cvmgen.api.library import LANGUAGES, TARGETS
-from cvmgen.paths import spec_folder
+from cvmgen.paths import spec_folder, stands_alone
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 """GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
@@ -24,7 +25,26 @@ def add_spec(made: argparse.ArgumentParser) -> None:
 
 
 def add_model(made: argparse.ArgumentParser, about: str) -> None:
-    made.add_argument("--model", nargs=2, type=Path, metavar=("SYMBOL", "PARAMS"), help=about)
+    made.add_argument(
+        "--model",
+        nargs=2,
+        type=optional_path,
+        metavar=("MODEL", "PARAMS"),
+        help=f"{about}; a graph with its parameters, or a .tflite file alone",
+    )
+
+
+def optional_path(text: str) -> Path | None:
+    return Path(text) if text else None
+
+
+def with_no_parameters(arguments: Sequence[str]) -> list[str]:
+    """The arguments with an empty text for the parameters of a model whose file has them."""
+    found = list(arguments)
+    for at, each in enumerate(arguments[1:], start=1):
+        if arguments[at - 1] == "--model" and stands_alone(each):
+            found.insert(at + 1 + len(found) - len(arguments), "")
+    return found
 
 
 def add_build(made: argparse.ArgumentParser) -> None:

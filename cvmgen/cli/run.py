@@ -14,7 +14,7 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError
 from cvmgen.errors import CvmgenError
 from cvmgen.graph import CompiledModel, Network, load, load_model
-from cvmgen.graph.network import TFLITE
+from cvmgen.paths import stands_alone
 
 Array = np.ndarray[Any, Any]
 
@@ -56,7 +56,7 @@ def loaded(model: Path, params: Path | None, target: str | None) -> Network | Co
         if params is not None or target is not None:
             raise UsageError(f"{model} is a folder: --params and --target go with a graph")
         return load_model(model)
-    if params is None and model.suffix != TFLITE:
+    if params is None and not stands_alone(model):
         raise UsageError("a graph needs its parameters: --params P")
     return load(model, params, target=target or "c")
 

@@ -82,7 +82,7 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
 
 
 def show_model(
-    spec: Path, model: tuple[Path, Path], step: str | None, stage: str, *, as_json: bool
+    spec: Path, model: tuple[Path, Path | None], step: str | None, stage: str, *, as_json: bool
 ) -> Exit:
     """What a stage made of the steps of a model, or of the one that is named."""
     from cvmgen.cli.stages import shown_model
@@ -99,7 +99,7 @@ def check_specs(
     names: Sequence[str],
     faults: Faults,
     *,
-    model: tuple[Path, Path] | None,
+    model: tuple[Path, Path | None] | None,
     as_json: bool,
 ) -> Exit:
     """Check spec files (none named: the whole folder), try their operators on small calls, and
@@ -139,7 +139,7 @@ def check_specs(
     return give(report, text, as_json=as_json)
 
 
-def applied_steps(model: tuple[Path, Path], schedules: Schedules, progress: Progress) -> int:
+def applied_steps(model: tuple[Path, Path | None], schedules: Schedules, progress: Progress) -> int:
     """How many steps a model has, each of which takes what the schedules for models say."""
     # Imported here: models need much that other checks do not.
     from cvmgen.model.build import planned

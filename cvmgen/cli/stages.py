@@ -40,7 +40,9 @@ def shown_stage(
     return "\n".join(texts.values()) if stage == ALL else texts[stage]
 
 
-def shown_model(model: tuple[Path, Path], stage: str, step: str | None, chosen: Schedules) -> str:
+def shown_model(
+    model: tuple[Path, Path | None], stage: str, step: str | None, chosen: Schedules
+) -> str:
     """What a stage is for and what it made of the steps of a model, or of the one of that name."""
     # Imported here: models need much that operators do not.
     from cvmgen.model.build import planned

@@ -53,7 +53,7 @@ def verify(
 
 def verify_model(
     spec: Path,
-    model: tuple[Path, Path],
+    model: tuple[Path, Path | None],
     names: Sequence[str],
     *,
     explain: bool,

@@ -17,10 +17,16 @@ from cvmgen.build.files import digest_of
 from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.escape import html_table, in_html, latex_table
 from cvmgen.graph.files import FilePath
-from cvmgen.graph.limits import Array, checked_data, clamp, largest_magnitude
+from cvmgen.graph.limits import (
+    Array,
+    checked_data,
+    checked_typed,
+    clamp,
+    largest_magnitude,
+)
 from cvmgen.memory import zeroed_bytes
 
-VERSION = 1
+VERSION = 2
 HEADS = ("", "shape", "type", "bits")
 """Counts the changes of what <name>.json holds."""
 
@@ -57,19 +63,26 @@ def load_model(folder: FilePath, name: str | None = None, *, threads: int = 0) -
 class CompiledModel:
     """A model in C; calls from several threads take turns.
 
-    `input_shape` and `input_precision` are those of the data, `output_shapes` and
-    `output_precisions` those of the heads; `workspace_bytes` is the memory between steps.
+    `input_names`, `input_shapes`, `input_dtypes` and `input_precisions` tell what goes in, those of
+    `output_` what comes out, as of a `Network`; the first input's are also `input_shape` and
+    `input_precision`. `workspace_bytes` is the memory between steps; `states` names what a call
+    leaves for the next one, in `state_bytes`.
     """
 
     def __init__(self, folder: Path, described: dict[str, Any], threads: int) -> None:
         self.name = str(described["name"])
-        outputs = described["outputs"]
-        self.input_shape = tuple(described["input"]["shape"])
-        self.input_precision = int(described["input"]["precision"])
+        inputs, outputs = described["inputs"], described["outputs"]
+        self.input_names = tuple(str(each["name"]) for each in inputs)
+        self.input_shapes = tuple(tuple(each["shape"]) for each in inputs)
+        self.input_precisions = tuple(map(stated_precision, inputs))
+        self.input_dtypes = tuple(np.dtype(each["dtype"]) for each in inputs)
+        self.input_shape, self.input_precision = self.input_shapes[0], self.input_precisions[0]
         self.output_shapes = tuple(tuple(each["shape"]) for each in outputs)
-        self.output_precisions = tuple(int(each["precision"]) for each in outputs)
-        self.output_dtype = np.dtype(outputs[0]["dtype"])
-        self.input_dtype = np.dtype(described["input"]["dtype"])
+        self.output_precisions = tuple(map(stated_precision, outputs))
+        self.output_dtypes = tuple(np.dtype(each["dtype"]) for each in outputs)
+        self.output_dtype = self.output_dtypes[0]
+        self.states = tuple(map(str, described["states"]))
+        self.state_bytes = int(described["state_bytes"])
         self._file = str(folder)
         self._lock = threading.Lock()
         self._digest = digest(folder)
@@ -85,21 +98,47 @@ class CompiledModel:
         self._run = getattr(library, f"{self.name}_run")
         self._memory = zeroed_bytes(self.workspace_bytes)
         self._workspace = ctypes.c_void_p(self._memory.ctypes.data)
-        self._data = np.zeros(self.input_shape, self.input_dtype)
-        self._heads = tuple(np.zeros(shape, self.output_dtype) for shape in self.output_shapes)
-        arrays = (self._data, *self._heads)
+        self._given = tuple(map(np.zeros, self.input_shapes, self.input_dtypes))
+        self._heads = tuple(map(np.zeros, self.output_shapes, self.output_dtypes))
+        self._state = zeroed_bytes(self.state_bytes)
+        self._begin = getattr(library, f"{self.name}_begin", None)
+        state = [self._state] if self.states else []
+        arrays: tuple[Array, ...] = (*self._given, *self._heads, *state)
         self._pointers = tuple(ctypes.c_void_p(each.ctypes.data) for each in arrays)
+        self.reset()
 
-    def __call__(self, x: npt.ArrayLike) -> Array | tuple[Array, ...]:
-        """Run the model on `x`, as `Network` does: the same checks and the same integers."""
-        values = checked_data(np.asarray(x), self.input_shape, self._file)
+    def reset(self) -> None:
+        """What states hold is again what it was before the first call."""
+        if self._begin is not None:
+            with self._lock:
+                self._begin(ctypes.c_void_p(self._state.ctypes.data))
+
+    def __call__(self, *inputs: npt.ArrayLike) -> Array | tuple[Array, ...]:
+        """Run the model, as `Network` does: the same checks and the same bits."""
+        if len(inputs) != len(self._given):
+            rule = f"takes {len(self._given)} inputs, not {len(inputs)}"
+            raise ModelError(rule, file=self._file)
+        given = [self._checked(at, np.asarray(x)) for at, x in enumerate(inputs)]
         with self._lock:
-            clamp(values, largest_magnitude(self.input_precision), self._data)
+            for kept, values, precision in zip(
+                self._given, given, self.input_precisions, strict=True
+            ):
+                if precision is None:
+                    np.copyto(kept, values)
+                else:
+                    clamp(values, largest_magnitude(precision), kept)
             self._set_threads(self._threads)  # another model may be of the same library
             if self._run(*self._pointers, self._workspace) != 0:
                 raise ModelError("the model refuses its arguments", file=self._file)
             results = tuple(head.copy() for head in self._heads)
         return results[0] if len(results) == 1 else results
+
+    def _checked(self, at: int, values: Array) -> Array:
+        shape = self.input_shapes[at]
+        if self.input_precisions[at] is not None:
+            return checked_data(values, shape, self._file)
+        dtype, name = self.input_dtypes[at], self.input_names[at]
+        return checked_typed(values, shape, dtype, name, self._file)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The same model with memory of its own, where the same files are in the folder."""
@@ -108,7 +147,8 @@ class CompiledModel:
 
     def __repr__(self) -> str:
         shapes = ", ".join(map(str, self.output_shapes))
-        return f"<CompiledModel {self.name} {self.input_shape} -> {shapes}>"
+        given = ", ".join(map(str, self.input_shapes))
+        return f"<CompiledModel {self.name} {given} -> {shapes}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: what goes in and what comes out, with the memory between steps."""
@@ -120,9 +160,18 @@ class CompiledModel:
         return latex_table(HEADS, self._rows())
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
-        yield "input", self.input_shape, self.input_dtype, self.input_precision
-        for shape, precision in zip(self.output_shapes, self.output_precisions, strict=True):
-            yield "output", shape, self.output_dtype, precision
+        ends = (
+            ("input", self.input_shapes, self.input_dtypes, self.input_precisions),
+            ("output", self.output_shapes, self.output_dtypes, self.output_precisions),
+        )
+        for name, *told in ends:
+            for shape, dtype, precision in zip(*told, strict=True):
+                yield name, shape, dtype, dtype.itemsize * 8 if precision is None else precision
+
+
+def stated_precision(described: dict[str, Any]) -> int | None:
+    found = described["precision"]
+    return None if found is None else int(found)
 
 
 def model_again(folder: str, name: str, threads: int, files: str) -> CompiledModel:

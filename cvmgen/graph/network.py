@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
 import numpy as np
@@ -34,10 +33,10 @@ from cvmgen.graph.plan import (
 from cvmgen.graph.symbol import Symbol, validate
 from cvmgen.graph.symbol_file import read_symbol
 from cvmgen.memory import zeroed_bytes
+from cvmgen.paths import stands_alone
 
 HEADS: Final = ("node", "operator", "attributes", "gives", "bits")
 BYTE_PRECISION: Final = 8  # what an int8 holds
-TFLITE: Final = ".tflite"
 
 
 def load(
@@ -57,10 +56,12 @@ def load(
 
 
 def read_model(
-    model: FilePath | Symbol, params: FilePath | Mapping[str, Array] | None = None
+    model: FilePath | Symbol | ModelSource, params: FilePath | Mapping[str, Array] | None = None
 ) -> ModelSource:
     """A model, from its files or as it is given, in the format that it is in."""
-    if not isinstance(model, Symbol) and Path(model).suffix == TFLITE:
+    if not isinstance(model, (str, os.PathLike, Symbol)):
+        return model
+    if not isinstance(model, Symbol) and stands_alone(model):
         from cvmgen.graph.tflite import read_tflite
 
         if params is not None:

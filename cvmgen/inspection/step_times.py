@@ -12,6 +12,7 @@ from cvmgen.memory import zeroed_bytes
 from cvmgen.model.emit import Files
 from cvmgen.model.kernels import ModelTensor
 from cvmgen.model.steps import KernelStep
+from cvmgen.model.storage import BYTES
 
 RUNS = 30  # of which the shortest time of each step counts
 
@@ -51,12 +52,13 @@ def step_times(files: Files, threads: int = 1) -> dict[str, float]:
     library = ctypes.CDLL(str(compile_library(timed.all(), name="timed")))
     run, tensors = library[f"{files.name}_run"], files.model.tensors
     arrays = [zeros(tensors[each]) for each in (*files.model.inputs, *files.model.outputs)]
+    state = [zeroed_bytes(files.state_places[1])] * bool(files.model.states)
     library[f"{files.name}_set_threads"](ctypes.c_int(threads))
     for _ in range(RUNS):
-        run(*(ctypes.c_void_p(each.ctypes.data) for each in arrays), None)
+        run(*(ctypes.c_void_p(each.ctypes.data) for each in (*arrays, *state)), None)
     found = (ctypes.c_double * len(files.steps)).in_dll(library, f"{files.name}_shortest")
     return {step.name: spent / 1000 for step, spent in zip(files.steps, found, strict=True)}
 
 
 def zeros(tensor: ModelTensor) -> Array:
-    return zeroed_bytes(tensor.size * (tensor.bits or 8) // 8)
+    return zeroed_bytes(tensor.size * BYTES[tensor.stored or "i8"])

@@ -18,14 +18,16 @@ from cvmgen.ranges import Range
 from cvmgen.typing.decided_tests import simpler
 
 
-def plain_loops(body: i.Block) -> i.Block:
-    """The statements with plain indices; loops whose index is divided become several."""
+def plain_loops(body: i.Block, *, reals: bool = False) -> i.Block:
+    """The statements with plain indices; loops whose index is divided become several. With `reals`
+    a total may be a real number, of which 0 + x is not x."""
     done = with_plain_indices(body, {})
     for loop in [*nodes_in(done, i.Loop)]:
         digits = split_points(done, loop)
         if digits:
             done = digit_loops(done, loop, digits)
-    return straight(with_plain_indices(done, {}))
+    done = with_plain_indices(done, {})
+    return done if reals else straight(done)
 
 
 def straight(statements: Sequence[i.Stmt]) -> i.Block:

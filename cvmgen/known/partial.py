@@ -12,30 +12,41 @@ from functools import reduce
 from math import prod
 from typing import TypeAlias
 
+from cvmgen.dtypes import DType
 from cvmgen.errors import InternalError
-from cvmgen.functions import ARITHMETIC, BITWISE, FUNCTIONS, RELATIONS
+from cvmgen.functions import ARITHMETIC, BITWISE, FUNCTIONS, REAL_FUNCTIONS, RELATIONS
 from cvmgen.ir import nodes as i
 from cvmgen.typing.machine_types import joined_tests
 
 Value: TypeAlias = "i.Expr | tuple[Value, ...]"
 
 SPELLINGS = {"floordiv": "div", "truncdiv": "tdiv", "mod": "mod", "+": "+", "-": "-", "*": "*"}
+OF_NUMBERS = {"abs", "min", "max", "negate", "power", *REAL_FUNCTIONS}
 SCALAR_FUNCTIONS = ("abs", "min", "max", "floor_log2", "ceil_log2", "ceildiv", "isqrt", "count")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownScope:
-    """What names stand for, which optional operands were given, and precisions of inputs.
+    """What names stand for, which optional operands were given, precisions of inputs, and the
+    element types that type parameters stand for.
 
-    A tensor of a variadic input has the name of the input with its place.
+    A tensor of a variadic input has the name of the input with its place. With `reals` a value may
+    be a real number, of which x + 0 and 0 * x are not x and 0.
     """
 
     values: Mapping[str, Value]
     given: frozenset[str] = frozenset()
     precisions: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    types: Mapping[str, DType] = field(default_factory=dict)
+    reals: bool = False
 
     def bound(self, **more: Value) -> KnownScope:
         return replace(self, values={**self.values, **more})
+
+    @property
+    def of_indices(self) -> KnownScope:
+        """The same where indices and extents stand: integers."""
+        return replace(self, reals=False) if self.reals else self
 
 
 def known_integers(value: Value) -> tuple[int, ...]:
@@ -57,8 +68,12 @@ def known_list(entries: Sequence[int]) -> Value:
 def evaluate(expr: i.Expr, scope: KnownScope) -> Value:
     """What is left of an expression, scalar or list."""
     match expr:
-        case i.Const():
+        case i.Const() | i.Real():
             return expr
+        case i.Limit(end=end, type_name=name):
+            return known_limit(end, scope.types[name])
+        case i.Convert(type="i64", operand=position):
+            return evaluate(position, scope)
         case i.Word(code=code):
             return i.Const(code)
         case i.Var(name=name):
@@ -72,7 +87,11 @@ def evaluate(expr: i.Expr, scope: KnownScope) -> Value:
             taken = set(known_integers(evaluate(right, scope)))
             return known_list([n for n in known_integers(evaluate(left, scope)) if n not in taken])
         case i.Binary(op=op, left=left, right=right):
-            return arithmetic(op, scalar(left, scope), scalar(right, scope))
+            operands = scalar(left, scope), scalar(right, scope)
+            known = all(isinstance(each, i.Const) for each in operands)
+            return (
+                i.Binary(op, *operands) if scope.reals and not known else arithmetic(op, *operands)
+            )
         case i.Compare(op=op, left=left, right=right):
             return known_comparison(op, scalar(left, scope), scalar(right, scope))
         case i.Logic(op=op, operands=operands):
@@ -130,7 +149,8 @@ def known_access(expr: i.Access | i.Entries, scope: KnownScope) -> i.Expr:
             assert isinstance(start, i.Access)
             return replace(expr, first=start, length=scalar(length, scope))
         case i.Access(tensor=tensor, which=which, index=index):
-            indices = tuple((known_single(each), False) for each in spread_entries(index, scope))
+            entries = spread_entries(index, scope.of_indices)
+            indices = tuple((known_single(each), False) for each in entries)
             return i.Access(tensor, None if which is None else scalar(which, scope), indices)
         case _:
             raise InternalError("partial: offsets are not for this place")
@@ -201,7 +221,15 @@ def known_connective(op: str, operands: Sequence[i.Expr], scope: KnownScope) -> 
 def known_selection(test: i.Expr, then: i.Expr, otherwise: i.Expr, scope: KnownScope) -> Value:
     if isinstance(test, i.Const):
         return evaluate(then if test.value else otherwise, scope)
-    return known_choice(test, scalar(then, scope), scalar(otherwise, scope))
+    left, right = scalar(then, scope), scalar(otherwise, scope)
+    return i.Select(test, left, right) if scope.reals else known_choice(test, left, right)
+
+
+def known_limit(end: str, dtype: DType) -> i.Expr:
+    """The least or greatest value of an element type."""
+    if dtype.kind == "real":
+        return i.Real("-inf" if end == "least" else "inf")
+    return i.Const(dtype.low if end == "least" else dtype.high)
 
 
 def known_choice(test: i.Expr, then: i.Expr, otherwise: i.Expr) -> i.Expr:
@@ -226,6 +254,8 @@ def call(expr: i.Call, scope: KnownScope) -> Value:
     if function in ("lowest", "highest"):
         return expr
     values = [evaluate(each, scope) for each in expr.arguments]
+    if scope.reals and function in OF_NUMBERS:
+        return number_call(function, [known_single(each) for each in values])
     match function, values:
         case (("len" | "count"), [tuple() as members]):
             return i.Const(len(members))
@@ -239,12 +269,27 @@ def call(expr: i.Call, scope: KnownScope) -> Value:
             return known_unflattened(known_single(position), known_integers(extents))
         case "negate", [operand]:
             return arithmetic("-", i.ZERO, known_single(operand))
-        case "power", [base, exponent]:
+        case "power", [i.Const() as base, i.Const() as exponent]:
             return i.Const(int(ARITHMETIC["^"](known_integer(base), known_integer(exponent))))
+        case "power", [base, exponent]:
+            return i.Call(function, (known_single(base), known_single(exponent)))
         case _ if function in SCALAR_FUNCTIONS:
             return scalar_call(function, [known_single(each) for each in values])
         case _:
             raise InternalError(f"partial: the function {function} is not for this place")
+
+
+def number_call(function: str, values: Sequence[i.Expr]) -> i.Expr:
+    """A function of numbers that may be real: of integers alone it is what it is."""
+    if function in REAL_FUNCTIONS or not all(isinstance(each, i.Const) for each in values):
+        return i.Call(function, tuple(values))
+    match function, values:
+        case "negate", [operand]:
+            return arithmetic("-", i.ZERO, operand)
+        case "power", [base, exponent]:
+            return i.Const(int(ARITHMETIC["^"](known_integer(base), known_integer(exponent))))
+        case _:
+            return scalar_call(function, values)
 
 
 def scalar_call(function: str, values: Sequence[i.Expr]) -> i.Expr:

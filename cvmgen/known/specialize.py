@@ -7,13 +7,15 @@ list arithmetic leaves plain indices.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from cvmgen.dtypes import DType
 from cvmgen.errors import InternalError
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import leaves_loop
-from cvmgen.ir.uses import has, reassigned
+from cvmgen.ir.uses import has, names_in, nodes_in, reassigned
 from cvmgen.ir.visit import rebuild
+from cvmgen.known.choices import one_after_another, with_choices
 from cvmgen.known.partial import (
     KnownScope,
     Value,
@@ -32,29 +34,46 @@ Plain = int | bool | float | str | tuple[int, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class CallTensor:
-    """A tensor of a call: what it is called where the nests are put to use."""
+    """A tensor of a call: what it is called where the nests are put to use.
+
+    One whose elements have a type of their own has no precision.
+    """
 
     name: str
     shape: Shape
-    precision: int
+    precision: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCall:
-    """What a call gives: for each input its tensors (none of one left out), and attributes."""
+    """What a call gives: for each input its tensors (none of one left out), and attributes.
+
+    `types` are the element types that the operator's type parameters stand for.
+    """
 
     inputs: Sequence[Sequence[CallTensor]]
     attributes: Mapping[str, Plain]
     outputs: Mapping[str, str]  # the name of the tensor that each output is
+    types: Mapping[str, DType] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMemory:
+    """Memory of a call: for what, as `Scratch` says it, with this shape."""
+
+    kind: str
+    shape: Shape
 
 
 @dataclass(frozen=True, slots=True)
 class Specialized:
-    """The nests of a call that run, with the names of its tensors; memory of lists by name."""
+    """The nests of a call that run, with the names of its tensors; those that only test what
+    others do, apart; memory of lists and of lets by name."""
 
-    outputs: Mapping[str, tuple[Shape, int]]
+    outputs: Mapping[str, tuple[Shape, int | None]]
     nests: tuple[i.Nest, ...]
-    memory: Mapping[str, Shape]
+    tests: tuple[i.Nest, ...]
+    memory: Mapping[str, KnownMemory]
 
 
 def specialize(
@@ -85,23 +104,33 @@ class Specializer:
             (name, at): tensor.precision
             for name, tensors in self.operands.items()
             for at, tensor in enumerate(tensors)
+            if tensor.precision is not None
         }
-        self.scope = KnownScope({}, frozenset(given), precisions)
-        self.outputs: dict[str, tuple[Shape, int]] = {}
+        self.scope = KnownScope({}, frozenset(given), precisions, call.types)
+        self.outputs: dict[str, tuple[Shape, int | None]] = {}
         self.case: int | None = None
         self.numbers = numbers
 
     def run(self) -> Specialized:
         self.prepare(self.program.prepare)
+        self.scope = replace(self.scope, reals=self.program.operator.has_reals)
         nests = [nest for nest in self.program.nests if nest.case in (None, self.case)]
-        done = tuple(each for nest in nests for each in self.nest(nest))
-        written = {nest.tensor for nest in nests}
-        memory = {
-            self.names[each.name]: tuple(known_integer(evaluate(n, self.scope)) for n in each.shape)
-            for each in self.program.scratch
-            if each.owner in written
-        }
-        return Specialized(self.outputs, done, memory)
+        done = [(nest, each) for nest in nests for each in self.nest(nest)]
+        return Specialized(
+            self.outputs,
+            tuple(each for nest, each in done if nest.guarded is None),
+            tuple(each for nest, each in done if nest.guarded is not None),
+            self.memory({nest.tensor for nest in nests}),
+        )
+
+    def memory(self, written: set[str]) -> dict[str, KnownMemory]:
+        """The memory of lists and lets that nests fill."""
+        found = {}
+        for each in self.program.scratch:
+            if each.owner in written:
+                shape = tuple(known_integer(evaluate(n, self.scope.of_indices)) for n in each.shape)
+                found[self.names[each.name]] = KnownMemory(each.kind, shape)
+        return found
 
     # -------------------------------------------------------- host code
 
@@ -148,13 +177,20 @@ class Specializer:
 
     def take_attribute(self, attribute: Attribute, default: i.Expr | None) -> None:
         value = self.call.attributes.get(attribute.name)
+        if value is None and isinstance(default, i.Word):
+            value = default.text
+        if isinstance(value, str):
+            self.take_word(attribute, value)
+            return
+        if attribute.numbers_or_word:
+            self.bind(**{attribute.word_name: i.ZERO})
         found: Value
         if isinstance(value, tuple):
             found = known_list(value)
+        elif isinstance(value, float) or (attribute.kind == "real" and value is not None):
+            found = i.Real(repr(float(value)))
         elif isinstance(value, int):
             found = i.Const(value)
-        elif isinstance(value, float):
-            found = i.Real(repr(value))
         elif default is not None:
             found = evaluate(default, self.scope)
         else:
@@ -164,10 +200,20 @@ class Specializer:
             assert isinstance(found, tuple)
             self.bind(**dict(zip(attribute.components, found, strict=True)))
 
+    def take_word(self, attribute: Attribute, word: str) -> None:
+        """A word is its code; numbers that could stand in its place are 0."""
+        known: dict[str, Value] = {attribute.word_name: i.Const(1 + attribute.words.index(word))}
+        if attribute.numbers_or_word:
+            numbers: dict[str, Value] = dict.fromkeys(attribute.components, i.ZERO)
+            whole: Value = () if attribute.is_list else tuple(numbers.values()) or i.ZERO
+            known |= {attribute.name: whole, **numbers}
+        self.bind(**known)
+
     def set_output(self, statement: i.SetOutput) -> None:
         shape = known_integers(evaluate(statement.extents, self.scope))
-        assert statement.precision is not None
-        precision = known_integer(evaluate(statement.precision, self.scope))
+        precision = None
+        if statement.precision is not None:
+            precision = known_integer(evaluate(statement.precision, self.scope))
         self.outputs[statement.tensor] = shape, precision
         self.bind(**{f"{statement.tensor}_shape": known_list(shape)})
 
@@ -197,7 +243,7 @@ class Specializer:
             assert isinstance(statement, i.Let)
             scope = scope.bound(**{statement.name: evaluate(statement.value, scope)})
         self.changed = frozenset(reassigned(nest.body))
-        body = rebuild(self.block(nest.body, scope), self.named)
+        body = with_choices(rebuild(self.block(nest.body, scope), self.named))
         return replace(nest, tensor=self.names[nest.tensor], prologue=(), body=body, case=None)
 
     def named(self, node: object) -> object:
@@ -270,10 +316,10 @@ class Specializer:
             members = evaluate(loop.high, scope)
             if isinstance(members, tuple):
                 rounds = [scope.bound(**{loop.index: each}) for each in members]
-                return [each for inner in rounds for each in self.block(loop.body, inner)]
+                return one_after_another([self.block(loop.body, inner) for inner in rounds])
             low, high = None, members
         else:
-            low, high = scalar(loop.low, scope), scalar(loop.high, scope)
+            low, high = scalar(loop.low, scope.of_indices), scalar(loop.high, scope.of_indices)
         match low, high:
             case i.Const(value=first), i.Const(value=end) if end <= first:
                 return ()
@@ -281,6 +327,9 @@ class Specializer:
                 loop.body
             ):
                 return self.block(loop.body, scope.bound(**{loop.index: low}))
+            case i.Const(value=first), i.Const(value=end) if indexes_list(loop.body, loop.index):
+                rounds = [scope.bound(**{loop.index: i.Const(at)}) for at in range(first, end)]
+                return one_after_another([self.block(loop.body, inner) for inner in rounds])
             case _:
                 pass
         index = self.fresh(loop.index)
@@ -290,7 +339,7 @@ class Specializer:
 
     def box(self, loop: i.PackLoop, scope: KnownScope) -> Sequence[i.Stmt]:
         """A loop for each dimension of more than one index, named after the multi-index."""
-        extents = known_integers(evaluate(loop.extents, scope))
+        extents = known_integers(evaluate(loop.extents, scope.of_indices))
         slots: Sequence[int] = range(len(extents))
         if loop.slots is not None:
             slots = known_integers(evaluate(loop.slots, scope))
@@ -315,6 +364,13 @@ def target_in_call(target: i.Access, scope: KnownScope) -> i.Access:
     found = known_access(target, scope)
     assert isinstance(found, i.Access)
     return found
+
+
+def indexes_list(body: i.Block, index: str) -> bool:
+    """Whether a loop goes through the entries of lists, which have no index when a kernel runs."""
+    places = (each.index for each in nodes_in(body, i.Item))
+    ends = ((each.low, each.high) for each in nodes_in(body, i.Part))
+    return any(index in names_in(each) for each in (*places, *ends))
 
 
 def is_index_arithmetic(value: i.Expr) -> bool:

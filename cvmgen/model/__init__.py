@@ -1,6 +1,7 @@
 """Whole models as C: the nests of all steps for known shapes, fused and placed in one file.
 
-`known/specialize.py` evaluates a step's host code and puts what it gives into the nests;
+A plan of any opset is the source (`graph/plan.py`). `known/specialize.py` evaluates a step's host
+code and puts what it gives into the nests; `model/tested.py` refuses what only runs could find out;
 `model/fuse.py` joins pointwise steps to what they read; `model/layouts.py` chooses orders, borders
 and bytes; `model/products.py` finds what a register tile computes and packs its parameter. Then a
 kernel is a nest as those of operators are, with constant extents (`model/nests.py`), which becomes

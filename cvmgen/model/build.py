@@ -12,7 +12,7 @@ from cvmgen.graph.files import FilePath
 from cvmgen.graph.limits import Array
 from cvmgen.graph.network import operators_for, read_model
 from cvmgen.graph.operators import OperatorLibrary
-from cvmgen.graph.plan import Plan
+from cvmgen.graph.plan import ModelSource, Plan
 from cvmgen.graph.symbol import Symbol
 from cvmgen.model.emit import Files
 from cvmgen.model.kernels import Model
@@ -26,33 +26,38 @@ from cvmgen.spec.formula import Operator
 
 
 def make_files(
-    symbol: FilePath | Symbol,
-    params: FilePath | Mapping[str, Array],
+    given: FilePath | Symbol | ModelSource,
+    params: FilePath | Mapping[str, Array] | None,
     name: str,
     operators: OperatorLibrary | None = None,
     schedules: Schedules | None = None,
 ) -> Files:
     """A model as files that are not printed yet; ModelError names the file, the place and the rule.
 
+    A CVM graph comes with its parameters, a model of another format without.
     `name` begins the names of files and functions; `operators` infers shapes in place of the
     library that `cvmgen.load("python")` gives; `schedules` are cvmgen's own if no others are given.
     """
     checked_name(name)
-    plan, model = planned(symbol, params, operators)
+    plan, model = planned(given, params, operators)
     chosen = packaged() if schedules is None else schedules
     *_, (_, made) = staged(model, chosen)
     return Files(name, made, plan, chosen)
 
 
 def planned(
-    symbol: FilePath | Symbol,
-    params: FilePath | Mapping[str, Array],
+    given: FilePath | Symbol | ModelSource,
+    params: FilePath | Mapping[str, Array] | None = None,
     operators: OperatorLibrary | None = None,
 ) -> tuple[Plan, Model]:
     """A model that was found right, and its kernels as no stage has changed them."""
     library = operators or operators_for("python")
-    plan = read_model(symbol, params).plan(library)
-    return plan, KernelBuilder(plan, library, formulas_of(plan.opset)).model()
+    source = read_model(given, params)
+    plan = source.plan(library)
+    try:
+        return plan, KernelBuilder(plan, library, formulas_of).model()
+    except ModelError as error:
+        raise ModelError(error.rule, file=error.file or source.file, where=error.where) from error
 
 
 class Formulas(dict[str, Operator]):

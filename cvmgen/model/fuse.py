@@ -8,8 +8,10 @@ from math import prod
 from typing import Any
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import reassigned
 from cvmgen.ir.visit import rebuild, substitute, walk
 from cvmgen.model.kernels import Model, ModelKernel
+from cvmgen.model.products import find_product
 from cvmgen.schedule.schedules import Schedules
 
 IndexList = tuple[tuple[i.Expr, bool], ...]
@@ -18,17 +20,51 @@ IndexList = tuple[tuple[i.Expr, bool], ...]
 def fused(model: Model, schedules: Schedules) -> Model:
     """The model with fewer kernels, and without tensors that nothing reads; the schedules say which
     kernels join others."""
+    model = without_copies(model)
     alone = {name for name, writers in model.writers().items() if len(writers) == 1}
     done: list[ModelKernel] = []
     for kernel in model.kernels:
         makers = [at for at, each in enumerate(done) if each.written & kernel.read]
         wanted = makers and wants_fusion(kernel, schedules)
+        wanted = wanted and not any(each.read & kernel.written for each in done[makers[-1] :])
         together = fused_pair(done[makers[-1]], kernel, alone) if wanted else None
         if together is None:
             done.append(kernel)
         else:
             done[makers[-1]] = together
     return pruned(replace(model, kernels=tuple(done)))
+
+
+def without_copies(model: Model) -> Model:
+    """What a caller brings is read where it lies, if no register tile wants it elsewhere."""
+    products = (find_product(each, model) for each in model.kernels)
+    staged = {each.data.tensor for each in products if each is not None}
+    heads = {*model.outputs, *model.states}
+    copied = {
+        name: source
+        for kernel in model.kernels
+        if (source := copied_tensor(kernel)) in model.inputs
+        for name in kernel.written - staged - heads
+    }
+
+    def change(node: Any) -> Any:
+        if isinstance(node, i.Access) and node.tensor in copied:
+            return replace(node, tensor=copied[node.tensor])
+        return node
+
+    left = (each for each in model.kernels if not each.written <= copied.keys())
+    return replace(model, kernels=tuple(replace(k, body=rebuild(k.body, change)) for k in left))
+
+
+def copied_tensor(kernel: ModelKernel) -> str:
+    """The tensor whose elements a kernel copies as they are, if it does nothing else."""
+    match kernel.body:
+        case (i.Store(target=i.Access(index=index), value=i.Access(tensor=name, index=same)),) if (
+            index == same and not kernel.origins
+        ):
+            return name
+        case _:
+            return ""
 
 
 def wants_fusion(reader: ModelKernel, schedules: Schedules) -> bool:
@@ -171,7 +207,7 @@ def pruned(model: Model) -> Model:
     """Without stores to tensors that no kernel reads and the caller does not get."""
     kernels = model.kernels
     while True:
-        wanted = set(model.outputs).union(*(kernel.read for kernel in kernels))
+        wanted = {*model.outputs, *model.states}.union(*(kernel.read for kernel in kernels))
         left = [without_stores(each, each.written - wanted) for each in kernels]
         done = tuple(each for each in left if each.written)
         if done == kernels:
@@ -201,22 +237,17 @@ def left_of(body: tuple[i.Stmt, ...], tensors: frozenset[str]) -> tuple[i.Stmt, 
 
 
 def direct(kernel: ModelKernel) -> ModelKernel:
-    """Without locals that are another name of a local."""
+    """Without locals that are another name of a local, where neither changes later: totals have
+    their value by then."""
     body = list(kernel.body)
     at = 0
     while at < len(body):
         each = body[at]
         match each:
-            case i.Let(name=name, value=i.Var() as value) if not assigned_later(
-                body, name, value.name
-            ):
+            case i.Let(name=name, value=i.Var() as value) if reassigned(
+                tuple(body[at + 1 :])
+            ).isdisjoint({name, value.name}):
                 body[at:] = substitute(tuple(body[at + 1 :]), {name: value})
             case _:
                 at += 1
     return replace(kernel, body=tuple(body))
-
-
-def assigned_later(body: list[i.Stmt], *names: str) -> bool:
-    """Whether one of the locals gets another value after it is read here: totals do not."""
-    tail = [each for each in body if isinstance(each, (i.Assign, i.Accumulate))]
-    return any(each.name in names for each in tail)

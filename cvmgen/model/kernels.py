@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from cvmgen.dtypes import DType
 from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in
@@ -15,6 +17,7 @@ from cvmgen.ir.visit import children, walk
 from cvmgen.ranges import Range
 from cvmgen.spec.formula import Operator
 
+LONGEST_NAME = 64  # characters of a name that a node gives
 Shape = tuple[int, ...]
 Loops = tuple[tuple[str, int], ...]  # indices, each from 0 to below its extent
 
@@ -24,8 +27,10 @@ class ModelTensor:
     """A tensor of a model.
 
     `promised` is what its elements keep to by the precision rules, None where nothing is
-    promised; `values` are those of a parameter. The caller brings the memory of one that is
-    `given`, in rows, with elements of `bits`.
+    promised; `dtype` is their type where they have one of their own, which holds them. `values`
+    are those of a parameter. Its elements are `stored` in this machine type, None where the
+    narrowest that holds them is chosen. The caller brings the memory of one that is `given`, in
+    rows; `listed` is the memory of a list.
     """
 
     name: str
@@ -33,11 +38,18 @@ class ModelTensor:
     promised: Range | None = None
     values: Array | None = None
     given: bool = False
-    bits: int | None = None
+    dtype: DType | None = None
+    stored: str | None = None
+    listed: bool = False
 
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def kind(self) -> str:
+        """What its elements are: integers, conditions or real numbers."""
+        return "int" if self.dtype is None else self.dtype.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,11 @@ class ModelKernel:
         """The line of the formula that it begins with."""
         return self.origins[0].location if self.origins else self.operator.span.location
 
+    @property
+    def node(self) -> str:
+        """The node of the graph that it begins with."""
+        return self.origins[0].node if self.origins else self.operator.full_name
+
     @cached_property
     def read(self) -> frozenset[str]:
         """The tensors whose elements it reads."""
@@ -95,12 +112,17 @@ class ModelKernel:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """All tensors by name, the kernels in their order, and what the caller gives and gets."""
+    """All tensors by name, the kernels in their order, and what the caller gives and gets.
+
+    `states` are tensors that a run finds as the one before it left them, with what they are at
+    first.
+    """
 
     tensors: Mapping[str, ModelTensor]
     kernels: tuple[ModelKernel, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    states: Mapping[str, Array] = field(default_factory=dict)
 
     def writers(self) -> dict[str, list[int]]:
         """The kernels that write each tensor, by their places."""
@@ -108,6 +130,12 @@ class Model:
 
     def readers(self) -> dict[str, list[int]]:
         return kernels_by_tensor(kernel.read for kernel in self.kernels)
+
+
+def identifier(name: str) -> str:
+    """A name of a model's file as one of C: the end of a long one."""
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII)[-LONGEST_NAME:]
+    return plain if plain[:1].isalpha() else f"t_{plain}"
 
 
 def kernels_by_tensor(names: Iterable[Iterable[str]]) -> dict[str, list[int]]:

@@ -103,7 +103,7 @@ def wants_tile(measures: Mapping[str, int], schedules: Schedules) -> bool:
 def free(model: Model, name: str) -> bool:
     """Whether a tensor can lie as we like."""
     tensor = model.tensors[name]
-    return not tensor.given and tensor.values is None and tensor.bits is None
+    return not tensor.given and tensor.values is None and tensor.stored is None
 
 
 def follow(model: Model, made: Product, orders: dict[str, AxisOrder]) -> None:

@@ -17,6 +17,7 @@ from cvmgen.model.kernels import Loops, ModelKernel, weight
 from cvmgen.model.storage import Storage, located
 from cvmgen.schedule.subject import InModel, OuterValues, Roles, Subject
 from cvmgen.source import Span
+from cvmgen.typing.decided_tests import without_known_tests
 
 
 class ShortNames:
@@ -59,7 +60,7 @@ def nest_of(kernel: ModelKernel, storage: Storage, names: ShortNames) -> Subject
     """What schedules of models begin with."""
     loops = names.loops(kernel.loops)
     body = in_loops(loops, names.within(located(kernel, storage).body), span_of(kernel))
-    body = known_types(kernel.operator, {}, body, storage.elements).body
+    body = without_known_tests(known_types(kernel.operator, {}, body, storage.elements).body)
     # Loops that a kernel does not call its own use the memory of a list again and again.
     again = not loops and isinstance(body[0], i.Loop)
     memory = {name: storage.elements[name].type for name in kernel.read | kernel.written}

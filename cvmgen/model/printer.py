@@ -50,6 +50,16 @@ class StepPrinter(FunctionPrinter):
         read, written = read_tensors(loop), stored_tensors(loop)
         return bool(loop.vector and written - self.arrays and read - written)
 
+    def loop(self, loop: i.Loop) -> list[str]:
+        """Totals of neighbouring results stay a loop for the compiler: written out before vectors
+        are found, between tests, gcc 12 gets them wrong."""
+        lines = super().loop(loop)
+        updated = any(
+            each.target.tensor in self.arrays & read_tensors(each.value)
+            for each in nodes_in(loop.body, i.Store)
+        )
+        return ["CVMGEN_TOGETHER", *lines] if loop.vector and updated else lines
+
     def array(self, array: i.Array) -> str:
         """Totals of tiles are vectors."""
         text = f"{MACHINE_TYPES[array.type]} {c_identifier(array.name)}[{array.length}];"

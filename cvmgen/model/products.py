@@ -126,7 +126,8 @@ def admissible(made: Product, tests: Sequence[i.Expr], model: Model) -> bool:
     assert values is not None
     if made.column[1] < LEAST_COLUMNS or prod(n for _, n in made.summed) < LEAST_SUMMED:
         return False
-    if values.min() < BYTE.low or values.max() > BYTE.high:
+    kinds = {model.tensors[each.tensor].kind for each in (made.data, made.weights)}
+    if kinds != {"int"} or values.min() < BYTE.low or values.max() > BYTE.high:
         return False
     plain = all(is_plain_entry(entry) for entry, _ in (*made.data.index, *made.weights.index))
     shape = model.tensors[made.data.tensor].shape

@@ -1,55 +1,52 @@
-"""From a plan of a graph to kernels: each step's nests, for the shapes and precisions it has."""
+"""From a plan of a graph to kernels: each step's nests, for the shapes and types it has."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from cvmgen import driver
 from cvmgen.build.progress import followed
-from cvmgen.dtypes import MAX_PRECISION
+from cvmgen.dtypes import DTYPES, FLOAT64, MAX_PRECISION, DType
 from cvmgen.errors import InternalError
-from cvmgen.graph.limits import largest_magnitude
+from cvmgen.graph.limits import Array, largest_magnitude
 from cvmgen.graph.operators import OperatorLibrary, sorted_inputs
-from cvmgen.graph.plan import Plan, PlanStep, library_operator
+from cvmgen.graph.plan import OPSET, Plan, PlannedTensor, PlanStep, library_operator
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import fresh, rebuild
 from cvmgen.known.constant_loops import plain_loops
+from cvmgen.known.known_types import INT32
 from cvmgen.known.specialize import CallTensor, KnownCall, Specialized, specialize
 from cvmgen.model.kernels import (
     Model,
     ModelKernel,
     ModelTensor,
     Origin,
+    identifier,
     nest_and_body,
     sorted_places,
 )
+from cvmgen.model.tested import tested
 from cvmgen.ranges import Range
-from cvmgen.source import SpecError
 from cvmgen.spec.formula import Operator
 
 BYTE_PRECISION = 8  # what an int8 holds
+Formulas = Callable[[str], Mapping[str, Operator]]
 
 
 class KernelBuilder:
-    """Makes the kernels of a plan; `formulas` are the operators of the opset by name."""
+    """Makes the kernels of a plan; `formulas` gives the operators of an opset by name."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        operators: OperatorLibrary,
-        formulas: Mapping[str, Operator],
-    ) -> None:
+    def __init__(self, plan: Plan, operators: OperatorLibrary, formulas: Formulas) -> None:
         self.plan = plan
         self.operators = operators
         self.formulas = formulas
         self.programs: dict[str, i.Program] = {}
         self.numbers: Iterator[int] = count(1)
-        self.taken = {"STEP", "memset", "memory", "share"}
+        self.taken = {"STEP", "memset", "memory", "share", "kept"}
         self.tensors: dict[str, ModelTensor] = {}
         self.kernels: list[ModelKernel] = []
         used = {
@@ -59,31 +56,40 @@ class KernelBuilder:
             if index is not None
         }
         self.names: dict[int, str] = {}
-        for index in sorted(used | {*plan.heads, *plan.inputs}):
-            tensor = plan.tensors[index]
-            limit = largest_magnitude(tensor.declared)
-            name = self.fresh(tensor.node)
-            self.names[index] = name
-            values = plan.constants.get(index)
-            found = ModelTensor(name, tensor.shape, Range(-limit, limit), values)
-            self.tensors[name] = found
+        ends = {at for each in plan.states for at in (each.read, each.written)}
+        for index in sorted(used | {*plan.heads, *plan.inputs} | ends):
+            self.names[index] = self.planned(plan.tensors[index], plan.constants.get(index))
+
+    def planned(self, tensor: PlannedTensor, values: Array | None) -> str:
+        """The name of a tensor of the plan, which is one of the model now."""
+        name = self.fresh(tensor.node)
+        if tensor.precision is None:
+            made = own_type(name, tensor.shape, DTYPES[tensor.dtype.name], values)
+        else:
+            limit = largest_magnitude(tensor.precision)
+            made = ModelTensor(name, tensor.shape, Range(-limit, limit), values)
+        self.tensors[name] = made
+        return name
 
     def fresh(self, node: str) -> str:
         """The name of a node as an identifier of its own."""
-        plain = re.sub(r"\W", "_", node, flags=re.ASCII)
-        return fresh(plain if plain[:1].isalpha() else f"t_{plain}", self.taken)
+        return fresh(identifier(node), self.taken)
 
     def model(self) -> Model:
-        given = self.arrive()
+        for state in self.plan.states:
+            name = self.names[state.read]
+            self.tensors[name] = self.brought(self.tensors[name])
+        given = tuple(map(self.arrive, self.plan.inputs))
         for step in followed(self.plan.steps, lambda each: f"lowering {each.node}"):
             self.step(step)
         outputs = tuple(self.leave(at, index) for at, index in enumerate(self.plan.heads))
-        return Model(self.tensors, self.with_constants(), (given,), outputs)
+        states = self.left_behind()
+        return Model(self.tensors, self.with_constants(), given, outputs, states)
 
     def with_constants(self) -> tuple[ModelKernel, ...]:
         """The kernels with the values of parameters that have one alone."""
         single = {
-            name: i.Const(int(tensor.values.flat[0]))
+            name: constant_of(tensor)
             for name, tensor in self.tensors.items()
             if tensor.values is not None and (tensor.values == tensor.values.flat[0]).all()
         }
@@ -95,38 +101,46 @@ class KernelBuilder:
 
     def specialized(
         self,
-        operator: str,
+        formula: Operator,
         inputs: Sequence[Sequence[CallTensor]],
         step: PlanStep,
         outputs: Sequence[str],
     ) -> Specialized:
-        formula = self.formulas[operator]
-        if operator not in self.programs:
-            self.programs[operator] = as_untested(driver.lower(formula, driver.STATEMENTS))
+        if formula.full_name not in self.programs:
+            self.programs[formula.full_name] = driver.lower(formula, driver.STATEMENTS)
         named = dict(zip(formula.output_names, outputs, strict=True))
-        call = KnownCall(inputs, dict(step.attributes), named)
-        return specialize(self.programs[operator], call, outputs[0], self.numbers)
+        operands = dict(zip((each.name for each in formula.inputs), inputs, strict=True))
+        given = {name: each[0].name for name, each in operands.items() if each} | named
+        types = {
+            kind: dtype
+            for name, kind in formula.type_of.items()
+            if name in given and (dtype := self.tensors[given[name]].dtype) is not None
+        }
+        call = KnownCall(inputs, dict(step.attributes), named, types)
+        return specialize(self.programs[formula.full_name], call, outputs[0], self.numbers)
 
     def step(self, step: PlanStep) -> None:
-        operator = library_operator(self.operators, step.operator)
+        operator = library_operator(self.operators, step.operator, self.plan.opset)
         inputs = [
             [self.operand(index) for index in each if index is not None]
             if isinstance(each, list)
             else ([] if each is None else [self.operand(each)])
             for each in sorted_inputs(operator, step.inputs)
         ]
-        formula = self.formulas[step.operator]
+        formula = self.formulas(self.plan.opset)[step.operator]
         outputs = [self.names[index] for index in step.outputs]
-        made = self.specialized(step.operator, inputs, step, outputs)
+        made = self.specialized(formula, inputs, step, outputs)
         self.agree(step, made)
         if formula.although:  # its rule is below what it gives
             for name in outputs:
-                self.tensors[name] = ModelTensor(name, self.tensors[name].shape)
-        for name, shape in made.memory.items():
-            self.tensors[name] = ModelTensor(name, shape, bits=64)
+                self.tensors[name] = replace(self.tensors[name], promised=INT32)
+        for name, memory in made.memory.items():
+            self.tensors[name] = memory_tensor(name, memory.shape, memory.kind)
+        for nest in made.tests:
+            tested(step.node, formula, nest, self.tensors)
         for nest in made.nests:
             origin = Origin.of(step.node, formula, nest)
-            self.add(plain_loops(nest.body), (origin,), formula)
+            self.add(plain_loops(nest.body, reals=formula.has_reals), (origin,), formula)
 
     def agree(self, step: PlanStep, made: Specialized) -> None:
         """What the host code gives is what the plan has, whichever way it was found."""
@@ -137,7 +151,7 @@ class KernelBuilder:
 
     def operand(self, index: int) -> CallTensor:
         tensor = self.plan.tensors[index]
-        return CallTensor(self.names[index], tensor.shape, tensor.declared)
+        return CallTensor(self.names[index], tensor.shape, tensor.precision)
 
     def add(
         self, body: tuple[i.Stmt, ...], origins: tuple[Origin, ...], operator: Operator
@@ -155,52 +169,104 @@ class KernelBuilder:
         shared = [
             place
             for place in (*stores, *sorted_places(inner))
-            if isinstance(place, i.Access) and self.tensors[place.tensor].bits == 64
+            if isinstance(place, i.Access) and self.tensors[place.tensor].listed
         ]
         return all((i.Var(name), False) in place.index for place in shared for name, _ in loops)
 
     # -------------------------------------------------------- what comes and goes
 
-    def arrive(self) -> str:
-        """The data, cut to its precision as a network does."""
-        index = self.plan.inputs[0]
-        tensor = self.plan.tensors[index]
-        bits = 8 if tensor.declared <= BYTE_PRECISION else 32
+    def arrive(self, index: int) -> str:
+        """What a caller brings, cut to its precision as a network does."""
+        tensor, name = self.plan.tensors[index], self.names[index]
         given = self.fresh("given")
-        self.tensors[given] = ModelTensor(given, tensor.shape, given=True, bits=bits)
+        if tensor.precision is None:
+            self.tensors[given] = self.brought(replace(self.tensors[name], name=given))
+            self.copy(tensor.node, given, name)
+            return given
+        bits = 8 if tensor.precision <= BYTE_PRECISION else 32
+        self.tensors[given] = ModelTensor(given, tensor.shape, given=True, stored=f"i{bits}")
         cut = PlanStep(tensor.node, "cvm_clip", (("precision", tensor.precision),), (), ())
-        self.pointwise(cut, given, self.names[index])
+        self.pointwise(cut, given, name)
         return given
+
+    def brought(self, tensor: ModelTensor) -> ModelTensor:
+        """A tensor with a type of its own in memory of the caller."""
+        assert tensor.dtype is not None
+        return replace(tensor, given=True, stored=tensor.dtype.machine)
 
     def leave(self, at: int, index: int) -> str:
         """A head, copied to the caller's memory."""
-        heads = [self.plan.tensors[each] for each in self.plan.heads]
-        tensor = self.plan.tensors[index]
-        bits = 8 if max(each.declared for each in heads) <= BYTE_PRECISION else 32
+        heads = [self.plan.tensors[each].precision for each in self.plan.heads]
+        tensor, made = self.plan.tensors[index], self.tensors[self.names[index]]
         name = self.fresh(f"head{at}" if len(heads) > 1 else "head")
-        promised = self.tensors[self.names[index]].promised
-        self.tensors[name] = ModelTensor(name, tensor.shape, promised, given=True, bits=bits)
-        copy = PlanStep(tensor.node, "reshape", (("target_shape", tensor.shape),), (), ())
-        self.pointwise(copy, self.names[index], name, silent=True)
+        if tensor.precision is None:
+            self.tensors[name] = self.brought(replace(made, name=name, values=None))
+        else:
+            widest = max(each for each in heads if each is not None)
+            kind = "i8" if widest <= BYTE_PRECISION else "i32"
+            self.tensors[name] = replace(made, name=name, values=None, given=True, stored=kind)
+        self.copy(tensor.node, made.name, name)
         return name
 
+    def left_behind(self) -> dict[str, Array]:
+        """The states as a run leaves them, and what they are at first. What another state was is
+        kept until that one has changed."""
+        states = [each for each in self.plan.states if each.written != each.read]
+        read = {each.read for each in states}
+        sources = {}
+        for each in states:
+            source = self.names[each.written]
+            if each.written in read:
+                old = self.tensors[source]
+                source = self.fresh(f"{source}_before")
+                self.tensors[source] = replace(old, name=source, given=False)
+                self.copy(each.name, old.name, source)
+            sources[each.read] = source
+        for each in states:
+            self.copy(each.name, sources[each.read], self.names[each.read])
+        return {self.names[each.read]: each.first for each in self.plan.states}
+
+    def copy(self, node: str, source: str, target: str) -> None:
+        """The elements of a tensor as those of another one; nobody is told of it."""
+        shape = self.tensors[source].shape
+        step = PlanStep(node, "reshape", (("target_shape", shape),), (), ())
+        self.pointwise(step, source, target, silent=True)
+
     def pointwise(self, step: PlanStep, source: str, target: str, *, silent: bool = False) -> None:
-        """An operator of one input, beside the steps of the plan; not told of where `silent`."""
-        formula = self.formulas[step.operator]
+        """An operator of cvm of one input, beside the steps of the plan; not told of where
+        `silent`. Types are those of its tensors, whatever the formula's."""
+        formula = self.formulas(OPSET)[step.operator]
         operand = CallTensor(source, self.tensors[source].shape, MAX_PRECISION)
-        for nest in self.specialized(step.operator, [[operand]], step, [target]).nests:
+        for nest in self.specialized(formula, [[operand]], step, [target]).nests:
             origin = Origin.of(step.node, formula, nest)
             self.add(plain_loops(nest.body), () if silent else (origin,), formula)
 
 
-def as_untested(program: i.Program) -> i.Program:
-    """The program of an operator of which no access has to be tested: models have no place for
-    what a test finds."""
-    for nest in program.nests:
-        if nest.guarded is not None:
-            message = "a model cannot have this operator: "
-            if nest.guarded.rule:
-                raise SpecError(nest.span, f"{message}it requires something of elements")
-            message += "not all that it reads is proved to be there"
-            raise SpecError(nest.span, message, "`cvmgen check` tells the places")
-    return program
+def own_type(name: str, shape: tuple[int, ...], dtype: DType, values: Array | None) -> ModelTensor:
+    """A tensor whose elements have a type of their own; integers lie in any that holds them."""
+    stored = None if dtype.kind == "int" else dtype.machine
+    return ModelTensor(name, shape, None, values, dtype=dtype, stored=stored)
+
+
+def memory_tensor(name: str, shape: tuple[int, ...], kind: str) -> ModelTensor:
+    """Memory of a step: for the elements of a `let`, or for a list."""
+    match kind:
+        case "":
+            return ModelTensor(name, shape, stored="i64", listed=True)
+        case "real":
+            return own_type(name, shape, FLOAT64, None)
+        case _:
+            return ModelTensor(name, shape)
+
+
+def constant_of(tensor: ModelTensor) -> i.Expr:
+    """The value of a parameter that has one alone."""
+    assert tensor.values is not None
+    value = tensor.values.flat[0]
+    match tensor.kind:
+        case "real":
+            return i.Real(repr(float(value)))
+        case "bool":
+            return i.Const(bool(value))
+        case _:
+            return i.Const(int(value))

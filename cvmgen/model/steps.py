@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from cvmgen.build.progress import followed
 from cvmgen.emit.c_spelling import c_identifier
 from cvmgen.ir import nodes as i
+from cvmgen.ir.rewrite import without_dead
 from cvmgen.ir.uses import nodes_in, read_tensors, stored_tensors
 from cvmgen.ir.visit import walk
 from cvmgen.model.kernels import Model, ModelKernel
@@ -83,7 +84,7 @@ def step_subject(
 def scheduled_step(step: KernelStep, schedules: Schedules) -> KernelStep:
     """A step by the schedule of its class, places with their longest steps first."""
     made = schedules.scheduled("model", step.typed)
-    return replace(step, made=made.with_body(longest_steps_first(made.body)))
+    return replace(step, made=made.with_body(longest_steps_first(without_dead(made.body))))
 
 
 def outlined_step(step: KernelStep) -> KernelStep:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cvmgen.errors import ModelError
 from cvmgen.graph.limits import Array
 from cvmgen.graph.memory import Layout as Placed
 from cvmgen.graph.memory import Lifetime, plan_memory
@@ -20,8 +21,19 @@ from cvmgen.model.kernels import Model, ModelKernel, ModelTensor, Shape
 from cvmgen.ranges import Range
 from cvmgen.typing.machine_types import INT64
 
-BYTES = {"i8": 1, "u8": 1, "i16": 2, "i32": 4, "i64": 8}
-NUMPY = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "i32": np.int32}
+NUMPY = {
+    **{f"i{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": np.dtype(f"u{bits // 8}") for bits in (8, 16)},
+    **{f"f{bits}": np.dtype(f"f{bits // 8}") for bits in (32, 64)},
+}
+BYTES = {name: dtype.itemsize for name, dtype in NUMPY.items()}
+
+
+LIMITS = {
+    name: Range(int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    for name, dtype in NUMPY.items()
+    if dtype.kind in "iu"
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +101,16 @@ class Storage:
 
 
 def ranges(model: Model) -> dict[str, ElementStorage]:
-    """What the elements of each tensor can be, and the type they are stored in."""
-    found: dict[str, ElementStorage] = {}
-    for name, tensor in model.tensors.items():
-        known = INT64
-        if tensor.values is not None:
-            known = Range(int(tensor.values.min()), int(tensor.values.max()))
-        elif tensor.given and tensor.bits is not None:
-            known = Range(-(1 << (tensor.bits - 1)), (1 << (tensor.bits - 1)) - 1)
-        found[name] = ElementStorage(known, storage_type(tensor, known))
-    unknown = set(found) - {n for n, t in model.tensors.items() if t.given or t.values is not None}
+    """What the elements of each tensor can be, and the type they are stored in; ModelError where
+    a kernel may make an element that its tensor's type does not hold."""
+    found = {name: first_range(tensor) for name, tensor in model.tensors.items()}
+    unknown = {name for kernel in model.kernels for name in kernel.written}
     for kernel in model.kernels:
         typed = known_types(kernel.operator, dict(kernel.loops), kernel.body, found)
         for name, stored in typed.stored.items():
             tensor = model.tensors[name]
-            if tensor.given:
+            check_range(kernel, tensor, stored)
+            if tensor.given or tensor.kind != "int":
                 continue
             kept = kept_range(tensor, stored)
             if name not in unknown:
@@ -113,6 +120,31 @@ def ranges(model: Model) -> dict[str, ElementStorage]:
     return found
 
 
+def first_range(tensor: ModelTensor) -> ElementStorage:
+    """What is known of a tensor before any kernel: of a parameter by its values, of what the caller
+    brings by its type."""
+    dtype = tensor.dtype
+    if dtype is not None and dtype.kind != "int":
+        return ElementStorage(Range(0, 1), dtype.machine, dtype=dtype)
+    known = INT64
+    if tensor.values is not None:
+        known = Range(int(tensor.values.min()), int(tensor.values.max()))
+    elif tensor.given and tensor.stored is not None:
+        known = LIMITS[tensor.stored]
+    return ElementStorage(known, storage_type(tensor, known))
+
+
+def check_range(kernel: ModelKernel, tensor: ModelTensor, stored: Range) -> None:
+    """ModelError for results that a type of their own may not hold: no run can be refused."""
+    if tensor.kind != "int" or tensor.dtype is None:
+        return
+    if not (tensor.dtype.low <= stored.low and stored.high <= tensor.dtype.high):
+        rule = f"a model cannot have this operator: it may give {stored.low}..{stored.high}"
+        raise ModelError(
+            f"{rule}, which {tensor.dtype.name} does not hold", where=f"node {kernel.node}"
+        )
+
+
 def kept_range(tensor: ModelTensor, stored: Range) -> Range:
     """What can be stored and keeps to the precision."""
     promised = tensor.promised or stored
@@ -120,11 +152,12 @@ def kept_range(tensor: ModelTensor, stored: Range) -> Range:
 
 
 def storage_type(tensor: ModelTensor, known: Range) -> str:
-    if tensor.bits is not None:
-        return f"i{tensor.bits}"
+    """The machine type of a tensor's integers: the narrowest, if it is not stated."""
+    if tensor.stored is not None:
+        return tensor.stored
     if known.low >= 0 and 127 < known.high < 256:
         return "u8"
-    return next((f"i{bits}" for bits in (8, 16) if known.fits(bits)), "i32")
+    return next((f"i{bits}" for bits in (8, 16, 32) if known.fits(bits)), "i64")
 
 
 def located(kernel: ModelKernel, storage: Storage) -> ModelKernel:
@@ -158,13 +191,18 @@ def along_memory(kernel: ModelKernel, placements: Mapping[str, Placement]) -> Mo
 def parameters(model: Model, storage: Storage) -> dict[str, Array]:
     """Every parameter as it lies in memory, flat."""
     found = {
-        name: tensor.values.transpose(storage.placements[name].order)
-        .astype(NUMPY[storage.elements[name].type])
+        name: in_memory(tensor.values, NUMPY[storage.elements[name].type])
+        .transpose(storage.placements[name].order)
         .ravel()
         for name, tensor in model.tensors.items()
         if tensor.values is not None
     }
     return {**found, **storage.packed}
+
+
+def in_memory(values: Array, kind: np.dtype[Any]) -> Array:
+    """Elements in their machine type; those of float16 are their bits."""
+    return values.view(kind) if values.dtype == np.float16 else values.astype(kind)
 
 
 def lifetimes(model: Model, storage: Storage) -> dict[str, Lifetime]:

@@ -17,6 +17,7 @@ from cvmgen.model.nests import ShortNames, in_loops, loop_names, span_of
 from cvmgen.model.products import PANEL
 from cvmgen.model.storage import Storage, located
 from cvmgen.schedule.subject import Roles, TileBlocks
+from cvmgen.typing.decided_tests import without_known_tests
 
 MOST_TOTALS = 8192  # of a block: 32 KB, which stay in the nearest cache
 FEW_BLOCKS = 8  # of rows: then columns are divided among threads too
@@ -236,7 +237,8 @@ class Tiled:
         axes = [axis for axis in self.axes if axis.extent > 1]
         ranges = {**dict((*self.outer, *self.blocked)), **{axis.place: axis.size for axis in axes}}
         elements = {**self.storage.elements, totals: ElementStorage(self.tile.total, "i32")}
-        done = known_types(self.kernel.operator, ranges, body, elements).body
+        typed = known_types(self.kernel.operator, ranges, body, elements).body
+        done = without_known_tests(typed)
         for axis in axes if self.turned else reversed(axes):
             done = (i.Loop(axis.place, ZERO, axis.count, done, 0, span_of(self.kernel)),)
         return done

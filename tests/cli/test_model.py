@@ -11,6 +11,7 @@ from cvmgen.cli import specs
 from tests.cli.conftest import Command, contents
 from tests.cli.test_commands import DIGITS, digit
 from tests.conftest import product
+from tests.graph.test_tflite import SMALL, arrays, model_of
 
 __all__ = ["digit"]
 
@@ -153,3 +154,18 @@ def test_files_that_are_no_model(cvmgen: Command, tmp_path: Path, digit: Path) -
     outcome = cvmgen("run", tmp_path, "--input", digit)
     assert outcome.code == 1
     assert np.load(digit).shape == (1, 1, 8, 8)
+
+
+def test_the_command_takes_a_file_alone(cvmgen: Command, tmp_path: Path) -> None:
+    file, out = tmp_path / "net.tflite", tmp_path / "out"
+    file.write_bytes(model_of(SMALL).data)
+    np.save(tmp_path / "x.npy", arrays(SMALL, "in")[0][0])
+    outcome = cvmgen("build", "--model", file, "--out", out, "--name", "net")
+    assert outcome.code == 0, outcome.err
+    one, other = (
+        cvmgen("run", each, "--input", tmp_path / "x.npy", "--json") for each in (out, file)
+    )
+    assert one.json == other.json
+    assert "image: shape (1, 10, 8, 3), int8." in (out / "net.h").read_text()
+    shown = cvmgen("show", "--model", file, "--after", "layouts").out
+    assert "tflite.depthwise_conv_2d" in shown

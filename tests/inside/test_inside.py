@@ -8,7 +8,6 @@ from cvmgen.driver import C_LIKE, WHOLE_ARRAYS, lower
 from cvmgen.inside.checks import open_places
 from cvmgen.ir.text import program_text
 from cvmgen.lower.translate import operator_program
-from cvmgen.model.program import as_untested
 from cvmgen.source import SpecError
 from tests.conftest import product
 from tests.specs import operator
@@ -115,11 +114,6 @@ def test_what_calls_cannot_test_is_refused(items: str, what: str, place: str) ->
     assert refused.value.message == f"it is not proved that {what}, and calls cannot test it"
     assert refused.value.span.code == place
     assert "add a `require`" in refused.value.hint
-
-
-def test_models_have_no_place_for_tests() -> None:
-    with pytest.raises(SpecError, match="a model cannot have this operator"):
-        as_untested(lower(operator(text("Y[i] = X[X[i]]")), C_LIKE))
 
 
 # What the host computes for a nest, as it stands before and behind the pass that shelters it.

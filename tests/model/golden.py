@@ -13,6 +13,7 @@ from pathlib import Path
 from cvmgen.api import Operators, load
 from cvmgen.build import write_changed
 from cvmgen.model.build import make_files
+from tests.graph.test_tflite import SMALL, STREAM, model_of
 from tests.model.invented import ALONE, MODELS, Sketch, for_small_models
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +42,9 @@ def models(python: Operators) -> Iterator[tuple[str, Mapping[str, str]]]:
         sketch = Sketch(python, seed)
         symbol = draw(sketch)
         yield name, make_files(symbol, sketch.arrays, name, python, for_small_models()).all()
+    for sample in (SMALL, STREAM):
+        name = sample.replace(" ", "_")
+        yield name, make_files(model_of(sample), None, name, python).all()
     if RESNET.is_dir():
         resnet = RESNET / "symbol.json", RESNET / "params.bin"
         yield "resnet", make_files(*resnet, "resnet", python).all()

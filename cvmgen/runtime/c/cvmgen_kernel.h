@@ -29,6 +29,14 @@
 #define CVMGEN_APART
 #endif
 
+/* A short loop that stays one until vectors are made of it. Written out before, gcc 12 makes wrong
+   sums of totals that are added to under conditions. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define CVMGEN_TOGETHER _Pragma("GCC unroll 1")
+#else
+#define CVMGEN_TOGETHER
+#endif
+
 /* ---------------------------------------------------------------- scalars */
 
 CVMGEN_FUNCTION int32_t cvmgen_min_i32(int32_t a, int32_t b) { return a < b ? a : b; }

@@ -119,8 +119,8 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift4 = ((conv2d3 >> 7) + 1) >> 1;
                 const int32_t broadcast_mul6 = cvm_right_shift4 * weight5[oc];
                 const int32_t cvm_right_shift7 = ((broadcast_mul6 >> 16) + 1) >> 1;
-                const int32_t cvm_clip8 = cvm_right_shift7;
-                relu9[253 * y + 11 * x + oc + 770] = (uint8_t)(cvmgen_max_i32(0, cvm_clip8) + 128);
+                relu9[253 * y + 11 * x + oc + 770] = (uint8_t)(cvmgen_max_i32(0, cvm_right_shift7)
+                    + 128);
             }
         }
     }
@@ -179,8 +179,8 @@ static void relu18_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift13 = ((conv2d12 >> 7) + 1) >> 1;
                 const int32_t broadcast_mul15 = cvm_right_shift13 * weight14[oc];
                 const int32_t cvm_right_shift16 = ((broadcast_mul15 >> 16) + 1) >> 1;
-                const int32_t cvm_clip17 = cvm_right_shift16;
-                relu18[221 * y + 13 * x + oc] = (uint8_t)(cvmgen_max_i32(0, cvm_clip17) + 128);
+                relu18[221 * y + 13 * x + oc] = (uint8_t)(cvmgen_max_i32(0, cvm_right_shift16)
+                    + 128);
             }
         }
     }
@@ -233,8 +233,7 @@ static void head1_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift22 = ((conv2d21 >> 6) + 1) >> 1;
                 const int32_t broadcast_mul24 = cvm_right_shift22 * weight23[oc];
                 const int32_t cvm_right_shift25 = ((broadcast_mul24 >> 16) + 1) >> 1;
-                const int32_t cvm_clip26 = cvm_right_shift25;
-                const int32_t relu27 = cvmgen_max_i32(0, cvm_clip26);
+                const int32_t relu27 = cvmgen_max_i32(0, cvm_right_shift25);
                 head1[88 * oc + 22 * y + x] = relu27;
             }
         }
@@ -292,8 +291,7 @@ static void relu36_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift31 = ((conv2d30 >> 4) + 1) >> 1;
                 const int32_t broadcast_mul33 = cvm_right_shift31 * weight32[oc];
                 const int32_t cvm_right_shift34 = ((broadcast_mul33 >> 16) + 1) >> 1;
-                const int32_t cvm_clip35 = cvm_right_shift34;
-                const int32_t relu36_2 = cvmgen_max_i32(0, cvm_clip35);
+                const int32_t relu36_2 = cvmgen_max_i32(0, cvm_right_shift34);
                 relu36[17680 * y + 7280 * x_block + 1040 * x + oc] = (int8_t)relu36_2;
                 head0[102 * oc + 17 * y + 7 * x_block + x] = relu36_2;
             }
@@ -318,6 +316,7 @@ static void flatten38_step(const int8_t *restrict relu36, uint8_t *restrict flat
         largest[d1] = INT32_MIN;
     for (int64_t d2 = 0; d2 < 6; ++d2) {
         for (int64_t d3 = 0; d3 < 17; ++d3) {
+            CVMGEN_TOGETHER
             for (int64_t d1 = 0; d1 < 1040; ++d1)
                 largest[d1] = cvmgen_max_i32(largest[d1], relu36[17680 * d2 + 1040 * d3 + d1]);
         }

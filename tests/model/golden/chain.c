@@ -111,9 +111,8 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift4 = ((conv2d3 >> 5) + 1) >> 1;
                 const int32_t broadcast_mul6 = cvm_right_shift4 * weight5[oc];
                 const int32_t cvm_right_shift7 = ((broadcast_mul6 >> 16) + 1) >> 1;
-                const int32_t cvm_clip8 = cvm_right_shift7;
-                relu9[792 * n + 72 * y + 8 * x + oc + 144] = (uint8_t)(cvmgen_max_i32(0, cvm_clip8)
-                    + 128);
+                relu9[792 * n + 72 * y + 8 * x + oc + 144] =
+                    (uint8_t)(cvmgen_max_i32(0, cvm_right_shift7) + 128);
             }
         }
     }
@@ -168,9 +167,8 @@ static void relu17_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift12 = ((total >> 5) + 1) >> 1;
                 const int32_t broadcast_mul14 = cvm_right_shift12 * weight13[6 * oc + oc_2];
                 const int32_t cvm_right_shift15 = ((broadcast_mul14 >> 16) + 1) >> 1;
-                const int32_t cvm_clip16 = cvm_right_shift15;
                 relu17[756 * n + 84 * y + 12 * x + 6 * oc + oc_2] = (int8_t)cvmgen_max_i32(0,
-                    cvm_clip16);
+                    cvm_right_shift15);
             }
         }
     }
@@ -221,9 +219,8 @@ static void relu26_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift21 = ((conv2d20 >> 4) + 1) >> 1;
                 const int32_t broadcast_mul23 = cvm_right_shift21 * weight22[oc];
                 const int32_t cvm_right_shift24 = ((broadcast_mul23 >> 16) + 1) >> 1;
-                const int32_t cvm_clip25 = cvm_right_shift24;
-                relu26[588 * n + 84 * y + 12 * x + oc] = (uint8_t)(cvmgen_max_i32(0, cvm_clip25)
-                    + 128);
+                relu26[588 * n + 84 * y + 12 * x + oc] =
+                    (uint8_t)(cvmgen_max_i32(0, cvm_right_shift24) + 128);
             }
         } else {
             int32_t total[12];
@@ -233,6 +230,7 @@ static void relu26_step_part(const void *context, int64_t low, int64_t high) {
                 if (0 <= y - 1 + ki * 2 && y - 1 + ki * 2 < 9) {
                     for (int64_t kj = 0; kj < 3; ++kj) {
                         if (0 <= x - 1 + kj && x - 1 + kj < 7) {
+                            CVMGEN_TOGETHER
                             for (int64_t oc = 0; oc < 12; ++oc)
                                 total[oc] += relu17[756 * n + 168 * ki + 84 * y + 12 * x + 12 * kj
                                     + oc - 96] * weight18[36 * ki + 12 * kj + oc];
@@ -246,9 +244,8 @@ static void relu26_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift21 = ((conv2d20 >> 4) + 1) >> 1;
                 const int32_t broadcast_mul23 = cvm_right_shift21 * weight22[oc];
                 const int32_t cvm_right_shift24 = ((broadcast_mul23 >> 16) + 1) >> 1;
-                const int32_t cvm_clip25 = cvm_right_shift24;
-                relu26[588 * n + 84 * y + 12 * x + oc] = (uint8_t)(cvmgen_max_i32(0, cvm_clip25)
-                    + 128);
+                relu26[588 * n + 84 * y + 12 * x + oc] =
+                    (uint8_t)(cvmgen_max_i32(0, cvm_right_shift24) + 128);
             }
         }
     }
@@ -348,6 +345,7 @@ static void max_pool2d35_step_part(const void *context, int64_t low, int64_t hig
             for (int64_t i = 0; i < 3; ++i) {
                 if (0 <= y * 2 - 1 + i && y * 2 - 1 + i < 7) {
                     for (int64_t j = 0; j < 2; ++j) {
+                        CVMGEN_TOGETHER
                         for (int64_t c = 0; c < 20; ++c)
                             largest[c] = cvmgen_max_i32(largest[c],
                                 cvm_clip34[980 * n + 280 * y + 140 * i + 40 * x + 20 * j + c

@@ -99,8 +99,7 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift4 = ((conv2d3 >> 5) + 1) >> 1;
                 const int32_t broadcast_mul6 = cvm_right_shift4 * weight5[oc];
                 const int32_t cvm_right_shift7 = ((broadcast_mul6 >> 16) + 1) >> 1;
-                const int32_t cvm_clip8 = cvm_right_shift7;
-                relu9[144 * y + 24 * x + oc] = (int8_t)cvmgen_max_i32(0, cvm_clip8);
+                relu9[144 * y + 24 * x + oc] = (int8_t)cvmgen_max_i32(0, cvm_right_shift7);
             }
         }
     }
@@ -152,8 +151,7 @@ static void relu18_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift13 = ((conv2d12 >> 4) + 1) >> 1;
                 const int32_t broadcast_mul15 = cvm_right_shift13 * weight14[oc];
                 const int32_t cvm_right_shift16 = ((broadcast_mul15 >> 16) + 1) >> 1;
-                const int32_t cvm_clip17 = cvm_right_shift16;
-                relu18[144 * y + 24 * x + oc] = (int8_t)cvmgen_max_i32(0, cvm_clip17);
+                relu18[144 * y + 24 * x + oc] = (int8_t)cvmgen_max_i32(0, cvm_right_shift16);
             }
         } else {
             int32_t total[24];
@@ -163,6 +161,7 @@ static void relu18_step_part(const void *context, int64_t low, int64_t high) {
                 if (0 <= y - 1 + ki && y - 1 + ki < 8) {
                     for (int64_t kj = 0; kj < 3; ++kj) {
                         if (0 <= x - 1 + kj && x - 1 + kj < 6) {
+                            CVMGEN_TOGETHER
                             for (int64_t oc = 0; oc < 24; ++oc)
                                 total[oc] += relu9[144 * y + 144 * ki + 24 * x + 24 * kj + oc
                                     - 168] * weight10[72 * ki + 24 * kj + oc];
@@ -176,8 +175,7 @@ static void relu18_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift13 = ((conv2d12 >> 4) + 1) >> 1;
                 const int32_t broadcast_mul15 = cvm_right_shift13 * weight14[oc];
                 const int32_t cvm_right_shift16 = ((broadcast_mul15 >> 16) + 1) >> 1;
-                const int32_t cvm_clip17 = cvm_right_shift16;
-                relu18[144 * y + 24 * x + oc] = (int8_t)cvmgen_max_i32(0, cvm_clip17);
+                relu18[144 * y + 24 * x + oc] = (int8_t)cvmgen_max_i32(0, cvm_right_shift16);
             }
         }
     }

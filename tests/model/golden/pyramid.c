@@ -124,8 +124,7 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift4 = ((conv2d3 >> 5) + 1) >> 1;
                 const int32_t broadcast_mul6 = cvm_right_shift4 * weight5[oc];
                 const int32_t cvm_right_shift7 = ((broadcast_mul6 >> 16) + 1) >> 1;
-                const int32_t cvm_clip8 = cvm_right_shift7;
-                const int32_t relu9_2 = cvmgen_max_i32(0, cvm_clip8);
+                const int32_t relu9_2 = cvmgen_max_i32(0, cvm_right_shift7);
                 relu9[66 * y + 6 * x + oc + 72] = (uint8_t)(relu9_2 + 128);
                 concatenate20[160 * y + 16 * x + oc] = (uint8_t)(relu9_2 + 128);
             }
@@ -187,14 +186,11 @@ static void head1_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift13 = ((conv2d12 >> 6) + 1) >> 1;
                 const int32_t broadcast_mul15 = cvm_right_shift13 * weight14[oc];
                 const int32_t cvm_right_shift16 = ((broadcast_mul15 >> 16) + 1) >> 1;
-                const int32_t cvm_clip17 = cvm_right_shift16;
-                const int32_t relu18 = cvmgen_max_i32(0, cvm_clip17);
+                const int32_t relu18 = cvmgen_max_i32(0, cvm_right_shift16);
                 for (int64_t h = 0; h < 2; ++h) {
-                    for (int64_t w = 0; w < 2; ++w) {
-                        const int32_t upsampling19 = relu18;
+                    for (int64_t w = 0; w < 2; ++w)
                         concatenate20[320 * y + 160 * h + 32 * x + 16 * w + oc + 6] =
-                            (uint8_t)(upsampling19 + 128);
-                    }
+                            (uint8_t)(relu18 + 128);
                 }
                 head1[30 * oc + 5 * y + x] = (int8_t)relu18;
             }
@@ -251,8 +247,7 @@ static void head0_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift24 = ((conv2d23 >> 5) + 1) >> 1;
                 const int32_t broadcast_mul26 = cvm_right_shift24 * weight25[oc];
                 const int32_t cvm_right_shift27 = ((broadcast_mul26 >> 16) + 1) >> 1;
-                const int32_t cvm_clip28 = cvm_right_shift27;
-                const int32_t relu29 = cvmgen_max_i32(0, cvm_clip28);
+                const int32_t relu29 = cvmgen_max_i32(0, cvm_right_shift27);
                 head0[70 * y + 7 * x + oc] = (int8_t)relu29;
             }
         }

@@ -114,9 +114,8 @@ static void relu9_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift4 = ((conv2d3 >> 6) + 1) >> 1;
                 const int32_t broadcast_mul6 = cvm_right_shift4 * weight5[oc];
                 const int32_t cvm_right_shift7 = ((broadcast_mul6 >> 16) + 1) >> 1;
-                const int32_t cvm_clip8_2 = cvm_right_shift7;
-                cvm_clip8[128 * y + 16 * x + oc] = (int8_t)cvm_clip8_2;
-                relu9[160 * y + 16 * x + oc + 176] = (uint8_t)(cvmgen_max_i32(0, cvm_clip8_2)
+                cvm_clip8[128 * y + 16 * x + oc] = (int8_t)cvm_right_shift7;
+                relu9[160 * y + 16 * x + oc + 176] = (uint8_t)(cvmgen_max_i32(0, cvm_right_shift7)
                     + 128);
             }
         }
@@ -177,9 +176,8 @@ static void relu18_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift13 = ((conv2d12 >> 8) + 1) >> 1;
                 const int32_t broadcast_mul15 = cvm_right_shift13 * weight14[oc];
                 const int32_t cvm_right_shift16 = ((broadcast_mul15 >> 16) + 1) >> 1;
-                const int32_t cvm_clip17 = cvm_right_shift16;
-                relu18[160 * y + 16 * x + oc + 176] = (uint8_t)(cvmgen_max_i32(0, cvm_clip17)
-                    + 128);
+                relu18[160 * y + 16 * x + oc + 176] =
+                    (uint8_t)(cvmgen_max_i32(0, cvm_right_shift16) + 128);
             }
         }
     }
@@ -244,11 +242,9 @@ static void relu29_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift22 = ((conv2d21 >> 8) + 1) >> 1;
                 const int32_t broadcast_mul24 = cvm_right_shift22 * weight23[oc];
                 const int32_t cvm_right_shift25 = ((broadcast_mul24 >> 16) + 1) >> 1;
-                const int32_t cvm_clip26 = cvm_right_shift25;
-                const int32_t elemwise_add27 = cvm_clip8[128 * y + 16 * x + oc] + cvm_clip26;
-                const int32_t cvm_clip28_2 = elemwise_add27;
-                cvm_clip28[128 * y + 16 * x + oc] = (int8_t)cvm_clip28_2;
-                relu29[160 * y + 16 * x + oc + 176] = (uint8_t)(cvmgen_max_i32(0, cvm_clip28_2)
+                const int32_t elemwise_add27 = cvm_clip8[128 * y + 16 * x + oc] + cvm_right_shift25;
+                cvm_clip28[128 * y + 16 * x + oc] = (int8_t)elemwise_add27;
+                relu29[160 * y + 16 * x + oc + 176] = (uint8_t)(cvmgen_max_i32(0, elemwise_add27)
                     + 128);
             }
         }
@@ -310,9 +306,8 @@ static void relu38_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift33 = ((conv2d32 >> 8) + 1) >> 1;
                 const int32_t broadcast_mul35 = cvm_right_shift33 * weight34[oc];
                 const int32_t cvm_right_shift36 = ((broadcast_mul35 >> 16) + 1) >> 1;
-                const int32_t cvm_clip37 = cvm_right_shift36;
-                relu38[160 * y + 16 * x + oc + 176] = (uint8_t)(cvmgen_max_i32(0, cvm_clip37)
-                    + 128);
+                relu38[160 * y + 16 * x + oc + 176] =
+                    (uint8_t)(cvmgen_max_i32(0, cvm_right_shift36) + 128);
             }
         }
     }
@@ -374,8 +369,8 @@ static void cvm_clip48_step_part(const void *context, int64_t low, int64_t high)
                 const int32_t cvm_right_shift42 = ((conv2d41 >> 8) + 1) >> 1;
                 const int32_t broadcast_mul44 = cvm_right_shift42 * weight43[oc];
                 const int32_t cvm_right_shift45 = ((broadcast_mul44 >> 16) + 1) >> 1;
-                const int32_t cvm_clip46 = cvm_right_shift45;
-                const int32_t elemwise_add47 = cvm_clip28[128 * y + 16 * x + oc] + cvm_clip46;
+                const int32_t elemwise_add47 = cvm_clip28[128 * y + 16 * x + oc]
+                    + cvm_right_shift45;
                 cvm_clip48[144 * y + 16 * x + oc + 160] = (uint8_t)(elemwise_add47 + 128);
             }
         }
@@ -431,8 +426,7 @@ static void relu56_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift51 = ((total >> 4) + 1) >> 1;
                 const int32_t broadcast_mul53 = cvm_right_shift51 * weight52[oc];
                 const int32_t cvm_right_shift54 = ((broadcast_mul53 >> 16) + 1) >> 1;
-                const int32_t cvm_clip55 = cvm_right_shift54;
-                relu56[128 * y + 32 * x + oc] = (int8_t)cvmgen_max_i32(0, cvm_clip55);
+                relu56[128 * y + 32 * x + oc] = (int8_t)cvmgen_max_i32(0, cvm_right_shift54);
             }
         }
     }
@@ -489,8 +483,7 @@ static void head_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t cvm_right_shift60 = ((conv2d59 >> 8) + 1) >> 1;
                 const int32_t broadcast_mul62 = cvm_right_shift60 * weight61[oc];
                 const int32_t cvm_right_shift63 = ((broadcast_mul62 >> 16) + 1) >> 1;
-                const int32_t cvm_clip64 = cvm_right_shift63;
-                const int32_t relu65 = cvmgen_max_i32(0, cvm_clip64);
+                const int32_t relu65 = cvmgen_max_i32(0, cvm_right_shift63);
                 const int32_t elemwise_add66 = relu65 + relu56[128 * y + 32 * x + oc];
                 const int32_t cvm_clip67 = cvmgen_min_i32(elemwise_add66, 127);
                 head[16 * oc + 4 * y + x] = (int8_t)cvm_clip67;

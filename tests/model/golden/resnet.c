@@ -292,8 +292,7 @@ static void cvm_right_shift76_step_part(const void *context, int64_t low, int64_
                 const int32_t broadcast_mul58 = cvm_right_shift74 * 26337;
                 const int32_t cvm_right_shift75 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul58 >> 21) + 1) >> 1, 127));
-                const int32_t cvm_clip40 = cvm_right_shift75;
-                const int32_t broadcast_mul59 = cvm_clip40 * 6846334;
+                const int32_t broadcast_mul59 = cvm_right_shift75 * 6846334;
                 cvm_right_shift76[512 * y + 16 * x + oc] =
                     (int8_t)(((broadcast_mul59 >> 22) + 1) >> 1);
             }
@@ -530,13 +529,11 @@ static void relu23_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t broadcast_mul63 = cvm_clip42 * 2353;
                 const int32_t cvm_right_shift82 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul63 >> 18) + 1) >> 1, 127));
-                const int32_t cvm_clip43 = cvm_right_shift82;
-                const int32_t broadcast_mul64 = cvm_clip43 * 1919701;
+                const int32_t broadcast_mul64 = cvm_right_shift82 * 1919701;
                 const int32_t cvm_right_shift83 = ((broadcast_mul64 >> 21) + 1) >> 1;
                 const int32_t elemwise_add10 = cvm_right_shift83
                     + cvm_right_shift78[512 * y + 16 * x + oc];
-                const int32_t cvm_clip44 = elemwise_add10;
-                const int32_t broadcast_mul65 = cvm_clip44 * 489031;
+                const int32_t broadcast_mul65 = elemwise_add10 * 489031;
                 const int32_t cvm_right_shift84_2 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul65 >> 18) + 1) >> 1, 127));
                 cvm_right_shift84[512 * y + 16 * x + oc] = (int8_t)cvm_right_shift84_2;
@@ -698,13 +695,11 @@ static void relu25_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t broadcast_mul68 = cvm_clip46 * 13210;
                 const int32_t cvm_right_shift88 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul68 >> 21) + 1) >> 1, 127));
-                const int32_t cvm_clip47 = cvm_right_shift88;
-                const int32_t broadcast_mul69 = cvm_clip47 * 4445031;
+                const int32_t broadcast_mul69 = cvm_right_shift88 * 4445031;
                 const int32_t cvm_right_shift89 = ((broadcast_mul69 >> 22) + 1) >> 1;
                 const int32_t elemwise_add11 = cvm_right_shift89
                     + cvm_right_shift84[512 * y + 16 * x + oc];
-                const int32_t cvm_clip48 = elemwise_add11;
-                const int32_t broadcast_mul70 = cvm_clip48 * 2079125;
+                const int32_t broadcast_mul70 = elemwise_add11 * 2079125;
                 const int32_t cvm_right_shift90_2 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul70 >> 20) + 1) >> 1, 127));
                 cvm_right_shift90[512 * y + 16 * x + oc] = (uint8_t)(cvm_right_shift90_2 + 128);
@@ -843,8 +838,7 @@ static void cvm_right_shift95_step_part(const void *context, int64_t low, int64_
                 const int32_t broadcast_mul74 = cvm_clip52 * 15933;
                 const int32_t cvm_right_shift94 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul74 >> 21) + 1) >> 1, 127));
-                const int32_t cvm_clip53 = cvm_right_shift94;
-                const int32_t broadcast_mul75 = cvm_clip53 * 4337553;
+                const int32_t broadcast_mul75 = cvm_right_shift94 * 4337553;
                 cvm_right_shift95[512 * y + 32 * x + oc] =
                     (int8_t)(((broadcast_mul75 >> 22) + 1) >> 1);
             }
@@ -1081,8 +1075,7 @@ static void relu29_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t broadcast_mul79 = cvm_clip57 * 17089;
                 const int32_t cvm_right_shift99 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul79 >> 21) + 1) >> 1, 127));
-                const int32_t cvm_clip58 = cvm_right_shift99;
-                const int32_t broadcast_mul80 = cvm_clip58 * 7698191;
+                const int32_t broadcast_mul80 = cvm_right_shift99 * 7698191;
                 const int32_t cvm_right_shift100 = ((broadcast_mul80 >> 23) + 1) >> 1;
                 const int32_t elemwise_add13 = cvm_right_shift100
                     + cvm_right_shift96[512 * y + 32 * x + oc];
@@ -1250,8 +1243,7 @@ static void relu31_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t broadcast_mul84 = cvm_right_shift105 * 35820;
                 const int32_t cvm_right_shift106 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul84 >> 21) + 1) >> 1, 127));
-                const int32_t cvm_clip61 = cvm_right_shift106;
-                const int32_t broadcast_mul85 = cvm_clip61 * 4786982;
+                const int32_t broadcast_mul85 = cvm_right_shift106 * 4786982;
                 const int32_t cvm_right_shift107 = ((broadcast_mul85 >> 22) + 1) >> 1;
                 const int32_t elemwise_add14 = cvm_right_shift107
                     + cvm_right_shift101[512 * y + 32 * x + oc];
@@ -1466,8 +1458,7 @@ static void relu33_step_part(const void *context, int64_t low, int64_t high) {
                 const int32_t broadcast_mul88 = cvm_right_shift110 * 64156;
                 const int32_t cvm_right_shift112 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul88 >> 21) + 1) >> 1, 127));
-                const int32_t cvm_clip63 = cvm_right_shift112;
-                const int32_t broadcast_mul89 = cvm_clip63 * 2495835;
+                const int32_t broadcast_mul89 = cvm_right_shift112 * 2495835;
                 const int32_t cvm_right_shift113 = ((broadcast_mul89 >> 21) + 1) >> 1;
                 const int32_t elemwise_add15 = cvm_right_shift115[512 * y + 64 * x + oc]
                     + cvm_right_shift113;
@@ -1485,8 +1476,7 @@ static void relu33_step_part(const void *context, int64_t low, int64_t high) {
                     cvmgen_min_i32(((broadcast_mul94 >> 21) + 1) >> 1, 127));
                 relu33[640 * y + 64 * x + oc + 704] =
                     (uint8_t)(cvmgen_max_i32(0, cvm_right_shift120) + 128);
-                const int32_t cvm_clip66 = cvm_right_shift117;
-                const int32_t broadcast_mul93 = cvm_clip66 * 7537840;
+                const int32_t broadcast_mul93 = cvm_right_shift117 * 7537840;
                 cvm_right_shift119[512 * y + 64 * x + oc] =
                     (int8_t)(((broadcast_mul93 >> 22) + 1) >> 1);
             }
@@ -1641,8 +1631,7 @@ static void relu35_step_part(const void *context, int64_t low, int64_t high) {
                     cvmgen_min_i32(((broadcast_mul96 >> 21) + 1) >> 1, 127));
                 const int32_t elemwise_add16 = cvm_right_shift123
                     + cvm_right_shift119[512 * y + 64 * x + oc];
-                const int32_t cvm_clip68 = elemwise_add16;
-                const int32_t broadcast_mul97 = cvm_clip68 * 3387149;
+                const int32_t broadcast_mul97 = elemwise_add16 * 3387149;
                 const int32_t cvm_right_shift124 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul97 >> 21) + 1) >> 1, 127));
                 const int32_t total_2 = cvm_right_shift124
@@ -1655,8 +1644,7 @@ static void relu35_step_part(const void *context, int64_t low, int64_t high) {
                     cvmgen_min_i32(((broadcast_mul99 >> 21) + 1) >> 1, 127));
                 relu35[640 * y + 64 * x + oc + 704] =
                     (uint8_t)(cvmgen_max_i32(0, cvm_right_shift127) + 128);
-                const int32_t cvm_clip69 = cvm_right_shift124;
-                const int32_t broadcast_mul98 = cvm_clip69 * 5828009;
+                const int32_t broadcast_mul98 = cvm_right_shift124 * 5828009;
                 cvm_right_shift126[512 * y + 64 * x + oc] =
                     (int8_t)(((broadcast_mul98 >> 22) + 1) >> 1);
             }
@@ -1804,8 +1792,7 @@ static void relu37_step_part(const void *context, int64_t low, int64_t high) {
                     cvmgen_min_i32(((broadcast_mul101 >> 19) + 1) >> 1, 127));
                 const int32_t elemwise_add17 = cvm_right_shift129
                     + cvm_right_shift126[512 * y + 64 * x + oc];
-                const int32_t cvm_clip72 = elemwise_add17;
-                const int32_t broadcast_mul102 = cvm_clip72 * 2036677;
+                const int32_t broadcast_mul102 = elemwise_add17 * 2036677;
                 const int32_t cvm_right_shift130 = cvmgen_max_i32(-127,
                     cvmgen_min_i32(((broadcast_mul102 >> 20) + 1) >> 1, 127));
                 const int32_t total_2 = cvm_right_shift130 * cifarresnetv20_bn_conv1_fwd_weight[oc];
@@ -1849,6 +1836,7 @@ static void flatten3_step(const int8_t *restrict relu37, uint8_t *restrict flatt
         total[d1] = 0;
     for (int64_t d2 = 0; d2 < 8; ++d2) {
         for (int64_t d3 = 0; d3 < 8; ++d3) {
+            CVMGEN_TOGETHER
             for (int64_t d1 = 0; d1 < 64; ++d1)
                 total[d1] += relu37[512 * d2 + 64 * d3 + d1];
         }
@@ -1858,8 +1846,7 @@ static void flatten3_step(const int8_t *restrict relu37, uint8_t *restrict flatt
         const int32_t broadcast_mul104 = cvm_right_shift132 * 508302;
         const int32_t cvm_right_shift133 = cvmgen_min_i32(((broadcast_mul104 >> 21) + 1) >> 1, 127);
         const int32_t broadcast_mul105 = cvm_right_shift133 * 127;
-        const int32_t cvm_clip74 = broadcast_mul105;
-        const int32_t broadcast_mul106 = cvm_clip74 * 16513;
+        const int32_t broadcast_mul106 = broadcast_mul105 * 16513;
         const int32_t cvm_right_shift134 = ((broadcast_mul106 >> 20) + 1) >> 1;
         flatten3[d1] = (uint8_t)(cvm_right_shift134 + 128);
     }

@@ -70,6 +70,7 @@ static void cvm_right_shift4_step_part(const void *context, int64_t low, int64_t
                     for (int64_t kj = 0; kj < 3; ++kj) {
                         const int64_t x_low = cvmgen_max_i64(0, 1 - kj);
                         const int64_t x_high = cvmgen_min_i64(7, 8 - kj);
+                        CVMGEN_TOGETHER
                         for (int64_t x = x_low; x < x_high; ++x)
                             total[x] += data[49 * ic + 7 * y + 7 * ki + x + kj - 8]
                                 * weight1[45 * oc + 9 * ic + 3 * ki + kj];
@@ -114,6 +115,7 @@ static void head0_step_part(const void *context, int64_t low, int64_t high) {
         for (int64_t ic = 0; ic < 17; ++ic) {
             for (int64_t ki = 0; ki < 2; ++ki) {
                 for (int64_t kj = 0; kj < 2; ++kj) {
+                    CVMGEN_TOGETHER
                     for (int64_t x = 0; x < 6; ++x)
                         total[x] += cvm_right_shift4[49 * ic + 7 * y + 7 * ki + x + kj]
                             * weight5[68 * oc + 4 * ic + 2 * ki + kj];
