@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.size import MOST_NODES, WrittenSizes
 from cvmgen.tree import replaced
+
+Part = TypeVar("Part", f.Item, n.Expr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class Refusals:
             return []
         if WrittenSizes(known).size(item.value).nodes > MOST_NODES:
             return []  # of an equation that is refused for its size, where all is known of it
-        return [*self.of(inlined(item.value, where, {}), definitions)]
+        found = self.of(inlined(item.value, where, {}), definitions)
+        return [replace(each, condition=cleared(each.condition)) for each in found]
 
     @staticmethod
     def refuses(part: object, definitions: Mapping[str, f.Definition]) -> bool:
@@ -221,9 +225,9 @@ def inlined(part: n.Expr, where: Mapping[str, f.Definition], given: Mapping[str,
     return replaced(part, change)
 
 
-def cleared(item: f.Item) -> f.Item:
-    """An item that computes elements, with a value in the place of each `refuse`."""
-    return n.rebuild(item, lambda node: nothing(node) if isinstance(node, n.Refuse) else node)
+def cleared(part: Part) -> Part:
+    """What computes elements, or asks for refusals, with a value in the place of each `refuse`."""
+    return n.rebuild(part, lambda node: nothing(node) if isinstance(node, n.Refuse) else node)
 
 
 def nothing(node: n.Refuse) -> n.Expr:
