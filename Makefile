@@ -13,6 +13,7 @@
 # make bench      measure, beside the libraries that are there;  make bench-peers  install them
 # make bench-check  what got slower than the baseline;  make bench-baseline  measure a new one
 # make bench-readme  its table and picture;  make clean  remove what tools left behind
+# make tosa-conformance  what Arm's generator of tests and reference model say of the opset tosa
 # make gpu-test   all tests of conformance on a GPU;  make gpu-sanitize  under compute-sanitizer
 # make gpu-bench  measure on a GPU
 # make gpu-first  all that a GPU can tell, in under 10 minutes, without a network or a set-up;
@@ -28,6 +29,8 @@ FUZZ ?= 50
 FUZZ_SEED ?= $(shell date +%s)
 PEERS ?=
 GPU_FLAGS ?=
+TOSA_TOOLS ?= build/tosa-tools
+TOSA_OPERATORS ?=
 GPU_PYTHON ?= 3.12
 
 BIN := $(VENV)/bin
@@ -45,7 +48,7 @@ EMULATION := $(VENV)/.installed-emulation-$(KEY)
 DOCS := $(VENV)/.installed-docs-$(KEY)
 WHEELS := $(VENV)/.installed-zig-$(KEY)
 
-.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
+.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme tosa-conformance gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -132,6 +135,12 @@ bench-readme: $(CORE)
 # Large, so it comes only when asked for. PEERS=torch==2.13.0+cpu chooses a release of one of them.
 bench-peers: $(CORE)
 	@$(PYTHON) tools/install.py $(VENV) bench $(PEERS)
+
+# In an environment of its own, for hours if TOSA_OPERATORS does not name some.
+tosa-conformance: $(TEST)
+	@test -d $(TOSA_TOOLS) || $(PYTHON) -m venv $(TOSA_TOOLS)
+	@$(TOSA_TOOLS)/bin/pip install --quiet tosa-tools
+	@$(BIN)/python tools/tosa_conformance.py $(TOSA_TOOLS) build/tosa-conformance $(TOSA_OPERATORS)
 
 # Without a GPU it says so and is content.
 gpu-test: $(TEST)

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from tests.conformance import extra_calls, opset_calls, tflite_calls, typed_calls
+from tests.conformance import extra_calls, opset_calls, tflite_calls, tosa_calls, typed_calls
 from tests.conformance.calls import Call, Given, data
 from tests.conformance.draws import (
     RANKS,
@@ -278,6 +278,7 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     **extra_calls.DRAW,
     **opset_calls.DRAW,
     **tflite_calls.DRAW,
+    **tosa_calls.DRAW,
     **typed_calls.DRAW,
     "cvm.get_valid_count": get_valid_count,
     "cvm.non_max_suppression": non_max_suppression,
