@@ -261,8 +261,8 @@ def view(tensor: Array, slots: Sequence[Slot], parts: Sequence[Part]) -> Array:
     if tensor.flags.c_contiguous and tensor.dtype != object:
         return np.ndarray(shape, tensor.dtype, tensor, offset, strides)
     first = [slot.start if isinstance(slot, Index) else int(slot) for slot in slots]
-    corner = tensor[(*(slice(at, None) for at in first), ...)]  # a view without dimensions too
-    return np.lib.stride_tricks.as_strided(corner, shape, strides)
+    behind: Any = (*(slice(at, None) for at in first), ...)  # a view, of no dimensions too
+    return np.lib.stride_tricks.as_strided(tensor[behind], shape, strides)
 
 
 def copy(target: Array, tensor: Array, *slots: Slot) -> None:
