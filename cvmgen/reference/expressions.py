@@ -126,10 +126,8 @@ class ExpressionCompiler(BinderCompiler):
 
     def ref(self, expr: n.Ref) -> Closure:
         name = expr.name
-        if expr.role == "parameter":
-            return parameter(name)
         if expr.role != "attribute":
-            return itemgetter(name)
+            return parameter(name) if expr.role == "parameter" else itemgetter(name)
 
         def value(env: Env) -> Any:
             found = env[name]
