@@ -53,7 +53,8 @@ def own_library(target: str = "c") -> Any:
     """The operators of the benchmarks' own formulas, generated when one is first asked for."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "cvmgen", "build", "--spec", str(OWN_FORMULAS)]
-        done = subprocess.run([*command, "--out", folder], stdout=subprocess.DEVNULL, check=False)
+        command += ["--target", target, "--out", folder]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
         if done.returncode:
             raise Missing("this version does not build the formulas of benchmarks/spec")
         return cvmgen.load(target, folder=Path(folder))

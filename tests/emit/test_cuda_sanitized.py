@@ -21,7 +21,7 @@ from cvmgen.build import compile_library, cpp_compiler, explain_report, sanitize
 from cvmgen.emit import cuda_support
 from cvmgen.errors import OperatorError
 from cvmgen.paths import MANIFEST
-from tests.alike import ALIKE
+from tests.alike import seldom
 from tests.conftest import product, written
 from tests.emit.cuda_texts import NAMES, classes
 from tests.emit.on_cpu import library
@@ -31,6 +31,7 @@ from tests.emit.run_on_cpu import reach_all, run
 ADDRESSES = ("address", "undefined")
 # -O0 takes a third of the time to compile; what is wrong in the text shows there too.
 QUICK = ("-O0",)
+SELDOM = seldom(product())
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="preloads the run-time library")
 
@@ -62,15 +63,15 @@ def report_of(*arguments: str | Path) -> str:
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generated folder of the operators whose kernels have a form of their own."""
-    chosen = [each for each in product() if each.full_name not in ALIKE]
+    chosen = [each for each in product() if each.full_name not in SELDOM]
     return written(tmp_path_factory.mktemp("sample"), chosen)
 
 
 def test_the_sample_has_kernels_of_every_class() -> None:
     own = {each.full_name for each in product()}
-    assert own >= ALIKE
+    assert own >= SELDOM
     kinds = {name: set(classes(name).values()) for name in own}
-    assert set().union(*(kinds[name] for name in own - ALIKE)) == set().union(*kinds.values())
+    assert set().union(*(kinds[name] for name in own - SELDOM)) == set().union(*kinds.values())
 
 
 @linux
@@ -137,7 +138,9 @@ def extra_races(extra_generated: Path) -> WithRaces:
 
 # Of the language's other constructs, orders of threads show most races without a library for it.
 RACES = [
-    pytest.param(name, marks=pytest.mark.slow if name in ALIKE or name.startswith("extra.") else ())
+    pytest.param(
+        name, marks=pytest.mark.slow if name in SELDOM or name.startswith("extra.") else ()
+    )
     for name in NAMES
 ]
 
@@ -145,7 +148,7 @@ RACES = [
 @linux
 @pytest.mark.parametrize("name", RACES)
 def test_there_are_no_races(name: str, request: pytest.FixtureRequest) -> None:
-    own = "product_races" if name in ALIKE else "sample_races"
+    own = "product_races" if name in SELDOM else "sample_races"
     folder = "extra_races" if name.startswith("extra.") else own
     home: WithRaces = request.getfixturevalue(folder)
     try:

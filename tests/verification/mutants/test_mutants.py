@@ -31,7 +31,7 @@ FEW = [
     (KERNEL, "index one off"),
     (FORMULA, "another operator"),
     (TEXT, "an element beside"),
-    (DEVICE, "a statement lost"),
+    (DEVICE, "an element beside"),
     (GPU, "a barrier of some threads"),
 ]
 
