@@ -10,11 +10,11 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
+from cvmgen.verification.values.calls import given
 from cvmgen.verification.values.validate import (
     Difference,
     Text,
     ValidatedCalls,
-    given,
     validate_edges,
 )
 

@@ -211,7 +211,7 @@ class Sampler(Reference):
         seed = self.take(f"data({name})", lambda: self.random.getrandbits(32))
         tensor = Tensor(shape, [], 0)
         if item.dtype == CVM:
-            tensor.precision = self.take(f"p({name})", lambda: self.random.choice(PRECISIONS))
+            tensor.precision = self.take(f"p({name})", self.bits)
         else:
             tensor.dtype = env["$types"][item.dtype].name
         self.waiting.append((name, tensor, seed))
@@ -245,6 +245,9 @@ class Sampler(Reference):
 
     def with_zeros(self, extents: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(0 if self.random.random() < ZERO else extent for extent in extents)
+
+    def bits(self) -> int:
+        return self.random.choice(PRECISIONS)
 
     def extent(self) -> int:
         near = [value for value in self.numbers if 1 < value <= 8]

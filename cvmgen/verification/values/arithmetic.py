@@ -12,7 +12,7 @@ from typing import Any
 
 from cvmgen import ranges, reals
 from cvmgen.ranges import Range
-from cvmgen.verification.values import choices, modular, quotients
+from cvmgen.verification.values import choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.evaluate import integer_of
@@ -109,19 +109,21 @@ def _shift_left(a: Any, b: Any, bits: int) -> Any:
         powers = [1 << k for k in range(bits)]
         return t.multiply(
             a,
-            choices.lookup(
-                modular.unsigned(b, bits), lambda at: powers[at] if 0 <= at < bits else 0
-            ),
+            choices.lookup(_amount(b, bits), lambda at: powers[at]),
         )
     return t.multiply(a, 1 << (b & _MOST_SHIFTED))
+
+
+def _amount(b: t.Term, bits: int) -> t.Integer:
+    """By how much is shifted: another number of bits is told before the shift."""
+    whole = modular.signed(b, bits)
+    return extremes.minimum([extremes.maximum([whole, 0]), bits - 1])
 
 
 def _shift_right(a: Any, b: Any, bits: int, whole: Any) -> Any:
     if isinstance(b, t.Term):
         if isinstance(a, int) and isinstance(whole, int):
-            return choices.lookup(
-                modular.unsigned(b, bits), lambda at: whole >> at if 0 <= at < bits else 0
-            )
+            return choices.lookup(_amount(b, bits), lambda at: whole >> at)
         raise Unmodelled("a shift of elements by elements")
     whole = modular.spread(whole)
     return quotients.floor_quotient(whole, 1 << (b & _MOST_SHIFTED))

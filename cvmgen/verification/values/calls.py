@@ -15,7 +15,9 @@ from cvmgen.api.c_backend import NO_OVERFLOW, CBackend, ErrorStruct, TensorPoint
 from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.dtypes import DTYPES, precision_bound
 from cvmgen.reals import STORED
+from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
+from cvmgen.spec.formula import Operator
 from cvmgen.verification.values import choices, llvm, modular
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
@@ -342,3 +344,29 @@ def drawing(case: ChosenCall) -> Callable[[tuple[str, int], Random], Any]:
         return random.choice((*near, random.randint(low, high)))
 
     return draw
+
+
+def given(shown: Mapping[tuple[str, int], Any]) -> str:
+    """Inputs as they stand behind what they show."""
+    inputs = ", ".join(f"{name}[{at}] = {value}" for (name, at), value in sorted(shown.items()))
+    return f" for {inputs}" if inputs else ""
+
+
+def result_types(
+    operator: Operator, info: OperatorInfo, case: ChosenCall, wanted: Mapping[str, Tensor]
+) -> list[dict[str, str]]:
+    """The element types that results may have: without a word about it, and the other one if every
+    value fits it."""
+    inferred = Reference(operator).infer(case.inputs, case.attributes).outputs
+    usual, other = {}, {}
+    for name, tensor in wanted.items():
+        if not info.has_precision(name):
+            usual[name] = other[name] = tensor.dtype
+            continue
+        moved = {
+            tensor.dtype for each, tensor in tensors_of(case) if each.split("[")[0] in info.moves
+        }
+        usual[name] = "int8" if info.moves and moved == {"int8"} else "int32"
+        narrow = usual[name] == "int32" and inferred[name].precision <= 8
+        other[name] = "int8" if narrow else "int32"
+    return [usual] if usual == other else [usual, other]

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from cvmgen.verification.values import choices, extremes, modular, quotients
+from cvmgen.verification.values import arithmetic, choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.evaluate import REALS, OpenEquality, same
@@ -158,6 +158,10 @@ class Rebuilt:
                 return self.toward_zero(self.key(a), self.key(b))
             case ("entry", index, first, entries):
                 return self.entry(self.key(index), first, entries)
+            case ("int", rt.RealTerm() as whole):
+                found = self.real(whole)
+                if isinstance(found, rt.RealTerm):
+                    return arithmetic.integer_of_real(found, (-atom.low).bit_length())
             case _:
                 pass
         return own

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 Feature = tuple[str, int, int]  # a function, a block of it, and how often it ran, about
 Case = TypeVar("Case")
+MOST_BITS = 7  # of how often a block ran
+SEVERAL = 100  # in the place of how often: it ran in a call that has several of everything
+OF_CALL = -1  # in the place of a block: what a call itself is like
 FIXED = 1000  # blocks that any call costs
 _REFUSING = (
     "cvmgen_refuse", "cvmgen_no_memory", "cvmgen_format", "cvmgen_list_text",
@@ -20,9 +23,9 @@ _REFUSING = (
 
 
 def features(machine: Machine) -> set[Feature]:
-    """What ran since the machine began: a loop that ran once, twice or often is told apart."""
+    """What ran since the machine began: how often, about, tells loops apart that ran so often."""
     return {
-        (name, at, min(count, 3))
+        (name, at, count if count < 4 else min(count.bit_length(), MOST_BITS) + 1)
         for name, ran in machine.counts()
         for at, count in enumerate(ran)
         if count
@@ -30,7 +33,7 @@ def features(machine: Machine) -> set[Feature]:
 
 
 def blocks_of(ran: Set[Feature]) -> set[tuple[str, int]]:
-    return {each[:2] for each in ran}
+    return {each[:2] for each in ran if each[1] != OF_CALL}
 
 
 def once_each(ran: set[Feature]) -> set[Feature]:

@@ -17,11 +17,14 @@ from cvmgen.errors import BuildError
 from cvmgen.verification.values.llvm import Module
 from cvmgen.verification.values.llvm_text import read_module
 
+# What C leaves undefined and clang would reckon with is told: an overflow, a place beyond an array,
+# a shift by as many bits as there are.
+_TRAPS = "signed-integer-overflow,array-bounds,shift-exponent"
 # Loops stay loops, calls and accesses are as the text has them but for locals in registers.
 _FLAGS = (
     "-S", "-emit-llvm", "-O1", "-g0", "-w", "-fno-vectorize", "-fno-slp-vectorize",
     "-fno-unroll-loops", "-ffp-contract=off", "-fno-sanitize=all",
-    "-fsanitize=signed-integer-overflow", "-fsanitize-trap=signed-integer-overflow",
+    f"-fsanitize={_TRAPS}", f"-fsanitize-trap={_TRAPS}",
     "-DCVMGEN_ROUTINE=CVMGEN_FUNCTION __attribute__((noinline))",
 )  # fmt: skip
 _PLUS = ("-x", "c++", "-std=c++17", "-fno-exceptions", "-fno-rtti")

@@ -5,7 +5,7 @@ to before is looked at for neighbours that come further."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -15,11 +15,16 @@ from cvmgen.reference.failures import FormulaError, WorkLimit
 from cvmgen.reference.sampling import Sampler, Tape
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.values.calls import ChosenCall, tensors_of, with_types
+from cvmgen.verification.values.coverage import OF_CALL, SEVERAL, Feature
 
 MOST_ELEMENTS = 2000  # of the inputs and the outputs of a call together
 MOST_OF_LONG = 20_000  # of those of a call with a long extent
 STEPS = 50_000  # of the evaluator for one call
 MOST_EDGE = 130
+SMALL_BLOCK = 4
+WIDE = (8, 9, 31)  # bits of elements that fill a byte, that no byte holds, that fill an int32
+PRECISIONS = (3, 8, 8, 8, 9, 13, 16, 24, 31, 32)
+BYTE = 128  # the first extent that a signed byte does not hold
 LONGEST = 10_000
 LEAST_THRESHOLD, MOST_THRESHOLD, SMALL = 200, 1 << 20, 8
 _THRESHOLD = re.compile(r">= (\d+)\b")
@@ -28,11 +33,16 @@ _NUMBER = re.compile(r"(?:[<>]=?|\+=|[-/%*+]|min_i64\() ?(\d+)\b")
 
 def edges_of(text: str) -> list[int]:
     """The numbers of a text from 2 on, each with its neighbours; of a large one, which a product of
-    extents reaches, its roots."""
+    extents reaches, its roots; and an extent that a signed byte does not hold."""
     found = numbers_of(text)
     roots = {round(each ** (1 / n)) for each in found if each >= MOST_EDGE for n in (2, 3, 4)}
     near = {each + step for each in found | roots if 2 <= each < MOST_EDGE for step in (-1, 0, 1)}
-    return sorted(near | {1, 2, 3})
+    return sorted(near | {1, 2, 3, BYTE + 1})
+
+
+def blocks_of(text: str) -> list[int]:
+    """The numbers of a text by which it may part extents; and the largest signed byte."""
+    return sorted({each for each in numbers_of(text) if SMALL_BLOCK <= each < BYTE} | {BYTE - 1})
 
 
 def long_edges_of(text: str) -> list[int]:
@@ -57,16 +67,50 @@ def thresholds_of(text: str) -> dict[int, int]:
     }
 
 
+def features(call: ChosenCall, ran: set[Feature], edges: Iterable[int]) -> set[Feature]:
+    """What ran, and what the call is like: whether it has several of everything, which extents are
+    at edges of the text and beyond, how wide elements are, which small numbers attributes are."""
+    told = [
+        f"{name} {at} is {max(-2, min(each, 3))}"
+        for name, value in call.attributes.items()
+        for at, each in enumerate(value if isinstance(value, tuple) else (value,))
+        if isinstance(each, int)
+    ]
+    edges = [*edges]
+    for name, tensor in tensors_of(call):
+        about = f"{name} of {tensor.dtype}"
+        told += [f"{about} has {each} bits" for each in WIDE if (tensor.precision or 0) >= each]
+        for axis, extent in enumerate(tensor.shape):
+            told += [f"{about} {axis} is at {edge}" for edge in edges if extent == edge]
+            told += [f"{about} {axis} is beyond {edge}" for edge in edges if extent > edge]
+    several = ran if has_several(call) else ()
+    found = ran | {(name, block, SEVERAL) for name, block, _ in several}
+    return found | {(each, OF_CALL, 1) for each in told}
+
+
+def has_several(call: ChosenCall) -> bool:
+    """Whether no extent is 1 and no tensor has two that are alike: steps along one axis that are
+    taken along another one lead elsewhere."""
+    shapes = [tensor.shape for _, tensor in tensors_of(call)]
+    return all(min(shape, default=2) > 1 and len({*shape}) == len(shape) for shape in shapes)
+
+
 class EdgeSampler(Sampler):
     """A sampler whose extents are at edges, more often in later calls."""
 
     def __init__(self, operator: Operator, text: str) -> None:
         super().__init__(operator)
         self.edges, self.long, self.often = edges_of(text), long_edges_of(text), 0.0
+        self.several = self.wide = False
         self.names = {each.new for item in operator.inputs for each in item.extents if each.new}
 
     def extent(self) -> int:
-        return self.edge() if self.random.random() < self.often else super().extent()
+        if self.random.random() < self.often:
+            return self.edge()
+        return self.random.choice(EXTENTS) if self.several else super().extent()
+
+    def bits(self) -> int:
+        return self.random.choice(PRECISIONS) if self.wide else super().bits()
 
     def edge(self) -> int:
         pick = self.random
@@ -90,6 +134,7 @@ class EdgeSampler(Sampler):
         return found
 
 
+EXTENTS = (2, 2, 3, 3, 4, 5)  # of calls that have several of everything
 TYPES = ("int8", "int32")
 PATIENCE = 150  # calls in a row that come to nothing new, behind which no more are tried
 LONG = 0.05  # how often an extent is a long one
@@ -123,6 +168,7 @@ def searched(operator: Operator, text: str, tries: int, came: Came) -> None:
 
     for number in range(2 * tries):
         sampler.often = min(0.8, 3 * number / tries)
+        sampler.several, sampler.wide = number % 4 == 0, number % 3 == 0
         near = 3 * number > tries and good and sampler.random.random() < 0.8
         at = int(len(good) * sampler.random.random() ** 0.5)
         tape = sampler.neighbour(good[at]) if near else {}

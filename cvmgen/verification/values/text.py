@@ -6,6 +6,7 @@ from typing import Any
 
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.terms import Undecided
 
 MOST = 12  # parts of a sum that are shown
 
@@ -94,3 +95,8 @@ def real_text(value: rt.RealTerm) -> str:
         case _:
             pass
     return str(value.key)
+
+
+def told(error: Exception) -> str:
+    """What leaves a call open."""
+    return condition_text(error.condition) if isinstance(error, Undecided) else str(error)

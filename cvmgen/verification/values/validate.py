@@ -30,7 +30,7 @@ from cvmgen.verification.values.machine import LITTLE, Machine
 from cvmgen.verification.values.memory import Fault, Unmodelled
 from cvmgen.verification.values.solver import example, possible
 from cvmgen.verification.values.terms import Undecided
-from cvmgen.verification.values.text import condition_text, value_text
+from cvmgen.verification.values.text import told, value_text
 from cvmgen.verification.values.ways import ways
 
 TRIED_STEPS = 25_000
@@ -187,6 +187,15 @@ def validate_edges(operator: Operator, text: Text, most: int) -> ValidatedCalls:
     return checking.found(trials)
 
 
+def edge_cases(operator: Operator, text: Text, most: int) -> list[tuple[Case, set[Feature]]]:
+    """The calls that `validate_edges` looks at first, with what runs in each."""
+    checking = _Checking(operator, text)
+    trials = checking.searched(text.sources[text.own(checking.info)], DRAWN * most)
+    ran = {case_key(case): found for case, found, _ in trials}
+    chosen = covering(trials, most) or [case for case, *_ in trials[:most]]
+    return [(case, ran[case_key(case)]) for case in chosen]
+
+
 class _Checking:
     """The check of calls of an operator, one after the other."""
 
@@ -201,6 +210,7 @@ class _Checking:
         self.caller = text.caller(self.machine, self.info)
         self.result = ValidatedCalls(operator.full_name)
         self.ran = set[Feature]()
+        self.blocks = shapes.blocks_of(text.sources[text.own(self.info)])
         self.by_ways = False  # elements decide what is done: each way by itself
         self.looked_at = set[Key]()
         self.undecided: dict[Key, str] = {}  # calls, and why it is not decided what they give
@@ -249,16 +259,19 @@ class _Checking:
         case, self.machine.features = self.text.suited(self.info, given[0]), given[1]
         random, draw = Random(1), calls.drawing(case)
         call = calls.with_terms(case, lambda name, at, _: draw((name, at), random))
-        self.machine.begin(PathFacts(), None, TRIED_STEPS)
+        steps, ran = TRIED_STEPS, set[Feature]()
         self.machine.asked = self.machine.compared = False
         try:
-            outputs = self.outputs(case)[-1]
-            self.caller.run(call, outputs)
+            for outputs in self.outputs(case):
+                self.machine.begin(PathFacts(), None, steps)
+                self.caller.run(call, outputs)
+                steps = self.machine.steps
+                ran |= coverage.features(self.machine)
         except (calls.Refused, OperatorError, WorkLimit, *UNKNOWN):
             return set(), TRIED_STEPS
         except Fault as error:
             return {(str(error), 0, 1)}, 0  # the first to look at
-        return coverage.features(self.machine), TRIED_STEPS - self.machine.steps
+        return shapes.features(case, ran, self.blocks), TRIED_STEPS - steps
 
     def searched(self, source: str, tries: int) -> list[Trial]:
         """What runs in calls, of which later ones are near those in which something new ran; on
@@ -288,8 +301,10 @@ class _Checking:
         if not self.by_ways:
             try:
                 return self.way(case, PathFacts(), None)
-            except (Fault, Undecided, Unmodelled, choices.TooMany):
+            except (Fault, Undecided, Unmodelled, choices.TooMany) as error:
                 self.by_ways = True
+                if self.always(case, error):
+                    return
         unseen: OpenEquality | None = None
         for way in ways():
             try:
@@ -318,7 +333,7 @@ class _Checking:
             wanted = reference.evaluate(call.inputs, call.attributes).outputs
         except OperatorError:
             return self.refused(case, call, facts, decide)
-        for dtypes in result_types(self.operator, self.info, case, wanted):
+        for dtypes in calls.result_types(self.operator, self.info, case, wanted):
             self.machine.begin(facts, decide)
             outputs = {
                 name: Tensor(tensor.shape, [], 0, dtypes[name]) for name, tensor in wanted.items()
@@ -332,7 +347,7 @@ class _Checking:
                 self.compare(case, outputs, wanted, found, facts)
             if self.result.refuted:
                 return
-            self.ran |= ran
+            self.ran |= shapes.features(case, ran, self.blocks)
             shown = ", ".join(f"{name}: {dtype}" for name, dtype in dtypes.items())
             on = (
                 f" with {', '.join(sorted(self.machine.features))}" if self.machine.features else ""
@@ -352,7 +367,7 @@ class _Checking:
             if not possible(facts.conditions()):
                 continue  # the text has chosen a way that no elements take
             shown = example(facts.conditions())
-            self.result.faults.append(f"{case.text()}: not refused{given(shown)}")
+            self.result.faults.append(f"{case.text()}: not refused{calls.given(shown)}")
             self.result.shown_by = calls.with_numbers(case, shown)
 
     # ------------------------------------------------------------ what stands against it
@@ -372,10 +387,25 @@ class _Checking:
             try:
                 self.replayed(case, each, shown)
             except Fault as error:
-                self.result.faults.append(f"{case.text()}: {error}{given(shown)}")
+                self.result.faults.append(f"{case.text()}: {error}{calls.given(shown)}")
                 self.result.shown_by = calls.with_numbers(case, shown)
                 return
-        raise OpenEquality(f"{why}, which is not seen{given(shown)}")
+        raise OpenEquality(f"{why}, which is not seen{calls.given(shown)}")
+
+    def always(self, case: calls.ChosenCall, error: Exception) -> bool:
+        """Whether the text is not defined for zeros, as it is wherever elements decide nothing."""
+        if not isinstance(error, Fault) or isinstance(error, calls.Refused):
+            return False
+        for outputs in self.outputs(case):
+            try:
+                self.replayed(case, outputs, {})
+            except (calls.Refused, *UNKNOWN):
+                continue
+            except Fault as found:
+                self.result.faults.append(f"{case.text()}: {found}")
+                self.result.shown_by = calls.with_numbers(case, {})
+                return True
+        return False
 
     def outputs(self, case: calls.ChosenCall) -> list[dict[str, Tensor]]:
         """The outputs of a call without their elements, for each choice of types."""
@@ -386,7 +416,7 @@ class _Checking:
             inferred[name] = replace(tensor, dtype=dtype.name) if dtype else tensor
         return [
             {name: Tensor(tensor.shape, [], 0, dtypes[name]) for name, tensor in inferred.items()}
-            for dtypes in result_types(self.operator, self.info, case, inferred)
+            for dtypes in calls.result_types(self.operator, self.info, case, inferred)
         ]
 
     def replayed(
@@ -409,7 +439,8 @@ class _Checking:
         number = Evaluation(found.shown_by).value(number)
         if same(number, wanted):
             raise OpenEquality(
-                f"{found.found} against {found.wanted}, which are equal{given(found.shown_by)}"
+                f"{found.found} against {found.wanted}, which are equal"
+                f"{calls.given(found.shown_by)}"
             )
         sources = self.text.linked(self.info)
         compiled = None
@@ -464,36 +495,3 @@ class _Checking:
 
 def case_key(case: Case) -> Key:
     return case[0].text(), case[1]
-
-
-def told(error: Exception) -> str:
-    """What leaves a call open."""
-    return condition_text(error.condition) if isinstance(error, Undecided) else str(error)
-
-
-def given(shown: Assignment) -> str:
-    """Inputs as they stand behind what they show."""
-    inputs = ", ".join(f"{name}[{at}] = {value}" for (name, at), value in sorted(shown.items()))
-    return f" for {inputs}" if inputs else ""
-
-
-def result_types(
-    operator: Operator, info: OperatorInfo, case: calls.ChosenCall, wanted: Mapping[str, Tensor]
-) -> list[dict[str, str]]:
-    """The element types that results may have: without a word about it, and the other one if every
-    value fits it."""
-    inferred = Reference(operator).infer(case.inputs, case.attributes).outputs
-    usual, other = {}, {}
-    for name, tensor in wanted.items():
-        if not info.has_precision(name):
-            usual[name] = other[name] = tensor.dtype
-            continue
-        moved = {
-            tensor.dtype
-            for each, tensor in calls.tensors_of(case)
-            if each.split("[")[0] in info.moves
-        }
-        usual[name] = "int8" if info.moves and moved == {"int8"} else "int32"
-        narrow = usual[name] == "int32" and inferred[name].precision <= 8
-        other[name] = "int8" if narrow else "int32"
-    return [usual] if usual == other else [usual, other]
