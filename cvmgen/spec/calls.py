@@ -15,7 +15,7 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.brackets import BracketChecker
 from cvmgen.spec.checker import Checked, Checker
 from cvmgen.spec.formula import BOOL, INT, LIST, REAL, SET, Definition, Kind
-from cvmgen.spec.own_names import names_in, other_names, own_names, with_others
+from cvmgen.spec.own_names import names_behind, names_in, other_names, own_names, with_others
 from cvmgen.spec.scope import ROLE_WORDS, PoisonedError, Scope, ScopedName
 from cvmgen.spec.words import SELECTION_FORMS, plural
 
@@ -47,6 +47,10 @@ class Shared:
         return Scope(self.scope(macro.span, own_names(macro)))
 
 
+Asked = tuple[str, tuple[Kind, ...], frozenset[ScopedName]]
+"""A `where` definition, the kinds of its arguments, what it speaks of that is bound at its use."""
+
+
 class CallChecker:
     """Resolves calls of a checker; `definitions` gathers each `def` that is used."""
 
@@ -56,6 +60,8 @@ class CallChecker:
         self.shared = shared
         self.definitions: dict[str, Definition] = {}
         self.where_used: dict[str, Definition] = {}
+        self.where_asked: dict[Asked, tuple[d.Definition, Definition]] = {}
+        self.where_names: dict[str, set[str]] = {}  # that each speaks of, and those that it uses
         self.where_scope = expressions.scope  # of the indices of the equation itself
         self.open: list[str] = []  # definitions whose bodies are being checked
 
@@ -63,6 +69,7 @@ class CallChecker:
     def with_where(self, where: Mapping[str, d.Definition]) -> Iterator[dict[str, Definition]]:
         """Inside, the names of `where` have a meaning; those used are gathered."""
         self.expressions.where, self.where_used = dict(where), {}
+        self.where_asked, self.where_names = {}, {}
         self.where_scope = self.expressions.scope
         try:
             yield self.where_used
@@ -250,7 +257,9 @@ class CallChecker:
     # -------------------------------------------------------- where
 
     def apply_where(self, name: str, given: tuple[n.Argument, ...], span: Span) -> Checked:
-        """A `where` definition, applied: a name inside it means what it means here."""
+        """A `where` definition, applied: a name inside it means what it means here. Where the same
+        is bound it is asked once: one that uses others twice, which do so too, would be asked
+        twice as often with each."""
         macro = self.beside(self.expressions.where[name])
         self.arity(macro, given, span)
         arguments, kinds = self.given(macro, given)
@@ -258,15 +267,23 @@ class CallChecker:
         if known is not None:
             before = tuple(kind for _, kind in known.parameters)
             kinds = before if REAL in before else kinds
-        with self.expressions.nested() as scope:
-            definition = self.body(macro, kinds, scope, span)
+        if name not in self.where_names:
+            self.where_names[name] = names_behind(name, self.expressions.where)
+        about = self.where_names[name]
+        bound = frozenset(each for each in self.bound_inside() if each.name in about)
+        asked = name, kinds, bound
+        same, definition = self.where_asked.get(asked, (None, None))
+        if same is not macro or definition is None:
+            with self.expressions.nested() as scope:
+                definition = self.body(macro, kinds, scope, span)
+            self.where_asked[asked] = macro, definition
         self.where_used[name] = definition
         return n.Apply(name, arguments, span), definition.kind
 
     def beside(self, macro: d.Definition) -> d.Definition:
         """A `where` definition that may stand here: neither what it binds nor what is bound around
         its use, inside of the equation, is around the other, so one name may be that of both."""
-        taken = set(self.inside_equation()) & own_names(macro)
+        taken = {each.name for each in self.bound_inside()} & own_names(macro)
         if taken and macro.name not in self.open:
             where = self.expressions.where
             known = {*self.expressions.scope.names(), *where, *names_in(tuple(where.values()))}
@@ -275,11 +292,11 @@ class CallChecker:
             self.expressions.where = {**where, macro.name: macro}
         return macro
 
-    def inside_equation(self) -> Iterator[str]:
-        """The names that are bound here, but for those that are bound for the whole equation."""
+    def bound_inside(self) -> Iterator[ScopedName]:
+        """What is bound here, but for those that are bound for the whole equation."""
         scope: Scope | None = self.expressions.scope
         while scope is not None and scope is not self.where_scope:
-            yield from scope.symbols
+            yield from scope.symbols.values()
             scope = scope.outer
 
     def arity(self, macro: d.Definition, given: tuple[n.Argument, ...], span: Span) -> None:

@@ -28,6 +28,20 @@ def names_in(tree: Any) -> set[str]:
     return {each.text for each in n.walk(tree) if isinstance(each, n.Name)}
 
 
+def names_behind(name: str, where: Mapping[str, d.Definition]) -> set[str]:
+    """The names that a definition of `where`, and those that it uses, speak of or bind."""
+    found, left = set[str](), [name]
+    while left:
+        macro = where.get(left.pop())
+        if macro is None:
+            continue
+        called = {each.function for each in n.walk(macro.body) if isinstance(each, n.Call)}
+        more = (names_in(macro.body) | own_names(macro) | called) - found
+        found |= more
+        left += more
+    return found
+
+
 def other_names(names: Iterable[str], taken: Collection[str]) -> dict[str, str]:
     """For each name one like it that is not taken."""
     return {name: other_name(name, taken) for name in names}

@@ -35,6 +35,15 @@ def refusing_where(levels: int) -> str:
     return f"{HEAD}  Y[i] = w{levels - 1}\n    where {', '.join((*parts, first))}\n}}\n"
 
 
+def bound_where(levels: int) -> str:
+    """Each is used twice, where other indices are bound."""
+    parts = (
+        f"w{at} = sum[k{at} < 2](w{at - 1} mod 9) + max[m{at} < 2](w{at - 1})"
+        for at in range(levels - 1, 0, -1)
+    )
+    return f"{HEAD}  Y[i] = w{levels - 1} mod 7\n    where {', '.join((*parts, 'w0 = X[i]'))}\n}}\n"
+
+
 def nested(levels: int) -> str:
     functions = "".join(f"def h{at}(x) = h{at - 1}(h{at - 1}(x))\n" for at in range(1, levels))
     return f"def h0(x) = x + 1\n{functions}{HEAD}  Y[i] = h{levels - 1}(X[i]) mod 7\n}}\n"
@@ -53,6 +62,8 @@ LARGE = [
     (doubled(20), r"this is [\d,]{9} terms with its definitions put in; at most 10,000"),
     (doubled(60), r"'\w+' is written out [\d,]{20,} times"),
     (refusing(60), r"'\w+' is written out [\d,]{20,} times"),
+    (refusing_where(60), r"this is [\d,]{20,} terms with its definitions put in; at most 10,000"),
+    (bound_where(60), r"this is [\d,]{20,} terms with its definitions put in; at most 10,000"),
     (nested(12), DEEP),
     (nested(9), DEEP),
     (summed(1000), DEEP),
@@ -68,7 +79,16 @@ def test_what_grows_without_end_is_refused(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [doubled(5), refusing(5), refusing_where(5), nested(5), summed(100), chosen(100)]
+    "text",
+    [
+        doubled(5),
+        refusing(5),
+        refusing_where(5),
+        bound_where(5),
+        nested(5),
+        summed(100),
+        chosen(100),
+    ],
 )
 def test_what_people_write_is_not(text: str) -> None:
     (found,) = checked(text)
