@@ -11,12 +11,8 @@ from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
 from cvmgen.verification.values.calls import given
-from cvmgen.verification.values.validate import (
-    Difference,
-    Text,
-    ValidatedCalls,
-    validate_edges,
-)
+from cvmgen.verification.values.found import Difference, ValidatedCalls
+from cvmgen.verification.values.validate import Text, validate_edges
 
 
 def verify_values(

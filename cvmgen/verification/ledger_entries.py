@@ -32,8 +32,8 @@ from cvmgen.verification.threads import ThreadFindings as OfThreads
 from cvmgen.verification.threads import races
 from cvmgen.verification.threads_pairs import DEAD
 from cvmgen.verification.values import program
+from cvmgen.verification.values.found import ValidatedCalls as OfValues
 from cvmgen.verification.values.validate import Text, validate_edges
-from cvmgen.verification.values.validate import ValidatedCalls as OfValues
 from cvmgen.verification.verify import obligations
 
 VALUES = "values"
@@ -80,7 +80,9 @@ TRUSTED: Mapping[str, str] = {
     "as processors do; with small thresholds tests of whether there is enough to do compare with "
     "8, so that small calls go the ways of large ones",
     "calls": "that a block of the text does in other calls what it does in those that come to it: "
-    "once, twice or often, as far as 24 calls can. Where the solvers give up on a call others that "
+    "once, twice or often, as far as 24 calls can. A call covers what it says: its shapes, and all "
+    "elements of so many bits. Those are preferred whose elements fill their type, whose extents "
+    "are beyond the blocks of the text. Where a call takes more work than one may, others that "
     "come to its blocks are looked at; it is open if they do not come to all of them",
     "clang": "that the modules which it makes of the unmodified C mean what the C says; and of the "
     "compiler that makes the library, that its machine code does",

@@ -16,7 +16,8 @@ from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.values.calls import ChosenCall
-from cvmgen.verification.values.validate import Text, ValidatedCalls, validate
+from cvmgen.verification.values.found import ValidatedCalls
+from cvmgen.verification.values.validate import Text, validate
 
 
 @dataclass(frozen=True, slots=True)

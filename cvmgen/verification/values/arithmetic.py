@@ -16,7 +16,7 @@ from cvmgen.verification.values import choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.evaluate import integer_of
-from cvmgen.verification.values.memory import Fault, Unmodelled, as_bits, of_bits
+from cvmgen.verification.values.memory import Fault, as_bits, of_bits
 
 Operation = Callable[..., Any]
 # A shift by more bits than there are has no value. What uses one has trapped before; one that clang
@@ -124,7 +124,8 @@ def _shift_right(a: Any, b: Any, bits: int, whole: Any) -> Any:
     if isinstance(b, t.Term):
         if isinstance(a, int) and isinstance(whole, int):
             return choices.lookup(_amount(b, bits), lambda at: whole >> at)
-        raise Unmodelled("a shift of elements by elements")
+        power = choices.lookup(_amount(b, bits), lambda at: 1 << at)
+        return quotients.floor_quotient(modular.spread(whole), power)
     whole = modular.spread(whole)
     return quotients.floor_quotient(whole, 1 << (b & _MOST_SHIFTED))
 

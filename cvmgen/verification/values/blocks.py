@@ -69,6 +69,7 @@ class _Writer:
         self.edges: dict[tuple[int, int], str] = {}
         self.lines: list[str] = []
         self.rest, self.owned = len(self.names) + 1, len(self.names) + 2
+        self.guarding = _guarding(function)
 
     def keep(self, value: Any) -> str:
         name = f"k{len(self.space)}"
@@ -186,7 +187,7 @@ class _Writer:
                     else a.comparison(each.more, instructions.bits_of(inner))
                 )
                 small = [self.machine.thresholds.get(number_of(e), 0) for e in each.operands]
-                if any(small):
+                if any(small) and each.result not in self.guarding:
                     test = _threshold(machine, test, small)
                 return instructions.by_entries(test, about), [about, about]
             case "select":
@@ -286,17 +287,22 @@ def prepare(machine: Executor, number: int, function: llvm.LlvmFunction) -> Prep
 
 
 def _meetings(function: llvm.LlvmFunction, labels: dict[str, int]) -> list[int]:
-    """Of each block its immediate postdominator: the first block that every way reaches."""
+    """Of each block its immediate postdominator: the first block that every way reaches, but for
+    ways that end in a trap. These go nowhere: would they lead to the end, ways that part over an
+    element would go apart to the end, and the next element part each of them."""
     count = len(function.blocks)
-    after = [{labels[each] for each in llvm.targets(block)} or {END} for block in function.blocks]
     everything = set(range(count)) | {END}
+    after = [{labels[each] for each in llvm.targets(block)} for block in function.blocks]
+    for at, block in enumerate(function.blocks):
+        if block.instructions[-1].opcode == "ret":
+            after[at] = {END}
     behind: list[set[int]] = [set(everything) for _ in range(count)]
     changed = True
     while changed:
         changed = False
         for at in reversed(range(count)):
             ways = [{END} if each == END else behind[each] for each in after[at]]
-            common = set.intersection(*ways) | {at}
+            common = everything.intersection(*ways) | {at}
             if common != behind[at]:
                 behind[at], changed = common, True
     meeting = []
@@ -318,6 +324,25 @@ def number_of(value: llvm.Value) -> int:
     """The number that a value is; 0 for others."""
     known = isinstance(value, llvm.Constant) and isinstance(value.value, int)
     return value.value if known else 0  # type: ignore[union-attr]
+
+
+def _guarding(function: llvm.LlvmFunction) -> set[str]:
+    """The tests behind which there may be a trap: what an index is compared with there is how long
+    an array is."""
+    last = [(block, block.instructions[-1]) for block in function.blocks]
+    traps = {block.label for block, each in last if each.opcode == "unreachable"}
+    made = {each.result: each for block in function.blocks for each in block.instructions}
+    guards = [each for block, each in last if traps.intersection(llvm.targets(block))]
+    left = [value for each in guards for value in each.operands]
+    found = set[str]()
+    while left:
+        value = left.pop()
+        if isinstance(value, llvm.Local) and value.name not in found:
+            found.add(value.name)
+            each = made.get(value.name)
+            if each is not None and each.opcode in ("and", "or", "xor", "select", "freeze"):
+                left += each.operands
+    return found
 
 
 def _threshold(

@@ -14,12 +14,13 @@ from typing import Any
 from cvmgen.verification.values import arithmetic, choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import REALS, OpenEquality, same
+from cvmgen.verification.values.evaluate import REALS, OpenEquality, TooMuch, same
 from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.solver import possible
 from cvmgen.verification.values.text import value_text
 
 MOST_CASES = 3000
+MOST_REBUILT = 15_000  # atoms under assumptions, of a call
 
 
 class Comparison:
@@ -46,7 +47,9 @@ class Comparison:
     def _by_cases(self, one: Any, other: Any) -> bool:
         self.cases += 1
         if self.cases > MOST_CASES:
-            raise OpenEquality(f"more than {MOST_CASES} cases")
+            raise TooMuch(f"more than {MOST_CASES} cases")
+        if t.TABLE.rebuilt > MOST_REBUILT:
+            raise TooMuch(f"more than {MOST_REBUILT} atoms under assumptions")
         one, other = Rebuilt(self.facts).value(one), Rebuilt(self.facts).value(other)
         if same(one, other) or self._no_numbers(one, other):
             return True
@@ -140,6 +143,7 @@ class Rebuilt:
         return self.value(t.of_key(key))
 
     def atom(self, atom: t.Atom) -> t.Integer:
+        t.TABLE.rebuilt += 1
         own = t.Term({(atom.number,): 1}, atom.low, atom.high)
         fixed = self._fixed(own)
         if fixed is not None:

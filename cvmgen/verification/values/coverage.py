@@ -36,6 +36,13 @@ def blocks_of(ran: Set[Feature]) -> set[tuple[str, int]]:
     return {each[:2] for each in ran if each[1] != OF_CALL}
 
 
+def about(ran: Set[Feature]) -> set[Feature]:
+    """The blocks that ran once, twice or more often."""
+    return {
+        (name, at, min(count, 3)) for name, at, count in ran if at > OF_CALL and count < SEVERAL
+    }
+
+
 def once_each(ran: set[Feature]) -> set[Feature]:
     """The blocks that ran, however often."""
     return {(name, at, 1) for name, at, _ in ran}

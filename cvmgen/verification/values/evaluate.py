@@ -29,6 +29,10 @@ class OpenEquality(Exception):
         self.assumed = assumed
 
 
+class TooMuch(OpenEquality):
+    """It would take more than a call may."""
+
+
 def same(one: Any, other: Any) -> bool:
     if isinstance(one, t.Term):
         return one.same(other)

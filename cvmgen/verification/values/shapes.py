@@ -23,7 +23,7 @@ STEPS = 50_000  # of the evaluator for one call
 MOST_EDGE = 130
 SMALL_BLOCK = 4
 WIDE = (8, 9, 31)  # bits of elements that fill a byte, that no byte holds, that fill an int32
-PRECISIONS = (3, 8, 8, 8, 9, 13, 16, 24, 31, 32)
+PRECISIONS = (8, 8, 9, 13, 16, 24, 31, 31, 32)
 BYTE = 128  # the first extent that a signed byte does not hold
 LONGEST = 10_000
 LEAST_THRESHOLD, MOST_THRESHOLD, SMALL = 200, 1 << 20, 8
@@ -33,11 +33,11 @@ _NUMBER = re.compile(r"(?:[<>]=?|\+=|[-/%*+]|min_i64\() ?(\d+)\b")
 
 def edges_of(text: str) -> list[int]:
     """The numbers of a text from 2 on, each with its neighbours; of a large one, which a product of
-    extents reaches, its roots; and an extent that a signed byte does not hold."""
+    extents reaches, its roots."""
     found = numbers_of(text)
     roots = {round(each ** (1 / n)) for each in found if each >= MOST_EDGE for n in (2, 3, 4)}
     near = {each + step for each in found | roots if 2 <= each < MOST_EDGE for step in (-1, 0, 1)}
-    return sorted(near | {1, 2, 3, BYTE + 1})
+    return sorted(near | {1, 2, 3})
 
 
 def blocks_of(text: str) -> list[int]:
@@ -46,9 +46,10 @@ def blocks_of(text: str) -> list[int]:
 
 
 def long_edges_of(text: str) -> list[int]:
-    """The large numbers of a text that an extent by itself can reach, with what is behind them."""
+    """The large numbers of a text that an extent by itself can reach, with what is behind them; and
+    an extent that a signed byte does not hold."""
     found = {each for each in numbers_of(text) if MOST_EDGE <= each <= LONGEST}
-    return sorted({each + step for each in found for step in (0, 1)})
+    return sorted({each + step for each in found for step in (0, 1)} | {BYTE + 1})
 
 
 def numbers_of(text: str) -> set[int]:
@@ -168,7 +169,7 @@ def searched(operator: Operator, text: str, tries: int, came: Came) -> None:
 
     for number in range(2 * tries):
         sampler.often = min(0.8, 3 * number / tries)
-        sampler.several, sampler.wide = number % 4 == 0, number % 3 == 0
+        sampler.several, sampler.wide = number % 4 == 0, number % 3 != 0
         near = 3 * number > tries and good and sampler.random.random() < 0.8
         at = int(len(good) * sampler.random.random() ** 0.5)
         tape = sampler.neighbour(good[at]) if near else {}

@@ -39,16 +39,24 @@ class Table:
         self.signs: dict[int, tuple[int, int]] = {}  # 1 where an atom is negative; its range
         self.answers: dict[Any, Any] = {}  # what a solver said of conditions
         self.elements: dict[Condition, frozenset[tuple[str, int]]] = {}  # that one speaks of
+        self.rebuilt = 0  # atoms under assumptions
         self.spent: list[int] = []  # steps of the solver since it began, after each question
 
 
 TABLE = Table()
 
 
+def work() -> int:
+    """What was done since all was forgotten, in about a thousandth of a second each."""
+    return TABLE.rebuilt // 6 + (max(TABLE.spent, default=0) - min(TABLE.spent, default=0)) // 1700
+
+
 def forget_all() -> None:
     """Begin anew; terms made before must not be used any more."""
+    TABLE.rebuilt = 0
     for each in vars(TABLE).values():
-        each.clear()
+        if not isinstance(each, int):
+            each.clear()
 
 
 class Term:

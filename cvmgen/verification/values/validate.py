@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,9 +21,17 @@ from cvmgen.verification.values import calls, choices, coverage, gpu, native, pr
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.compare import Comparison
 from cvmgen.verification.values.coverage import FIXED, Feature, covering, not_run, once_each
-from cvmgen.verification.values.evaluate import Assignment, Evaluation, OpenEquality, same, witness
+from cvmgen.verification.values.evaluate import (
+    Assignment,
+    Evaluation,
+    OpenEquality,
+    TooMuch,
+    same,
+    witness,
+)
 from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.formula import TermReference
+from cvmgen.verification.values.found import Difference, ValidatedCalls
 from cvmgen.verification.values.library import LIBRARY
 from cvmgen.verification.values.llvm import Module
 from cvmgen.verification.values.machine import LITTLE, Machine
@@ -34,10 +42,12 @@ from cvmgen.verification.values.text import told, value_text
 from cvmgen.verification.values.ways import ways
 
 TRIED_STEPS = 25_000
-MOST_TRIED = 1_200_000  # blocks that are run to find calls
+MOST_TRIED = 400_000  # blocks that are run to find calls
 POINTS = 1_000_000  # of ranges, that the formula goes through in a call
 DRAWN = 20  # calls for each that is looked at
 ROUNDS = 2  # in which calls are chosen
+MOST_WORK = 4_000  # of the calls of an operator
+GIVEN_UP = 3  # calls, behind which larger ones than the smallest of them are not tried
 PLAIN = frozenset[str]()
 PROCESSORS = {
     "c": (
@@ -56,52 +66,11 @@ _SUFFIXES = {"c": (".c", ".h"), "cuda": (".cu", ".h")}  # the first is that of o
 Case = tuple[calls.ChosenCall, frozenset[str]]  # and the features of the processor
 Key = tuple[str, frozenset[str]]  # what tells cases apart
 Trial = tuple[Case, set[Feature], int]  # what ran, and how many blocks
-Shown = calls.ChosenCall | None  # with numbers
 Decider = Callable[[t.Condition], bool] | None
 UNKNOWN = (OpenEquality, Undecided, Unmodelled, choices.TooMany)  # what leaves a call open
 
 # What cuts work into threads is run as its description says; what knows processors is told.
 _MODELLED = ("cvmgen_threads.c", "cvmgen_x86.c")
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """An element that is not what the formula says, with inputs that show it if some were found."""
-
-    call: str
-    output: str
-    position: int
-    found: str
-    wanted: str
-    shown_by: Assignment | None
-    numbers: tuple[Any, Any] | None = None  # what text and formula give for these inputs
-    compiled: Any = None  # what the compiled text gives
-    python: str = ""  # the call with these inputs
-
-
-@dataclass(slots=True)
-class ValidatedCalls:
-    """What came of the calls of an operator."""
-
-    operator: str
-    calls: dict[str, None] = field(default_factory=dict)
-    elements: int = 0
-    cases: int = 0  # elements that are equal by cases and not at once
-    seconds: float = 0.0
-    difference: Difference | None = None
-    faults: list[str] = field(default_factory=list)  # calls in which the text is not defined
-    shown_by: Shown = None  # for what refutes the text
-    open: list[str] = field(default_factory=list)  # calls of which it is not known, and why
-    blocks: int = 0  # of the functions that calls may come to, without those that refuse
-    not_run: dict[str, int] = field(default_factory=dict)  # how many of these, by function
-
-    @property
-    def validated(self) -> bool:
-        return not (self.refuted or self.open) and bool(self.calls)
-
-    @property
-    def refuted(self) -> bool:
-        return self.difference is not None or bool(self.faults)
 
 
 class Text:
@@ -214,6 +183,8 @@ class _Checking:
         self.by_ways = False  # elements decide what is done: each way by itself
         self.looked_at = set[Key]()
         self.undecided: dict[Key, str] = {}  # calls, and why it is not decided what they give
+        self.work = 0
+        self.too_much: list[int] = []  # how large calls were that took more than a call may
 
     def all(self, cases: Iterable[Case]) -> ValidatedCalls:
         """Look at these calls, one after the other."""
@@ -223,6 +194,12 @@ class _Checking:
             self.machine.features = features
             self.looked_at.add(key := case_key((given, features)))
             before = set(self.ran), dict(result.calls)
+            size = sum(tensor.size for _, tensor in calls.tensors_of(case))
+            if self.work > MOST_WORK or (
+                len(self.too_much) >= GIVEN_UP and size >= min(self.too_much)
+            ):
+                self.undecided[key] = f"{case.text()}: others took too much before"
+                continue
             try:
                 self.check(case)
             except Fault as error:
@@ -232,7 +209,9 @@ class _Checking:
                 continue  # it is not among the calls that were looked at
             except UNKNOWN as error:
                 self.ran, result.calls = before
+                self.too_much += [size] if isinstance(error, TooMuch) else []
                 self.undecided[key] = f"{case.text()}: {type(error).__name__}: {told(error)}"
+            self.work += t.work()
             if result.difference is not None:
                 break
         result.seconds += time.perf_counter() - began
@@ -259,19 +238,16 @@ class _Checking:
         case, self.machine.features = self.text.suited(self.info, given[0]), given[1]
         random, draw = Random(1), calls.drawing(case)
         call = calls.with_terms(case, lambda name, at, _: draw((name, at), random))
-        steps, ran = TRIED_STEPS, set[Feature]()
+        self.machine.begin(PathFacts(), None, TRIED_STEPS)
         self.machine.asked = self.machine.compared = False
         try:
-            for outputs in self.outputs(case):
-                self.machine.begin(PathFacts(), None, steps)
-                self.caller.run(call, outputs)
-                steps = self.machine.steps
-                ran |= coverage.features(self.machine)
+            self.caller.run(call, self.outputs(case)[-1])
         except (calls.Refused, OperatorError, WorkLimit, *UNKNOWN):
             return set(), TRIED_STEPS
         except Fault as error:
             return {(str(error), 0, 1)}, 0  # the first to look at
-        return shapes.features(case, ran, self.blocks), TRIED_STEPS - steps
+        ran = coverage.features(self.machine)
+        return shapes.features(case, ran, self.blocks), TRIED_STEPS - self.machine.steps
 
     def searched(self, source: str, tries: int) -> list[Trial]:
         """What runs in calls, of which later ones are near those in which something new ran; on
@@ -289,7 +265,7 @@ class _Checking:
             several += [each | more for each in PROCESSORS[self.text.target] if machine.asked]
             trials += [((case, each), *self.tried((case, each))) for each in several]
             found.extend(trials)
-            ran.update(*(features for _, features, _ in trials))
+            ran.update(*(coverage.about(features) for _, features, _ in trials))
             return len(ran) > before
 
         shapes.searched(self.operator, source, tries, came)

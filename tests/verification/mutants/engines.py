@@ -17,8 +17,9 @@ from cvmgen.verification.obligations import Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.threads import races_of
 from cvmgen.verification.values.calls import ChosenCall
+from cvmgen.verification.values.found import ValidatedCalls
 from cvmgen.verification.values.shapes import edge_calls
-from cvmgen.verification.values.validate import Text, ValidatedCalls, validate, validate_edges
+from cvmgen.verification.values.validate import Text, validate, validate_edges
 from cvmgen.verification.verify import KernelProofs
 from tests.verification.mutants.made import Mutant
 from tests.verification.mutants.operators import (

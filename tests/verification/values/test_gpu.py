@@ -11,7 +11,8 @@ from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.verification.values import gpu
 from cvmgen.verification.values.calls import ChosenCall
-from cvmgen.verification.values.validate import PLAIN, Text, ValidatedCalls, validate
+from cvmgen.verification.values.found import ValidatedCalls
+from cvmgen.verification.values.validate import PLAIN, Text, validate
 from tests.clang import needs_clang
 
 ROOT = Path(__file__).parents[3]

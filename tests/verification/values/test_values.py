@@ -10,7 +10,8 @@ from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.evaluate import UNSET
-from cvmgen.verification.values.validate import Text, ValidatedCalls, validate, validate_edges
+from cvmgen.verification.values.found import ValidatedCalls
+from cvmgen.verification.values.validate import Text, validate, validate_edges
 from tests.clang import needs_clang
 
 ROOT = Path(__file__).parents[3]
@@ -50,12 +51,23 @@ def _images(dtype="int8"):
     return ChosenCall(inputs, {"stride": (2, 1), "padding": (1, 1), "dilation": (1, 1)})
 
 
+def _scaled(n):
+    return ChosenCall({"X": _tensor((n,), 0)}, {"zx": 0, "zy": 4, "m": 0, "s": 1})
+
+
+def _pooled(columns):
+    attributes = {"pool_size": (3, 4), "padding": (1, 3), "strides": (4, 1), "ceil_mode": False}
+    return ChosenCall({"X": _tensor((2, 3, 3, columns))}, attributes)
+
+
 VNNI = frozenset(["avx512f", "avx512bw", "avx512vl", "avx512vnni"])
 EQUAL = [
     ("cvm.dense", [_dense(3, 2, 5), _dense(2, 3, 4, "int32")], frozenset(), "as the text stands"),
     ("cvm.dense", [_dense(17, 17, 33)], frozenset(), "by the tile in plain C"),
     ("cvm.dense", [_dense(17, 17, 33)], VNNI, "by the tile with dot products"),
     ("cvm.dense", [_dense(5, 33, 51)], frozenset(["avx2"]), "by the tile with pairs of products"),
+    ("tflite.abs", [_scaled(60)], frozenset(), "ways that part at each element meet behind it"),
+    ("cvm.max_pool2d", [_pooled(9)], frozenset(["small thresholds"]), "arrays are as long as ever"),
 ]
 DRAWN = [
     "cvm.broadcast_div",
