@@ -1,7 +1,8 @@
 """Models of TensorFlow Lite on every target, against what its kernels for microcontrollers gave.
 
 `tflite_samples.npz` holds models of one operator each and two of several, inputs of calls one
-after the other, and what the interpreter of the package `tflite-micro` made of them.
+after the other, and what the interpreter of the package `tflite-micro` made of them; `make
+tflite-samples` writes it anew.
 """
 
 from __future__ import annotations
