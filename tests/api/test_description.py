@@ -92,8 +92,14 @@ def test_what_there_is_in_a_namespace(ops: Operators) -> None:
 
 
 MISSING = [
-    (lambda ops: ops.conv2d, "did you mean ops.cvm.conv2d or ops.systemml.conv2d?"),
-    (lambda ops: ops["conv2d"], "did you mean ops.cvm.conv2d or ops.systemml.conv2d?"),
+    (
+        lambda ops: ops.conv2d,
+        "did you mean ops.cvm.conv2d or ops.systemml.conv2d or ops.tosa.conv2d?",
+    ),
+    (
+        lambda ops: ops["conv2d"],
+        "did you mean ops.cvm.conv2d or ops.systemml.conv2d or ops.tosa.conv2d?",
+    ),
     (
         lambda ops: ops.strided_slice,
         "did you mean ops.cvm.strided_slice or ops.tflite.strided_slice?",

@@ -8,7 +8,7 @@ import pytest
 
 from .conftest import Command
 
-NOTE = "note: 'conv2d' is taken for cvm.conv2d; also: systemml.conv2d\n"
+NOTE = "note: 'conv2d' is taken for cvm.conv2d; also: systemml.conv2d, tosa.conv2d\n"
 SAME = 'operator {name} {{\n  "X."\n  input X : cvm[n]\n  output Y : cvm[n] precision p(X)\n'
 SAME += "  Y[i] = X[i]\n}}\n"
 
