@@ -3,7 +3,7 @@ for it, as in front of a loop that has no iteration in some calls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cvmgen.functions import REAL_FUNCTIONS
 from cvmgen.ir import nodes as i
@@ -14,6 +14,8 @@ SHIFTS = ("shl", "shr")
 # Functions with a value for all arguments, by their names before types end them.
 TOTAL = REAL_FUNCTIONS | {"min", "max", "abs", "size", "len", "flatten_index", "walk_offset"}
 SCOPES = (i.Fold, i.Gather, i.Bind)  # what binds names of its own
+EXTREMES = ("max", "min")
+MOST_BITS = 62  # by which a shift of 1 fits everywhere
 TYPES = ("i32", "i64", "i128", "f64")
 
 
@@ -24,8 +26,11 @@ def may_fail(node: object) -> bool:
             return value == 0
         case i.Binary(op=op, right=i.Const(value=value)) if op in SHIFTS:
             return value < 0
+        case i.Binary(op=op, right=right) if op in SHIFTS:
+            low, high = visible_ends(right)
+            return low is None or high is None or low < 0 or high > MOST_BITS
         case i.Binary(op=op):
-            return op in DIVISIONS or op in SHIFTS
+            return op in DIVISIONS
         case i.Call(function=function):
             name, _, type_name = function.rpartition("_")
             return (name if type_name in TYPES else function) not in TOTAL
@@ -35,6 +40,26 @@ def may_fail(node: object) -> bool:
             return True
         case _:
             return False
+
+
+def visible_ends(expr: i.Expr) -> tuple[int | None, int | None]:
+    """The least and the greatest value of an integer, as far as numbers beside it in `min` and
+    `max` tell; None where they do not."""
+    match expr:
+        case i.Const(value=value):
+            return value, value
+        case i.Call(function=function, arguments=arguments) if function in EXTREMES:
+            lows, highs = zip(*map(visible_ends, arguments), strict=True)
+            if function == "max":
+                return max(known(lows), default=None), None if None in highs else max(known(highs))
+            return None if None in lows else min(known(lows)), min(known(highs), default=None)
+        case _:
+            return None, None
+
+
+def known(ends: Iterable[int | None]) -> list[int]:
+    """The ends that are known."""
+    return [each for each in ends if each is not None]
 
 
 def direct_operands(node: object) -> Iterator[i.Expr]:

@@ -100,38 +100,32 @@ def _nest_Y(plan, X, Y):
     #   rescaled((X[d..., l, e...] - zx) * 2^20, mx, sx))
     n, axis, exclusive, reverse = plan.n, plan.axis, plan.exclusive, plan.reverse
     zx, zy, mx, sx, my, sy = plan.zx, plan.zy, plan.mx, plan.sx, plan.my, plan.sy
-    X = arrays.numbers(X)
-    e_2 = max(0, min(-sx, 31))
-    e_3 = max(0, min(-sy, 31))
-    for d in support.indices(n[:axis]):
-        for k in range(n[axis]):
-            for e in support.indices(n[axis + 1:]):
-                x = min((max(-2147483648,
-                    min(max(-2147483648, min(-zx * (1 << 20), 2147483647))
-                    * (1 << max(0, min(sx, 30))), 2147483647)) * mx + (1 << 30)) // (1 << 31),
-                    2147483647)
-                total = 0
-                for l in range(n[axis]):
-                    if (l > k if reverse else l < k) or l == k and not exclusive:
-                        x_3 = min((max(-2147483648,
-                            min(max(-2147483648,
-                            min((X[(*d, l, *e)] - zx) * (1 << 20), 2147483647))
-                            * (1 << max(0, min(sx, 30))), 2147483647)) * mx + (1 << 30))
-                            // (1 << 31), 2147483647)
-                        e_2_2 = max(0, min(-sx, 31))
-                        total += (
-                            (x_3 + (1 << e_2_2) // 2 - (1 if x_3 < 0 and e_2_2 > 0 else 0))
-                            // (1 << e_2_2)
-                        )
-                x_2 = min((max(-2147483648,
-                    min(max(-2147483648,
-                    min((x + (1 << e_2) // 2 - (1 if x < 0 and e_2 > 0 else 0)) // (1 << e_2)
-                    + total, 2147483647)) * (1 << max(0, min(sy, 30))), 2147483647)) * my
-                    + (1 << 30)) // (1 << 31), 2147483647)
-                arrays.store(Y,
-                    max(-128,
-                    min((x_2 + (1 << e_3) // 2 - (1 if x_2 < 0 and e_3 > 0 else 0)) // (1 << e_3)
-                    + zy, 127)), *d, k, *e)
+    integer = arrays.integers(31, X, n, axis, exclusive, reverse, zx, zy, mx, sx, my, sy)
+    X = arrays.elements(X, integer)
+    d, k, e = arrays.axes(n[:axis], n[axis], n[axis + 1:])
+    x = min((max(-2147483648,
+        min(max(-2147483648, min(-zx * (1 << 20), 2147483647)) * (1 << max(0, min(sx, 30))),
+        2147483647)) * mx + (1 << 30)) // (1 << 31), 2147483647)
+    total = None
+    for l in range(n[axis]):
+        x_2 = vectors.minimum(vectors.minimum(vectors.maximum(vectors.minimum(vectors.maximum(arrays.read(X,
+            *d, l, *e) - zx << 20, -2147483648), 2147483647) << max(0, min(sx, 30)), -2147483648),
+            2147483647) * mx + (1 << 30) >> 31, 2147483647)
+        total = vectors.add(total,
+            vectors.values((x_2 + (1 << max(0, min(-sx, 31))) // 2
+            - (vectors.choose(x_2 < 0, 1, 0, integer) if max(0, min(-sx, 31)) > 0 else 0))
+            // (1 << max(0, min(-sx, 31))), integer),
+            (l > vectors.values(k, integer) if reverse
+            else l < vectors.values(k, integer)) | ((l == vectors.values(k, integer))
+            if not exclusive else False))
+    x_2_2 = vectors.minimum(vectors.minimum(vectors.maximum(vectors.minimum(vectors.maximum((x
+        + (1 << max(0, min(-sx, 31))) // 2 - (1 if x < 0 and max(0, min(-sx, 31)) > 0 else 0))
+        // (1 << max(0, min(-sx, 31))) + vectors.done(total, 0), -2147483648), 2147483647) << max(0,
+        min(sy, 30)), -2147483648), 2147483647) * my + (1 << 30) >> 31, 2147483647)
+    arrays.store(Y,
+        vectors.minimum(vectors.maximum((x_2_2 + (1 << max(0, min(-sy, 31))) // 2
+        - (vectors.choose(x_2_2 < 0, 1, 0, integer) if max(0, min(-sy, 31)) > 0 else 0))
+        // (1 << max(0, min(-sy, 31))) + zy, -128), 127), *d, k, *e)
 
 
 def infer(shapes, precisions, *, axis=None, exclusive=False, reverse=False, zx=0, zy=0,

@@ -63,7 +63,6 @@ def _prepare(X, zx, zy, m, s, ma, sa):
     Y_shape = n
     support.check_output_shape(OPERATOR, "Y", Y_shape)
     return SimpleNamespace(
-        n=n,
         zx=zx,
         zy=zy,
         m=m,
@@ -77,24 +76,20 @@ def _prepare(X, zx, zy, m, s, ma, sa):
 def _nest_Y(plan, X, Y):
     # leaky_relu line 6: Y[d...] = clip((rescaled(x, m, s) if x >= 0 else rescaled(x, ma, sa)) + zy,
     #   -128, 127) where x = X[d...] - zx
-    n, zx, zy, m, s, ma, sa = plan.n, plan.zx, plan.zy, plan.m, plan.s, plan.ma, plan.sa
-    X = arrays.numbers(X)
-    for d in support.indices(n):
-        x = X[(*d,)] - zx
-        chosen = 0
-        if x >= 0:
-            x_2 = min((max(-2147483648,
-                min(max(-2147483648, min(x, 2147483647)) * (1 << max(0, min(s, 30))), 2147483647))
-                * m + (1 << 30)) // (1 << 31), 2147483647)
-            e = max(0, min(-s, 31))
-            chosen = (x_2 + (1 << e) // 2 - (1 if x_2 < 0 and e > 0 else 0)) // (1 << e)
-        else:
-            x_2_2 = min((max(-2147483648,
-                min(max(-2147483648, min(x, 2147483647)) * (1 << max(0, min(sa, 30))), 2147483647))
-                * ma + (1 << 30)) // (1 << 31), 2147483647)
-            e_2 = max(0, min(-sa, 31))
-            chosen = (x_2_2 + (1 << e_2) // 2 - (1 if x_2_2 < 0 and e_2 > 0 else 0)) // (1 << e_2)
-        arrays.store(Y, max(-128, min(chosen + zy, 127)), *d)
+    zx, zy, m, s, ma, sa = plan.zx, plan.zy, plan.m, plan.s, plan.ma, plan.sa
+    for X, Y in arrays.blocks([X], [Y], np.int64):
+        x = X - zx
+        x_2 = np.minimum(np.clip(np.clip(x, -2147483648, 2147483647) << max(0, min(s, 30)),
+            -2147483648, 2147483647) * m + (1 << 30) >> 31, 2147483647)
+        x_2_2 = np.minimum(np.clip(np.clip(x, -2147483648, 2147483647) << max(0, min(sa, 30)),
+            -2147483648, 2147483647) * ma + (1 << 30) >> 31, 2147483647)
+        Y[...] = np.clip(vectors.where(x >= 0,
+            (x_2 + (1 << max(0, min(-s, 31))) // 2
+            - (vectors.where(x_2 < 0, 1, 0) if max(0, min(-s, 31)) > 0 else 0))
+            // (1 << max(0, min(-s, 31))),
+            (x_2_2 + (1 << max(0, min(-sa, 31))) // 2
+            - (vectors.where(x_2_2 < 0, 1, 0) if max(0, min(-sa, 31)) > 0 else 0))
+            // (1 << max(0, min(-sa, 31)))) + zy, -128, 127)
 
 
 def infer(shapes, precisions, *, zx=0, zy=0, m=1073741824, s=0, ma=1073741824, sa=0):
@@ -137,7 +132,7 @@ def leaky_relu(X, *, zx=0, zy=0, m=1073741824, s=0, ma=1073741824, sa=0, precisi
         arrays = [("X", X.array)]
         typed.check_typed_out(OPERATOR, "Y", out, plan.Y_shape, types["Y"], arrays)
     Y_dtype = typed.typed_result(OPERATOR, "Y", dtype, types["Y"])
-    Y = np.empty(plan.Y_shape, vectors.working(Y_dtype, object))
+    Y = np.empty(plan.Y_shape, vectors.working(Y_dtype, np.int64))
     with np.errstate(all="ignore"):
         _nest_Y(plan, X.array, Y)
     Y = vectors.result(OPERATOR, "Y", Y, Y_dtype, out)

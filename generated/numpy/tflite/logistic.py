@@ -56,7 +56,6 @@ def _prepare(X, zx, m, s, radius):
     Y_shape = n
     support.check_output_shape(OPERATOR, "Y", Y_shape)
     return SimpleNamespace(
-        n=n,
         zx=zx,
         m=m,
         s=s,
@@ -68,190 +67,137 @@ def _prepare(X, zx, m, s, radius):
 def _nest_Y(plan, X, Y):
     # family curve line 8: Y[d...] = (-128 if x <= -radius else 127 if x >= radius else
     #   clip(shifted(sigmoid_of(rescaled(x, m, s)), DOWN) + ZERO, -128, 127)) where x = X[d...] - zx
-    n, zx, m, s, radius = plan.n, plan.zx, plan.m, plan.s, plan.radius
-    X = arrays.numbers(X)
-    for d in support.indices(n):
-        x = X[(*d,)] - zx
-        chosen_6 = 0
-        if x <= -radius:
-            chosen_6 = -128
-        else:
-            chosen_5 = 0
-            if x >= radius:
-                chosen_5 = 127
-            else:
-                x_2 = min((max(-2147483648,
-                    min(max(-2147483648, min(x, 2147483647)) * (1 << max(0, min(s, 30))),
-                    2147483647)) * m + (1 << 30)) // (1 << 31), 2147483647)
-                e = max(0, min(-s, 31))
-                a = (x_2 + (1 << e) // 2 - (1 if x_2 < 0 and e > 0 else 0)) // (1 << e)
-                chosen_4 = 0
-                if a == 0:
-                    chosen_4 = 1 << 30
-                else:
-                    chosen_3 = 0
-                    if a > 0:
-                        a_2 = -a
-                        chosen = 0
-                        if a_2 == 0:
-                            chosen = 2147483647
-                        else:
-                            near = a_2 % (1 << 25) - (1 << 25)
-                            bits = near - a_2
-                            x_3 = near * (1 << 4) + (1 << 28)
-                            x2 = min((x_3 * x_3 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_4 = min((x2 * x2 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_5 = (
-                                min((((x_4 + (1 << 2) // 2 - (1 if x_4 < 0 and 2 > 0 else 0))
-                                // (1 << 2) + min((x2 * x_3 + (1 << 30)) // (1 << 31), 2147483647))
-                                * 715827883 + (1 << 30)) // (1 << 31), 2147483647) + x2
-                            )
-                            r = (
-                                1895147668
-                                + min((1895147668
-                                * (x_3 + (x_5 + (1 << 1) // 2 - (1 if x_5 < 0 and 1 > 0 else 0))
-                                // (1 << 1)) + (1 << 30)) // (1 << 31), 2147483647)
-                            )
-                            r_2 = (
-                                min((r * 1672461947 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 25) % 2 == 1 else r
-                            )
-                            r_3 = (
-                                min((r_2 * 1302514674 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits // (1 << 26) % 2 == 1 else r_2
-                            )
-                            r_4 = (
-                                min((r_3 * 790015084 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 27) % 2 == 1 else r_3
-                            )
-                            r_5 = (
-                                min((r_4 * 290630308 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 28) % 2 == 1 else r_4
-                            )
-                            r_6 = (
-                                min((r_5 * 39332535 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 29) % 2 == 1 else r_5
-                            )
-                            r_7 = (
-                                min((r_6 * 720401 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 30) % 2 == 1 else r_6
-                            )
-                            chosen = (
-                                min((r_7 * 242 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 31) % 2 == 1 else r_7
-                            )
-                        h = (chosen + (1 << 31)) // 2
-                        x_6 = (
-                            1515870810 + min((h * -1010580540 + (1 << 30)) // (1 << 31), 2147483647)
-                        )
-                        x_7 = (
-                            x_6
-                            + max(-2147483648,
-                            min(min((x_6
-                            * ((1 << 29) - min((h * x_6 + (1 << 30)) // (1 << 31), 2147483647))
-                            + (1 << 30)) // (1 << 31), 2147483647) * 4, 2147483647))
-                        )
-                        x_8 = (
-                            x_7
-                            + max(-2147483648,
-                            min(min((x_7
-                            * ((1 << 29) - min((h * x_7 + (1 << 30)) // (1 << 31), 2147483647))
-                            + (1 << 30)) // (1 << 31), 2147483647) * 4, 2147483647))
-                        )
-                        chosen_3 = max(-2147483648,
-                            min(2
-                            * (x_8
-                            + max(-2147483648,
-                            min(min((x_8
-                            * ((1 << 29) - min((h * x_8 + (1 << 30)) // (1 << 31), 2147483647))
-                            + (1 << 30)) // (1 << 31), 2147483647) * 4, 2147483647))), 2147483647))
-                    else:
-                        chosen_2 = 0
-                        if a == 0:
-                            chosen_2 = 2147483647
-                        else:
-                            near_2 = a % (1 << 25) - (1 << 25)
-                            bits_2 = near_2 - a
-                            x_3_2 = near_2 * (1 << 4) + (1 << 28)
-                            x2_2 = min((x_3_2 * x_3_2 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_4_2 = min((x2_2 * x2_2 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_5_2 = (
-                                min((((x_4_2 + (1 << 2) // 2 - (1 if x_4_2 < 0 and 2 > 0 else 0))
-                                // (1 << 2)
-                                + min((x2_2 * x_3_2 + (1 << 30)) // (1 << 31), 2147483647))
-                                * 715827883 + (1 << 30)) // (1 << 31), 2147483647) + x2_2
-                            )
-                            r_8 = (
-                                1895147668
-                                + min((1895147668
-                                * (x_3_2
-                                + (x_5_2 + (1 << 1) // 2 - (1 if x_5_2 < 0 and 1 > 0 else 0))
-                                // (1 << 1)) + (1 << 30)) // (1 << 31), 2147483647)
-                            )
-                            r_2_2 = (
-                                min((r_8 * 1672461947 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 25) % 2 == 1 else r_8
-                            )
-                            r_3_2 = (
-                                min((r_2_2 * 1302514674 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 26) % 2 == 1 else r_2_2
-                            )
-                            r_4_2 = (
-                                min((r_3_2 * 790015084 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 27) % 2 == 1 else r_3_2
-                            )
-                            r_5_2 = (
-                                min((r_4_2 * 290630308 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 28) % 2 == 1 else r_4_2
-                            )
-                            r_6_2 = (
-                                min((r_5_2 * 39332535 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 29) % 2 == 1 else r_5_2
-                            )
-                            r_7_2 = (
-                                min((r_6_2 * 720401 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 30) % 2 == 1 else r_6_2
-                            )
-                            chosen_2 = (
-                                min((r_7_2 * 242 + (1 << 30)) // (1 << 31), 2147483647) if bits_2
-                                // (1 << 31) % 2 == 1 else r_7_2
-                            )
-                        h_2 = (chosen_2 + (1 << 31)) // 2
-                        x_6_2 = (
-                            1515870810
-                            + min((h_2 * -1010580540 + (1 << 30)) // (1 << 31), 2147483647)
-                        )
-                        x_7_2 = (
-                            x_6_2
-                            + max(-2147483648,
-                            min(min((x_6_2
-                            * ((1 << 29) - min((h_2 * x_6_2 + (1 << 30)) // (1 << 31), 2147483647))
-                            + (1 << 30)) // (1 << 31), 2147483647) * 4, 2147483647))
-                        )
-                        x_8_2 = (
-                            x_7_2
-                            + max(-2147483648,
-                            min(min((x_7_2
-                            * ((1 << 29) - min((h_2 * x_7_2 + (1 << 30)) // (1 << 31), 2147483647))
-                            + (1 << 30)) // (1 << 31), 2147483647) * 4, 2147483647))
-                        )
-                        chosen_3 = (
-                            2147483647
-                            - max(-2147483648,
-                            min(2
-                            * (x_8_2
-                            + max(-2147483648,
-                            min(min((x_8_2
-                            * ((1 << 29) - min((h_2 * x_8_2 + (1 << 30)) // (1 << 31), 2147483647))
-                            + (1 << 30)) // (1 << 31), 2147483647) * 4, 2147483647))), 2147483647))
-                        )
-                    chosen_4 = chosen_3
-                x_9 = chosen_4
-                chosen_5 = max(-128,
-                    min((x_9 + (1 << 23) // 2 - (1 if x_9 < 0 and 23 > 0 else 0)) // (1 << 23)
-                    + -128, 127))
-            chosen_6 = chosen_5
-        arrays.store(Y, chosen_6, *d)
+    zx, m, s, radius = plan.zx, plan.m, plan.s, plan.radius
+    for X, Y in arrays.blocks([X], [Y], object):
+        x = X - zx
+        x_2 = vectors.minimum(vectors.minimum(vectors.maximum(vectors.minimum(vectors.maximum(x,
+            -2147483648), 2147483647) << max(0, min(s, 30)), -2147483648), 2147483647) * m
+            + (1 << 30) >> 31, 2147483647)
+        a = (
+            (x_2 + (1 << max(0, min(-s, 31))) // 2
+            - (vectors.choose(x_2 < 0, 1, 0, object) if max(0, min(-s, 31)) > 0 else 0))
+            // (1 << max(0, min(-s, 31)))
+        )
+        a_2 = -a
+        near = a_2 % (1 << 25) - (1 << 25)
+        bits = near - a_2
+        x_3 = (near << 4) + (1 << 28)
+        x2 = vectors.minimum(x_3 * x_3 + (1 << 30) >> 31, 2147483647)
+        x_4 = vectors.minimum(x2 * x2 + (1 << 30) >> 31, 2147483647)
+        x_5 = (
+            vectors.minimum(((x_4 + (1 << 2) // 2
+            - (vectors.choose(x_4 < 0, 1, 0, object) if 2 > 0 else 0) >> 2)
+            + vectors.minimum(x2 * x_3 + (1 << 30) >> 31, 2147483647)) * 715827883
+            + (1 << 30) >> 31, 2147483647) + x2
+        )
+        r = (
+            1895147668
+            + vectors.minimum(1895147668
+            * (x_3
+            + (x_5 + (1 << 1) // 2 - (vectors.choose(x_5 < 0, 1, 0, object) if 1 > 0 else 0) >> 1))
+            + (1 << 30) >> 31, 2147483647)
+        )
+        r_2 = vectors.choose((bits >> 25) % 2 == 1,
+            vectors.minimum(r * 1672461947 + (1 << 30) >> 31, 2147483647), r, object)
+        r_3 = vectors.choose((bits >> 26) % 2 == 1,
+            vectors.minimum(r_2 * 1302514674 + (1 << 30) >> 31, 2147483647), r_2, object)
+        r_4 = vectors.choose((bits >> 27) % 2 == 1,
+            vectors.minimum(r_3 * 790015084 + (1 << 30) >> 31, 2147483647), r_3, object)
+        r_5 = vectors.choose((bits >> 28) % 2 == 1,
+            vectors.minimum(r_4 * 290630308 + (1 << 30) >> 31, 2147483647), r_4, object)
+        r_6 = vectors.choose((bits >> 29) % 2 == 1,
+            vectors.minimum(r_5 * 39332535 + (1 << 30) >> 31, 2147483647), r_5, object)
+        r_7 = vectors.choose((bits >> 30) % 2 == 1,
+            vectors.minimum(r_6 * 720401 + (1 << 30) >> 31, 2147483647), r_6, object)
+        h = (
+            vectors.choose(a_2 == 0, 2147483647,
+            vectors.choose((bits >> 31) % 2 == 1,
+            vectors.minimum(r_7 * 242 + (1 << 30) >> 31, 2147483647), r_7, object), object)
+            + (1 << 31) >> 1
+        )
+        x_6 = 1515870810 + vectors.minimum(h * -1010580540 + (1 << 30) >> 31, 2147483647)
+        x_7 = (
+            x_6
+            + vectors.minimum(vectors.maximum(vectors.minimum(x_6
+            * ((1 << 29) - vectors.minimum(h * x_6 + (1 << 30) >> 31, 2147483647))
+            + (1 << 30) >> 31, 2147483647) * 4, -2147483648), 2147483647)
+        )
+        x_8 = (
+            x_7
+            + vectors.minimum(vectors.maximum(vectors.minimum(x_7
+            * ((1 << 29) - vectors.minimum(h * x_7 + (1 << 30) >> 31, 2147483647))
+            + (1 << 30) >> 31, 2147483647) * 4, -2147483648), 2147483647)
+        )
+        near_2 = a % (1 << 25) - (1 << 25)
+        bits_2 = near_2 - a
+        x_3_2 = (near_2 << 4) + (1 << 28)
+        x2_2 = vectors.minimum(x_3_2 * x_3_2 + (1 << 30) >> 31, 2147483647)
+        x_4_2 = vectors.minimum(x2_2 * x2_2 + (1 << 30) >> 31, 2147483647)
+        x_5_2 = (
+            vectors.minimum(((x_4_2 + (1 << 2) // 2
+            - (vectors.choose(x_4_2 < 0, 1, 0, object) if 2 > 0 else 0) >> 2)
+            + vectors.minimum(x2_2 * x_3_2 + (1 << 30) >> 31, 2147483647)) * 715827883
+            + (1 << 30) >> 31, 2147483647) + x2_2
+        )
+        r_8 = (
+            1895147668
+            + vectors.minimum(1895147668
+            * (x_3_2
+            + (x_5_2 + (1 << 1) // 2
+            - (vectors.choose(x_5_2 < 0, 1, 0, object) if 1 > 0 else 0) >> 1)) + (1 << 30) >> 31,
+            2147483647)
+        )
+        r_2_2 = vectors.choose((bits_2 >> 25) % 2 == 1,
+            vectors.minimum(r_8 * 1672461947 + (1 << 30) >> 31, 2147483647), r_8, object)
+        r_3_2 = vectors.choose((bits_2 >> 26) % 2 == 1,
+            vectors.minimum(r_2_2 * 1302514674 + (1 << 30) >> 31, 2147483647), r_2_2, object)
+        r_4_2 = vectors.choose((bits_2 >> 27) % 2 == 1,
+            vectors.minimum(r_3_2 * 790015084 + (1 << 30) >> 31, 2147483647), r_3_2, object)
+        r_5_2 = vectors.choose((bits_2 >> 28) % 2 == 1,
+            vectors.minimum(r_4_2 * 290630308 + (1 << 30) >> 31, 2147483647), r_4_2, object)
+        r_6_2 = vectors.choose((bits_2 >> 29) % 2 == 1,
+            vectors.minimum(r_5_2 * 39332535 + (1 << 30) >> 31, 2147483647), r_5_2, object)
+        r_7_2 = vectors.choose((bits_2 >> 30) % 2 == 1,
+            vectors.minimum(r_6_2 * 720401 + (1 << 30) >> 31, 2147483647), r_6_2, object)
+        h_2 = (
+            vectors.choose(a == 0, 2147483647,
+            vectors.choose((bits_2 >> 31) % 2 == 1,
+            vectors.minimum(r_7_2 * 242 + (1 << 30) >> 31, 2147483647), r_7_2, object), object)
+            + (1 << 31) >> 1
+        )
+        x_6_2 = 1515870810 + vectors.minimum(h_2 * -1010580540 + (1 << 30) >> 31, 2147483647)
+        x_7_2 = (
+            x_6_2
+            + vectors.minimum(vectors.maximum(vectors.minimum(x_6_2
+            * ((1 << 29) - vectors.minimum(h_2 * x_6_2 + (1 << 30) >> 31, 2147483647))
+            + (1 << 30) >> 31, 2147483647) * 4, -2147483648), 2147483647)
+        )
+        x_8_2 = (
+            x_7_2
+            + vectors.minimum(vectors.maximum(vectors.minimum(x_7_2
+            * ((1 << 29) - vectors.minimum(h_2 * x_7_2 + (1 << 30) >> 31, 2147483647))
+            + (1 << 30) >> 31, 2147483647) * 4, -2147483648), 2147483647)
+        )
+        x_9 = vectors.choose(a == 0, 1 << 30,
+            vectors.choose(a > 0,
+            vectors.minimum(vectors.maximum(2
+            * (x_8
+            + vectors.minimum(vectors.maximum(vectors.minimum(x_8
+            * ((1 << 29) - vectors.minimum(h * x_8 + (1 << 30) >> 31, 2147483647))
+            + (1 << 30) >> 31, 2147483647) * 4, -2147483648), 2147483647)), -2147483648),
+            2147483647), 2147483647
+            - vectors.minimum(vectors.maximum(2
+            * (x_8_2
+            + vectors.minimum(vectors.maximum(vectors.minimum(x_8_2
+            * ((1 << 29) - vectors.minimum(h_2 * x_8_2 + (1 << 30) >> 31, 2147483647))
+            + (1 << 30) >> 31, 2147483647) * 4, -2147483648), 2147483647)), -2147483648),
+            2147483647), object), object)
+        arrays.store_all(Y,
+            vectors.choose(x <= -radius, -128,
+            vectors.choose(x >= radius, 127,
+            vectors.minimum(vectors.maximum((x_9 + (1 << 23) // 2
+            - (vectors.choose(x_9 < 0, 1, 0, object) if 23 > 0 else 0) >> 23) + -128, -128), 127),
+            object), object))
 
 
 def infer(shapes, precisions, *, zx=0, m=1073741824, s=0, radius=255):

@@ -101,26 +101,23 @@ def _nest_Y(plan, X, A, Y):
     #   < R)...]
     m, n, zx, za, zy, m1, s1 = plan.m, plan.n, plan.zx, plan.za, plan.zy, plan.m1, plan.s1
     m2, s2, P, R = plan.m2, plan.s2, plan.P, plan.R
-    X = arrays.numbers(X)
-    A = arrays.numbers(A)
-    for d in support.indices(m):
-        x = X[(*d,)] - zx
-        chosen = 0
-        if x >= 0:
-            x_2 = min((max(-2147483648,
-                min(max(-2147483648, min(x, 2147483647)) * (1 << max(0, min(s1, 30))), 2147483647))
-                * m1 + (1 << 30)) // (1 << 31), 2147483647)
-            e = max(0, min(-s1, 31))
-            chosen = (x_2 + (1 << e) // 2 - (1 if x_2 < 0 and e > 0 else 0)) // (1 << e)
-        else:
-            x_2_2 = min((max(-2147483648,
-                min(max(-2147483648,
-                min(x * (A[(*(d[P - R + j] if n[j] != 1 else 0 for j in range(R)),)] - za),
-                2147483647)) * (1 << max(0, min(s2, 30))), 2147483647)) * m2 + (1 << 30))
-                // (1 << 31), 2147483647)
-            e_2 = max(0, min(-s2, 31))
-            chosen = (x_2_2 + (1 << e_2) // 2 - (1 if x_2_2 < 0 and e_2 > 0 else 0)) // (1 << e_2)
-        arrays.store(Y, max(-128, min(chosen + zy, 127)), *d)
+    X = arrays.elements(X, np.int64)
+    A = arrays.elements(A, np.int64)
+    d = arrays.axes(m)
+    x = X - zx
+    x_2 = np.minimum(np.clip(np.clip(x, -2147483648, 2147483647) << max(0, min(s1, 30)),
+        -2147483648, 2147483647) * m1 + (1 << 30) >> 31, 2147483647)
+    x_2_2 = np.minimum(np.clip(np.clip(x
+        * (arrays.read(A, *(d[P - R + j] if n[j] != 1 else 0 for j in range(R))) - za), -2147483648,
+        2147483647) << max(0, min(s2, 30)), -2147483648, 2147483647) * m2 + (1 << 30) >> 31,
+        2147483647)
+    Y[...] = np.clip(vectors.where(x >= 0,
+        (x_2 + (1 << max(0, min(-s1, 31))) // 2
+        - (vectors.where(x_2 < 0, 1, 0) if max(0, min(-s1, 31)) > 0 else 0))
+        // (1 << max(0, min(-s1, 31))),
+        (x_2_2 + (1 << max(0, min(-s2, 31))) // 2
+        - (vectors.where(x_2_2 < 0, 1, 0) if max(0, min(-s2, 31)) > 0 else 0))
+        // (1 << max(0, min(-s2, 31)))) + zy, -128, 127)
 
 
 def infer(shapes, precisions, *, zx=0, za=0, zy=0, m1=1073741824, s1=0, m2=1073741824, s2=0):
@@ -168,7 +165,7 @@ def prelu(X, A, *, zx=0, za=0, zy=0, m1=1073741824, s1=0, m2=1073741824, s2=0, p
         arrays = [("X", X.array), ("A", A.array)]
         typed.check_typed_out(OPERATOR, "Y", out, plan.Y_shape, types["Y"], arrays)
     Y_dtype = typed.typed_result(OPERATOR, "Y", dtype, types["Y"])
-    Y = np.empty(plan.Y_shape, vectors.working(Y_dtype, object))
+    Y = np.empty(plan.Y_shape, vectors.working(Y_dtype, np.int64))
     with np.errstate(all="ignore"):
         _nest_Y(plan, X.array, A.array, Y)
     Y = vectors.result(OPERATOR, "Y", Y, Y_dtype, out)

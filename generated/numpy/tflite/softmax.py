@@ -71,334 +71,255 @@ def _nest_Y(plan, X, Y):
     #   2^zeros - 2^31, 0, greatest_int32), share = shifted(product(inverse_of_one_plus(fraction),
     #   exps[d..., k]), 35 - zeros)
     n, K, m, s, diff_min = plan.n, plan.K, plan.m, plan.s, plan.diff_min
-    X = arrays.numbers(X)
-    for d in support.indices(n):
-        for k in range(K):
-            largest = support.BELOW_ALL
-            for l in range(K):
-                largest = max(largest, X[(*d, l)])
-            chosen_9 = 0
-            if X[(*d, k)] - largest >= diff_min:
-                total = 0
-                for l in range(K):
-                    largest_2 = support.BELOW_ALL
-                    for l_2 in range(K):
-                        largest_2 = max(largest_2, X[(*d, l_2)])
-                    chosen_2 = 0
-                    if X[(*d, l)] - largest_2 >= diff_min:
-                        largest_3 = support.BELOW_ALL
-                        for l_2 in range(K):
-                            largest_3 = max(largest_3, X[(*d, l_2)])
-                        x = min((max(-2147483648,
-                            min(max(-2147483648, min(X[(*d, l)] - largest_3, 2147483647))
-                            * (1 << max(0, min(s, 30))), 2147483647)) * m + (1 << 30)) // (1 << 31),
-                            2147483647)
-                        e = max(0, min(-s, 31))
-                        a = (x + (1 << e) // 2 - (1 if x < 0 and e > 0 else 0)) // (1 << e)
-                        chosen = 0
-                        if a == 0:
-                            chosen = 2147483647
-                        else:
-                            near = a % (1 << 24) - (1 << 24)
-                            bits = near - a
-                            x_2 = near * (1 << 5) + (1 << 28)
-                            x2 = min((x_2 * x_2 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_3 = min((x2 * x2 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_4 = (
-                                min((((x_3 + (1 << 2) // 2 - (1 if x_3 < 0 and 2 > 0 else 0))
-                                // (1 << 2) + min((x2 * x_2 + (1 << 30)) // (1 << 31), 2147483647))
-                                * 715827883 + (1 << 30)) // (1 << 31), 2147483647) + x2
-                            )
-                            r = (
-                                1895147668
-                                + min((1895147668
-                                * (x_2 + (x_4 + (1 << 1) // 2 - (1 if x_4 < 0 and 1 > 0 else 0))
-                                // (1 << 1)) + (1 << 30)) // (1 << 31), 2147483647)
-                            )
-                            r_2 = (
-                                min((r * 1672461947 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 24) % 2 == 1 else r
-                            )
-                            r_3 = (
-                                min((r_2 * 1302514674 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits // (1 << 25) % 2 == 1 else r_2
-                            )
-                            r_4 = (
-                                min((r_3 * 790015084 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 26) % 2 == 1 else r_3
-                            )
-                            r_5 = (
-                                min((r_4 * 290630308 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 27) % 2 == 1 else r_4
-                            )
-                            r_6 = (
-                                min((r_5 * 39332535 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 28) % 2 == 1 else r_5
-                            )
-                            r_7 = (
-                                min((r_6 * 720401 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 29) % 2 == 1 else r_6
-                            )
-                            chosen = (
-                                min((r_7 * 242 + (1 << 30)) // (1 << 31), 2147483647) if bits
-                                // (1 << 30) % 2 == 1 else r_7
-                            )
-                        chosen_2 = chosen
-                    x_5 = chosen_2
-                    total += (x_5 + (1 << 12) // 2 - (1 if x_5 < 0 and 12 > 0 else 0)) // (1 << 12)
-                total_2 = 0
-                for l in range(K):
-                    largest_4 = support.BELOW_ALL
-                    for l_2 in range(K):
-                        largest_4 = max(largest_4, X[(*d, l_2)])
-                    chosen_4 = 0
-                    if X[(*d, l)] - largest_4 >= diff_min:
-                        largest_5 = support.BELOW_ALL
-                        for l_2 in range(K):
-                            largest_5 = max(largest_5, X[(*d, l_2)])
-                        x_10 = min((max(-2147483648,
-                            min(max(-2147483648, min(X[(*d, l)] - largest_5, 2147483647))
-                            * (1 << max(0, min(s, 30))), 2147483647)) * m + (1 << 30)) // (1 << 31),
-                            2147483647)
-                        e_3 = max(0, min(-s, 31))
-                        a_2 = (
-                            (x_10 + (1 << e_3) // 2 - (1 if x_10 < 0 and e_3 > 0 else 0))
-                            // (1 << e_3)
-                        )
-                        chosen_3 = 0
-                        if a_2 == 0:
-                            chosen_3 = 2147483647
-                        else:
-                            near_2 = a_2 % (1 << 24) - (1 << 24)
-                            bits_2 = near_2 - a_2
-                            x_2_2 = near_2 * (1 << 5) + (1 << 28)
-                            x2_2 = min((x_2_2 * x_2_2 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_3_2 = min((x2_2 * x2_2 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_4_2 = (
-                                min((((x_3_2 + (1 << 2) // 2 - (1 if x_3_2 < 0 and 2 > 0 else 0))
-                                // (1 << 2)
-                                + min((x2_2 * x_2_2 + (1 << 30)) // (1 << 31), 2147483647))
-                                * 715827883 + (1 << 30)) // (1 << 31), 2147483647) + x2_2
-                            )
-                            r_8 = (
-                                1895147668
-                                + min((1895147668
-                                * (x_2_2
-                                + (x_4_2 + (1 << 1) // 2 - (1 if x_4_2 < 0 and 1 > 0 else 0))
-                                // (1 << 1)) + (1 << 30)) // (1 << 31), 2147483647)
-                            )
-                            r_2_2 = (
-                                min((r_8 * 1672461947 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 24) % 2 == 1 else r_8
-                            )
-                            r_3_2 = (
-                                min((r_2_2 * 1302514674 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 25) % 2 == 1 else r_2_2
-                            )
-                            r_4_2 = (
-                                min((r_3_2 * 790015084 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 26) % 2 == 1 else r_3_2
-                            )
-                            r_5_2 = (
-                                min((r_4_2 * 290630308 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 27) % 2 == 1 else r_4_2
-                            )
-                            r_6_2 = (
-                                min((r_5_2 * 39332535 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 28) % 2 == 1 else r_5_2
-                            )
-                            r_7_2 = (
-                                min((r_6_2 * 720401 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_2 // (1 << 29) % 2 == 1 else r_6_2
-                            )
-                            chosen_3 = (
-                                min((r_7_2 * 242 + (1 << 30)) // (1 << 31), 2147483647) if bits_2
-                                // (1 << 30) % 2 == 1 else r_7_2
-                            )
-                        chosen_4 = chosen_3
-                    x_5_2 = chosen_4
-                    total_2 += (
-                        (x_5_2 + (1 << 12) // 2 - (1 if x_5_2 < 0 and 12 > 0 else 0)) // (1 << 12)
-                    )
-                h = (
-                    (max(0,
-                    min(max(max(-2147483648, min(total, 2147483647)), 1)
-                    * (1 << 31
-                    - support.floor_log2(max(max(-2147483648, min(total_2, 2147483647)), 1)))
-                    - (1 << 31), 2147483647)) + (1 << 31)) // 2
-                )
-                x_6 = 1515870810 + min((h * -1010580540 + (1 << 30)) // (1 << 31), 2147483647)
-                x_7 = (
-                    x_6
-                    + max(-2147483648,
-                    min(min((x_6
-                    * ((1 << 29) - min((h * x_6 + (1 << 30)) // (1 << 31), 2147483647))
-                    + (1 << 30)) // (1 << 31), 2147483647) * 4, 2147483647))
-                )
-                x_8 = (
-                    x_7
-                    + max(-2147483648,
-                    min(min((x_7
-                    * ((1 << 29) - min((h * x_7 + (1 << 30)) // (1 << 31), 2147483647))
-                    + (1 << 30)) // (1 << 31), 2147483647) * 4, 2147483647))
-                )
-                largest_6 = support.BELOW_ALL
-                for l in range(K):
-                    largest_6 = max(largest_6, X[(*d, l)])
-                chosen_6 = 0
-                if X[(*d, k)] - largest_6 >= diff_min:
-                    largest_7 = support.BELOW_ALL
-                    for l in range(K):
-                        largest_7 = max(largest_7, X[(*d, l)])
-                    x_11 = min((max(-2147483648,
-                        min(max(-2147483648, min(X[(*d, k)] - largest_7, 2147483647))
-                        * (1 << max(0, min(s, 30))), 2147483647)) * m + (1 << 30)) // (1 << 31),
-                        2147483647)
-                    e_4 = max(0, min(-s, 31))
-                    a_3 = (
-                        (x_11 + (1 << e_4) // 2 - (1 if x_11 < 0 and e_4 > 0 else 0)) // (1 << e_4)
-                    )
-                    chosen_5 = 0
-                    if a_3 == 0:
-                        chosen_5 = 2147483647
-                    else:
-                        near_3 = a_3 % (1 << 24) - (1 << 24)
-                        bits_3 = near_3 - a_3
-                        x_2_3 = near_3 * (1 << 5) + (1 << 28)
-                        x2_3 = min((x_2_3 * x_2_3 + (1 << 30)) // (1 << 31), 2147483647)
-                        x_3_3 = min((x2_3 * x2_3 + (1 << 30)) // (1 << 31), 2147483647)
-                        x_4_3 = (
-                            min((((x_3_3 + (1 << 2) // 2 - (1 if x_3_3 < 0 and 2 > 0 else 0))
-                            // (1 << 2) + min((x2_3 * x_2_3 + (1 << 30)) // (1 << 31), 2147483647))
-                            * 715827883 + (1 << 30)) // (1 << 31), 2147483647) + x2_3
-                        )
-                        r_9 = (
-                            1895147668
-                            + min((1895147668
-                            * (x_2_3 + (x_4_3 + (1 << 1) // 2 - (1 if x_4_3 < 0 and 1 > 0 else 0))
-                            // (1 << 1)) + (1 << 30)) // (1 << 31), 2147483647)
-                        )
-                        r_2_3 = (
-                            min((r_9 * 1672461947 + (1 << 30)) // (1 << 31), 2147483647) if bits_3
-                            // (1 << 24) % 2 == 1 else r_9
-                        )
-                        r_3_3 = (
-                            min((r_2_3 * 1302514674 + (1 << 30)) // (1 << 31), 2147483647)
-                            if bits_3 // (1 << 25) % 2 == 1 else r_2_3
-                        )
-                        r_4_3 = (
-                            min((r_3_3 * 790015084 + (1 << 30)) // (1 << 31), 2147483647) if bits_3
-                            // (1 << 26) % 2 == 1 else r_3_3
-                        )
-                        r_5_3 = (
-                            min((r_4_3 * 290630308 + (1 << 30)) // (1 << 31), 2147483647) if bits_3
-                            // (1 << 27) % 2 == 1 else r_4_3
-                        )
-                        r_6_3 = (
-                            min((r_5_3 * 39332535 + (1 << 30)) // (1 << 31), 2147483647) if bits_3
-                            // (1 << 28) % 2 == 1 else r_5_3
-                        )
-                        r_7_3 = (
-                            min((r_6_3 * 720401 + (1 << 30)) // (1 << 31), 2147483647) if bits_3
-                            // (1 << 29) % 2 == 1 else r_6_3
-                        )
-                        chosen_5 = (
-                            min((r_7_3 * 242 + (1 << 30)) // (1 << 31), 2147483647) if bits_3
-                            // (1 << 30) % 2 == 1 else r_7_3
-                        )
-                    chosen_6 = chosen_5
-                x_9 = min((max(-2147483648,
-                    min(2
-                    * (x_8
-                    + max(-2147483648,
-                    min(min((x_8
-                    * ((1 << 29) - min((h * x_8 + (1 << 30)) // (1 << 31), 2147483647))
-                    + (1 << 30)) // (1 << 31), 2147483647) * 4, 2147483647))), 2147483647))
-                    * chosen_6 + (1 << 30)) // (1 << 31), 2147483647)
-                total_3 = 0
-                for l in range(K):
-                    largest_8 = support.BELOW_ALL
-                    for l_2 in range(K):
-                        largest_8 = max(largest_8, X[(*d, l_2)])
-                    chosen_8 = 0
-                    if X[(*d, l)] - largest_8 >= diff_min:
-                        largest_9 = support.BELOW_ALL
-                        for l_2 in range(K):
-                            largest_9 = max(largest_9, X[(*d, l_2)])
-                        x_12 = min((max(-2147483648,
-                            min(max(-2147483648, min(X[(*d, l)] - largest_9, 2147483647))
-                            * (1 << max(0, min(s, 30))), 2147483647)) * m + (1 << 30)) // (1 << 31),
-                            2147483647)
-                        e_5 = max(0, min(-s, 31))
-                        a_4 = (
-                            (x_12 + (1 << e_5) // 2 - (1 if x_12 < 0 and e_5 > 0 else 0))
-                            // (1 << e_5)
-                        )
-                        chosen_7 = 0
-                        if a_4 == 0:
-                            chosen_7 = 2147483647
-                        else:
-                            near_4 = a_4 % (1 << 24) - (1 << 24)
-                            bits_4 = near_4 - a_4
-                            x_2_4 = near_4 * (1 << 5) + (1 << 28)
-                            x2_4 = min((x_2_4 * x_2_4 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_3_4 = min((x2_4 * x2_4 + (1 << 30)) // (1 << 31), 2147483647)
-                            x_4_4 = (
-                                min((((x_3_4 + (1 << 2) // 2 - (1 if x_3_4 < 0 and 2 > 0 else 0))
-                                // (1 << 2)
-                                + min((x2_4 * x_2_4 + (1 << 30)) // (1 << 31), 2147483647))
-                                * 715827883 + (1 << 30)) // (1 << 31), 2147483647) + x2_4
-                            )
-                            r_10 = (
-                                1895147668
-                                + min((1895147668
-                                * (x_2_4
-                                + (x_4_4 + (1 << 1) // 2 - (1 if x_4_4 < 0 and 1 > 0 else 0))
-                                // (1 << 1)) + (1 << 30)) // (1 << 31), 2147483647)
-                            )
-                            r_2_4 = (
-                                min((r_10 * 1672461947 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_4 // (1 << 24) % 2 == 1 else r_10
-                            )
-                            r_3_4 = (
-                                min((r_2_4 * 1302514674 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_4 // (1 << 25) % 2 == 1 else r_2_4
-                            )
-                            r_4_4 = (
-                                min((r_3_4 * 790015084 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_4 // (1 << 26) % 2 == 1 else r_3_4
-                            )
-                            r_5_4 = (
-                                min((r_4_4 * 290630308 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_4 // (1 << 27) % 2 == 1 else r_4_4
-                            )
-                            r_6_4 = (
-                                min((r_5_4 * 39332535 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_4 // (1 << 28) % 2 == 1 else r_5_4
-                            )
-                            r_7_4 = (
-                                min((r_6_4 * 720401 + (1 << 30)) // (1 << 31), 2147483647)
-                                if bits_4 // (1 << 29) % 2 == 1 else r_6_4
-                            )
-                            chosen_7 = (
-                                min((r_7_4 * 242 + (1 << 30)) // (1 << 31), 2147483647) if bits_4
-                                // (1 << 30) % 2 == 1 else r_7_4
-                            )
-                        chosen_8 = chosen_7
-                    x_5_3 = chosen_8
-                    total_3 += (
-                        (x_5_3 + (1 << 12) // 2 - (1 if x_5_3 < 0 and 12 > 0 else 0)) // (1 << 12)
-                    )
-                e_2 = (
-                    35
-                    - (31 - support.floor_log2(max(max(-2147483648, min(total_3, 2147483647)), 1)))
-                )
-                chosen_9 = max(-128,
-                    min((x_9 + (1 << e_2) // 2 - (1 if x_9 < 0 and e_2 > 0 else 0)) // (1 << e_2)
-                    - 128, 127))
-            else:
-                chosen_9 = -128
-            arrays.store(Y, chosen_9, *d, k)
+    X = arrays.elements(X, object)
+    d, k = arrays.axes(n, K)
+    l = arrays.axes(K, inside=len(d) + 1)
+    total = None
+    for l_2 in range(K):
+        l_2_2 = arrays.axes(K, inside=len(d) + 1)
+        l_2_3 = arrays.axes(K, inside=len(d) + 1)
+        x = vectors.minimum(vectors.minimum(vectors.maximum(vectors.minimum(vectors.maximum(arrays.read(X,
+            *d, l_2) - vectors.greatest(vectors.values(arrays.read(X, *d, l_2_3), object), l_2_3),
+            -2147483648), 2147483647) << max(0, min(s, 30)), -2147483648), 2147483647) * m
+            + (1 << 30) >> 31, 2147483647)
+        a = (
+            (x + (1 << max(0, min(-s, 31))) // 2
+            - (vectors.choose(x < 0, 1, 0, object) if max(0, min(-s, 31)) > 0 else 0))
+            // (1 << max(0, min(-s, 31)))
+        )
+        near = a % (1 << 24) - (1 << 24)
+        bits = near - a
+        x_2 = (near << 5) + (1 << 28)
+        x2 = vectors.minimum(x_2 * x_2 + (1 << 30) >> 31, 2147483647)
+        x_3 = vectors.minimum(x2 * x2 + (1 << 30) >> 31, 2147483647)
+        x_4 = (
+            vectors.minimum(((x_3 + (1 << 2) // 2
+            - (vectors.choose(x_3 < 0, 1, 0, object) if 2 > 0 else 0) >> 2)
+            + vectors.minimum(x2 * x_2 + (1 << 30) >> 31, 2147483647)) * 715827883
+            + (1 << 30) >> 31, 2147483647) + x2
+        )
+        r = (
+            1895147668
+            + vectors.minimum(1895147668
+            * (x_2
+            + (x_4 + (1 << 1) // 2 - (vectors.choose(x_4 < 0, 1, 0, object) if 1 > 0 else 0) >> 1))
+            + (1 << 30) >> 31, 2147483647)
+        )
+        r_2 = vectors.choose((bits >> 24) % 2 == 1,
+            vectors.minimum(r * 1672461947 + (1 << 30) >> 31, 2147483647), r, object)
+        r_3 = vectors.choose((bits >> 25) % 2 == 1,
+            vectors.minimum(r_2 * 1302514674 + (1 << 30) >> 31, 2147483647), r_2, object)
+        r_4 = vectors.choose((bits >> 26) % 2 == 1,
+            vectors.minimum(r_3 * 790015084 + (1 << 30) >> 31, 2147483647), r_3, object)
+        r_5 = vectors.choose((bits >> 27) % 2 == 1,
+            vectors.minimum(r_4 * 290630308 + (1 << 30) >> 31, 2147483647), r_4, object)
+        r_6 = vectors.choose((bits >> 28) % 2 == 1,
+            vectors.minimum(r_5 * 39332535 + (1 << 30) >> 31, 2147483647), r_5, object)
+        r_7 = vectors.choose((bits >> 29) % 2 == 1,
+            vectors.minimum(r_6 * 720401 + (1 << 30) >> 31, 2147483647), r_6, object)
+        x_5 = vectors.choose(arrays.read(X, *d, l_2)
+            - vectors.greatest(vectors.values(arrays.read(X, *d, l_2_2), object),
+            l_2_2) >= diff_min,
+            vectors.choose(a == 0, 2147483647,
+            vectors.choose((bits >> 30) % 2 == 1,
+            vectors.minimum(r_7 * 242 + (1 << 30) >> 31, 2147483647), r_7, object), object), 0,
+            object)
+        total = vectors.add(total,
+            vectors.values(x_5 + (1 << 12) // 2
+            - (vectors.choose(x_5 < 0, 1, 0, object) if 12 > 0 else 0) >> 12, object))
+    total_2 = None
+    for l_3 in range(K):
+        l_2_4 = arrays.axes(K, inside=len(d) + 1)
+        l_2_5 = arrays.axes(K, inside=len(d) + 1)
+        x_6 = vectors.minimum(vectors.minimum(vectors.maximum(vectors.minimum(vectors.maximum(arrays.read(X,
+            *d, l_3) - vectors.greatest(vectors.values(arrays.read(X, *d, l_2_5), object), l_2_5),
+            -2147483648), 2147483647) << max(0, min(s, 30)), -2147483648), 2147483647) * m
+            + (1 << 30) >> 31, 2147483647)
+        a_2 = (
+            (x_6 + (1 << max(0, min(-s, 31))) // 2
+            - (vectors.choose(x_6 < 0, 1, 0, object) if max(0, min(-s, 31)) > 0 else 0))
+            // (1 << max(0, min(-s, 31)))
+        )
+        near_2 = a_2 % (1 << 24) - (1 << 24)
+        bits_2 = near_2 - a_2
+        x_2_2 = (near_2 << 5) + (1 << 28)
+        x2_2 = vectors.minimum(x_2_2 * x_2_2 + (1 << 30) >> 31, 2147483647)
+        x_3_2 = vectors.minimum(x2_2 * x2_2 + (1 << 30) >> 31, 2147483647)
+        x_4_2 = (
+            vectors.minimum(((x_3_2 + (1 << 2) // 2
+            - (vectors.choose(x_3_2 < 0, 1, 0, object) if 2 > 0 else 0) >> 2)
+            + vectors.minimum(x2_2 * x_2_2 + (1 << 30) >> 31, 2147483647)) * 715827883
+            + (1 << 30) >> 31, 2147483647) + x2_2
+        )
+        r_8 = (
+            1895147668
+            + vectors.minimum(1895147668
+            * (x_2_2
+            + (x_4_2 + (1 << 1) // 2
+            - (vectors.choose(x_4_2 < 0, 1, 0, object) if 1 > 0 else 0) >> 1)) + (1 << 30) >> 31,
+            2147483647)
+        )
+        r_2_2 = vectors.choose((bits_2 >> 24) % 2 == 1,
+            vectors.minimum(r_8 * 1672461947 + (1 << 30) >> 31, 2147483647), r_8, object)
+        r_3_2 = vectors.choose((bits_2 >> 25) % 2 == 1,
+            vectors.minimum(r_2_2 * 1302514674 + (1 << 30) >> 31, 2147483647), r_2_2, object)
+        r_4_2 = vectors.choose((bits_2 >> 26) % 2 == 1,
+            vectors.minimum(r_3_2 * 790015084 + (1 << 30) >> 31, 2147483647), r_3_2, object)
+        r_5_2 = vectors.choose((bits_2 >> 27) % 2 == 1,
+            vectors.minimum(r_4_2 * 290630308 + (1 << 30) >> 31, 2147483647), r_4_2, object)
+        r_6_2 = vectors.choose((bits_2 >> 28) % 2 == 1,
+            vectors.minimum(r_5_2 * 39332535 + (1 << 30) >> 31, 2147483647), r_5_2, object)
+        r_7_2 = vectors.choose((bits_2 >> 29) % 2 == 1,
+            vectors.minimum(r_6_2 * 720401 + (1 << 30) >> 31, 2147483647), r_6_2, object)
+        x_5_2 = vectors.choose(arrays.read(X, *d, l_3)
+            - vectors.greatest(vectors.values(arrays.read(X, *d, l_2_4), object),
+            l_2_4) >= diff_min,
+            vectors.choose(a_2 == 0, 2147483647,
+            vectors.choose((bits_2 >> 30) % 2 == 1,
+            vectors.minimum(r_7_2 * 242 + (1 << 30) >> 31, 2147483647), r_7_2, object), object), 0,
+            object)
+        total_2 = vectors.add(total_2,
+            vectors.values(x_5_2 + (1 << 12) // 2
+            - (vectors.choose(x_5_2 < 0, 1, 0, object) if 12 > 0 else 0) >> 12, object))
+    h = (
+        vectors.minimum(vectors.maximum(vectors.maximum(vectors.minimum(vectors.maximum(vectors.done(total,
+        0), -2147483648), 2147483647), 1)
+        * vectors.power_of_two(31
+        - vectors.floor_log2(vectors.maximum(vectors.minimum(vectors.maximum(vectors.done(total_2,
+        0), -2147483648), 2147483647), 1)), object) - (1 << 31), 0), 2147483647) + (1 << 31) >> 1
+    )
+    x_6_2 = 1515870810 + vectors.minimum(h * -1010580540 + (1 << 30) >> 31, 2147483647)
+    x_7 = (
+        x_6_2
+        + vectors.minimum(vectors.maximum(vectors.minimum(x_6_2
+        * ((1 << 29) - vectors.minimum(h * x_6_2 + (1 << 30) >> 31, 2147483647)) + (1 << 30) >> 31,
+        2147483647) * 4, -2147483648), 2147483647)
+    )
+    x_8 = (
+        x_7
+        + vectors.minimum(vectors.maximum(vectors.minimum(x_7
+        * ((1 << 29) - vectors.minimum(h * x_7 + (1 << 30) >> 31, 2147483647)) + (1 << 30) >> 31,
+        2147483647) * 4, -2147483648), 2147483647)
+    )
+    l_4 = arrays.axes(K, inside=len(d) + 1)
+    l_5 = arrays.axes(K, inside=len(d) + 1)
+    x_9 = vectors.minimum(vectors.minimum(vectors.maximum(vectors.minimum(vectors.maximum(X
+        - vectors.greatest(vectors.values(arrays.read(X, *d, l_5), object), l_5), -2147483648),
+        2147483647) << max(0, min(s, 30)), -2147483648), 2147483647) * m + (1 << 30) >> 31,
+        2147483647)
+    a_3 = (
+        (x_9 + (1 << max(0, min(-s, 31))) // 2
+        - (vectors.choose(x_9 < 0, 1, 0, object) if max(0, min(-s, 31)) > 0 else 0))
+        // (1 << max(0, min(-s, 31)))
+    )
+    near_3 = a_3 % (1 << 24) - (1 << 24)
+    bits_3 = near_3 - a_3
+    x_2_3 = (near_3 << 5) + (1 << 28)
+    x2_3 = vectors.minimum(x_2_3 * x_2_3 + (1 << 30) >> 31, 2147483647)
+    x_3_3 = vectors.minimum(x2_3 * x2_3 + (1 << 30) >> 31, 2147483647)
+    x_4_3 = (
+        vectors.minimum(((x_3_3 + (1 << 2) // 2
+        - (vectors.choose(x_3_3 < 0, 1, 0, object) if 2 > 0 else 0) >> 2)
+        + vectors.minimum(x2_3 * x_2_3 + (1 << 30) >> 31, 2147483647)) * 715827883
+        + (1 << 30) >> 31, 2147483647) + x2_3
+    )
+    r_9 = (
+        1895147668
+        + vectors.minimum(1895147668
+        * (x_2_3
+        + (x_4_3 + (1 << 1) // 2 - (vectors.choose(x_4_3 < 0, 1, 0, object) if 1 > 0 else 0) >> 1))
+        + (1 << 30) >> 31, 2147483647)
+    )
+    r_2_3 = vectors.choose((bits_3 >> 24) % 2 == 1,
+        vectors.minimum(r_9 * 1672461947 + (1 << 30) >> 31, 2147483647), r_9, object)
+    r_3_3 = vectors.choose((bits_3 >> 25) % 2 == 1,
+        vectors.minimum(r_2_3 * 1302514674 + (1 << 30) >> 31, 2147483647), r_2_3, object)
+    r_4_3 = vectors.choose((bits_3 >> 26) % 2 == 1,
+        vectors.minimum(r_3_3 * 790015084 + (1 << 30) >> 31, 2147483647), r_3_3, object)
+    r_5_3 = vectors.choose((bits_3 >> 27) % 2 == 1,
+        vectors.minimum(r_4_3 * 290630308 + (1 << 30) >> 31, 2147483647), r_4_3, object)
+    r_6_3 = vectors.choose((bits_3 >> 28) % 2 == 1,
+        vectors.minimum(r_5_3 * 39332535 + (1 << 30) >> 31, 2147483647), r_5_3, object)
+    r_7_3 = vectors.choose((bits_3 >> 29) % 2 == 1,
+        vectors.minimum(r_6_3 * 720401 + (1 << 30) >> 31, 2147483647), r_6_3, object)
+    x_9_2 = vectors.minimum(vectors.minimum(vectors.maximum(2
+        * (x_8
+        + vectors.minimum(vectors.maximum(vectors.minimum(x_8
+        * ((1 << 29) - vectors.minimum(h * x_8 + (1 << 30) >> 31, 2147483647)) + (1 << 30) >> 31,
+        2147483647) * 4, -2147483648), 2147483647)), -2147483648), 2147483647)
+        * vectors.choose(X
+        - vectors.greatest(vectors.values(arrays.read(X, *d, l_4), object), l_4) >= diff_min,
+        vectors.choose(a_3 == 0, 2147483647,
+        vectors.choose((bits_3 >> 30) % 2 == 1,
+        vectors.minimum(r_7_3 * 242 + (1 << 30) >> 31, 2147483647), r_7_3, object), object), 0,
+        object) + (1 << 30) >> 31, 2147483647)
+    total_3 = None
+    for l_6 in range(K):
+        l_2_6 = arrays.axes(K, inside=len(d) + 1)
+        l_2_7 = arrays.axes(K, inside=len(d) + 1)
+        x_10 = vectors.minimum(vectors.minimum(vectors.maximum(vectors.minimum(vectors.maximum(arrays.read(X,
+            *d, l_6) - vectors.greatest(vectors.values(arrays.read(X, *d, l_2_7), object), l_2_7),
+            -2147483648), 2147483647) << max(0, min(s, 30)), -2147483648), 2147483647) * m
+            + (1 << 30) >> 31, 2147483647)
+        a_4 = (
+            (x_10 + (1 << max(0, min(-s, 31))) // 2
+            - (vectors.choose(x_10 < 0, 1, 0, object) if max(0, min(-s, 31)) > 0 else 0))
+            // (1 << max(0, min(-s, 31)))
+        )
+        near_4 = a_4 % (1 << 24) - (1 << 24)
+        bits_4 = near_4 - a_4
+        x_2_4 = (near_4 << 5) + (1 << 28)
+        x2_4 = vectors.minimum(x_2_4 * x_2_4 + (1 << 30) >> 31, 2147483647)
+        x_3_4 = vectors.minimum(x2_4 * x2_4 + (1 << 30) >> 31, 2147483647)
+        x_4_4 = (
+            vectors.minimum(((x_3_4 + (1 << 2) // 2
+            - (vectors.choose(x_3_4 < 0, 1, 0, object) if 2 > 0 else 0) >> 2)
+            + vectors.minimum(x2_4 * x_2_4 + (1 << 30) >> 31, 2147483647)) * 715827883
+            + (1 << 30) >> 31, 2147483647) + x2_4
+        )
+        r_10 = (
+            1895147668
+            + vectors.minimum(1895147668
+            * (x_2_4
+            + (x_4_4 + (1 << 1) // 2
+            - (vectors.choose(x_4_4 < 0, 1, 0, object) if 1 > 0 else 0) >> 1)) + (1 << 30) >> 31,
+            2147483647)
+        )
+        r_2_4 = vectors.choose((bits_4 >> 24) % 2 == 1,
+            vectors.minimum(r_10 * 1672461947 + (1 << 30) >> 31, 2147483647), r_10, object)
+        r_3_4 = vectors.choose((bits_4 >> 25) % 2 == 1,
+            vectors.minimum(r_2_4 * 1302514674 + (1 << 30) >> 31, 2147483647), r_2_4, object)
+        r_4_4 = vectors.choose((bits_4 >> 26) % 2 == 1,
+            vectors.minimum(r_3_4 * 790015084 + (1 << 30) >> 31, 2147483647), r_3_4, object)
+        r_5_4 = vectors.choose((bits_4 >> 27) % 2 == 1,
+            vectors.minimum(r_4_4 * 290630308 + (1 << 30) >> 31, 2147483647), r_4_4, object)
+        r_6_4 = vectors.choose((bits_4 >> 28) % 2 == 1,
+            vectors.minimum(r_5_4 * 39332535 + (1 << 30) >> 31, 2147483647), r_5_4, object)
+        r_7_4 = vectors.choose((bits_4 >> 29) % 2 == 1,
+            vectors.minimum(r_6_4 * 720401 + (1 << 30) >> 31, 2147483647), r_6_4, object)
+        x_5_3 = vectors.choose(arrays.read(X, *d, l_6)
+            - vectors.greatest(vectors.values(arrays.read(X, *d, l_2_6), object),
+            l_2_6) >= diff_min,
+            vectors.choose(a_4 == 0, 2147483647,
+            vectors.choose((bits_4 >> 30) % 2 == 1,
+            vectors.minimum(r_7_4 * 242 + (1 << 30) >> 31, 2147483647), r_7_4, object), object), 0,
+            object)
+        total_3 = vectors.add(total_3,
+            vectors.values(x_5_3 + (1 << 12) // 2
+            - (vectors.choose(x_5_3 < 0, 1, 0, object) if 12 > 0 else 0) >> 12, object))
+    e_2 = (
+        35
+        - (31
+        - vectors.floor_log2(vectors.maximum(vectors.minimum(vectors.maximum(vectors.done(total_3,
+        0), -2147483648), 2147483647), 1)))
+    )
+    arrays.store_all(Y,
+        vectors.choose(X
+        - vectors.greatest(vectors.values(arrays.read(X, *d, l), object), l) >= diff_min,
+        vectors.minimum(vectors.maximum(vectors.floordiv(x_9_2
+        + (vectors.power_of_two(e_2, object) >> 1)
+        - vectors.choose((x_9_2 < 0) & (e_2 > 0), 1, 0, object), vectors.power_of_two(e_2, object))
+        - 128, -128), 127), -128, object))
 
 
 def infer(shapes, precisions, *, m=1073741824, s=0, diff_min=-255):
