@@ -20,7 +20,7 @@ from cvmgen.verification.values.solver import possible
 from cvmgen.verification.values.text import value_text
 
 MOST_CASES = 3000
-MOST_REBUILT = 15_000  # atoms under assumptions, of a call
+MOST_REBUILT = 60_000  # atoms under assumptions, of a call
 
 
 class Comparison:

@@ -45,7 +45,7 @@ def about(ran: Set[Feature]) -> set[Feature]:
 
 def once_each(ran: set[Feature]) -> set[Feature]:
     """The blocks that ran, however often."""
-    return {(name, at, 1) for name, at, _ in ran}
+    return {(name, at, 1) for name, at in blocks_of(ran)}
 
 
 def not_run(machine: Machine, name: str, ran: set[Feature]) -> tuple[int, dict[str, int]]:
