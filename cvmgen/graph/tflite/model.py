@@ -8,16 +8,15 @@ from typing import NoReturn
 
 from cvmgen.dtypes import DTYPES
 from cvmgen.errors import ModelError
+from cvmgen.graph.building import Building, RefusedNode, refusal
 from cvmgen.graph.files import FilePath, read_bytes
 from cvmgen.graph.operators import OperatorLibrary
-from cvmgen.graph.plan import Plan, needed_steps, placed
+from cvmgen.graph.plan import Plan
 from cvmgen.graph.tflite.file import FileGraph, FileTensor, damage, parse_file
-from cvmgen.graph.tflite.node import OPSET, Building, Node, RefusedNode
+from cvmgen.graph.tflite.node import OPSET, Node, Translated
 from cvmgen.graph.tflite.operators import OPERATORS
 from cvmgen.graph.tflite.variables import Variables, is_of_variables
 from cvmgen.source import did_you_mean
-
-MOST_TOLD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,9 @@ class _Translation:
         self, graphs: tuple[FileGraph, ...], operators: OperatorLibrary, file: str | None
     ) -> None:
         self.graph, self.file = graphs[0], file
-        self.building = Building(self.graph, operators)
+        self.building = Building(operators, OPSET)
+        self.translated = Translated(self.graph, self.building)
+        self.at = self.translated.at
         self.variables = Variables(graphs)
         self.faults: list[str] = []
 
@@ -59,16 +60,16 @@ class _Translation:
             self.fail("it has no inputs, or no outputs")
         for at, tensor in enumerate(graph.tensors):
             if tensor.data is not None:
-                building.at[at] = building.constant(tensor.name, tensor.data)
+                self.at[at] = building.constant(tensor.name, tensor.data)
         for at in graph.inputs:
-            building.at[at] = self.placeholder(graph.tensors[at])
-        inputs = tuple(building.at[at] for at in graph.inputs)
+            self.at[at] = self.placeholder(graph.tensors[at])
+        inputs = tuple(self.at[at] for at in graph.inputs)
         for operator in graph.operators:
-            node = Node(building, operator)
+            node = Node(self.translated, operator)
             with damage(self.file, f"node {node.name}"):
-                self.translated(node)
+                self.translate(node)
         if self.faults:
-            self.fail(f"{self.summary()}: {'; '.join(self.told())}")
+            raise refusal(self.faults, len(self.graph.operators), self.file)
         return self.finished(inputs)
 
     def placeholder(self, tensor: FileTensor) -> int:
@@ -77,21 +78,21 @@ class _Translation:
             self.fail(f"the elements of {tensor.name} are {tensor.dtype}")
         return self.building.add(tensor.name, tensor.shape, tensor.dtype)
 
-    def translated(self, node: Node) -> None:
+    def translate(self, node: Node) -> None:
         """The steps of an operator; where it is refused its results are taken as they are stated,
         so that what comes behind is looked at too."""
         before = len(self.building.steps)
         try:
             results = self.results(node)
             for at, index in zip(node.operator.outputs, results, strict=False):
-                self.building.at[at] = self.checked(node, self.graph.tensors[at], index)
+                self.at[at] = self.checked(node, self.graph.tensors[at], index)
         except RefusedNode as error:
             self.faults.append(f"node {node.name}: {error}")
             del self.building.steps[before:]
             for at in node.operator.outputs:
                 tensor = self.graph.tensors[at]
                 if tensor.dtype in DTYPES:
-                    self.building.at[at] = self.placeholder(tensor)
+                    self.at[at] = self.placeholder(tensor)
 
     def results(self, node: Node) -> list[int]:
         if is_of_variables(node.operator):
@@ -117,44 +118,12 @@ class _Translation:
 
     # -------------------------------------------------------- the end
 
-    def summary(self) -> str:
-        return f"{len(self.faults)} of {len(self.graph.operators)} operators cannot be used"
-
-    def told(self) -> list[str]:
-        rest = len(self.faults) - MOST_TOLD
-        more = [f"and {rest} more"] if rest > 0 else []
-        return [*self.faults[:MOST_TOLD], *more]
-
     def finished(self, inputs: tuple[int, ...]) -> Plan:
-        building = self.building
-        missing = [at for at in self.graph.outputs if at not in building.at]
+        missing = [at for at in self.graph.outputs if at not in self.at]
         if missing:
             self.fail(f"nothing makes the output {self.graph.tensors[missing[0]].name}")
-        heads = tuple(building.at[at] for at in self.graph.outputs)
-        states = self.variables.states(building)
-        kept = (*heads, *(each.written for each in states))
-        steps = needed_steps(building.steps, kept)
-        tensors = tuple(building.tensors)
-        given = (*inputs, *(each.read for each in states))
-        used = {at for step in steps for at in (*step.inputs, *step.outputs)} | {*kept}
-        return Plan(
-            tensors,
-            inputs,
-            steps,
-            heads,
-            placed(tensors, steps, kept, given),
-            self.names(inputs),
-            {at: values for at, values in building.constants.items() if at in used},
-            states,
-            OPSET,
-        )
-
-    def names(self, inputs: tuple[int, ...]) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for at, index in enumerate(inputs):
-            name = self.building.tensors[index].node
-            found[name if name not in found else f"{name} {at}"] = index
-        return found
+        heads = tuple(self.at[at] for at in self.graph.outputs)
+        return self.building.finished(inputs, heads, self.variables.states(self.building))
 
     def fail(self, rule: str) -> NoReturn:
         raise ModelError(rule, file=self.file)

@@ -2,63 +2,48 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-import numpy as np
-
-from cvmgen.errors import CvmgenError
+from cvmgen.graph.building import Building, Operand, RefusedNode, reshaped
 from cvmgen.graph.limits import Array
-from cvmgen.graph.operators import OperatorLibrary, sorted_inputs
-from cvmgen.graph.plan import PlannedTensor, PlanStep, library_operator
 from cvmgen.graph.tflite.file import FileGraph, FileOperator, FileTensor
 from cvmgen.graph.tflite.scales import activation_ends
 from cvmgen.graph.values import Value
 
 OPSET: Final = "tflite"
 ACTIVATIONS: Final = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
-Operand = int | None | list[int]
-
-
-class RefusedNode(Exception):
-    """An operator that cannot be translated, and why."""
 
 
 @dataclass(slots=True)
-class Building:
+class Translated:
     """A plan as far as it is made: `at` has the tensor of the plan for each one of the graph."""
 
     graph: FileGraph
-    operators: OperatorLibrary
-    tensors: list[PlannedTensor] = field(default_factory=list)
-    constants: dict[int, Array] = field(default_factory=dict)
-    steps: list[PlanStep] = field(default_factory=list)
+    plan: Building
     at: dict[int, int] = field(default_factory=dict)
-
-    def add(self, name: str, shape: tuple[int, ...], dtype: Any) -> int:
-        """A new tensor; one without dimensions has one of extent 1."""
-        self.tensors.append(PlannedTensor(name, shape or (1,), None, np.dtype(dtype)))
-        return len(self.tensors) - 1
-
-    def constant(self, name: str, values: Array) -> int:
-        index = self.add(name, values.shape, values.dtype)
-        self.constants[index] = np.ascontiguousarray(values).reshape(self.tensors[index].shape)
-        return index
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """One operator; RefusedNode where something is not as it has to be."""
 
-    building: Building
+    translated: Translated
     operator: FileOperator
+
+    @property
+    def graph(self) -> FileGraph:
+        return self.translated.graph
+
+    @property
+    def building(self) -> Building:
+        return self.translated.plan
 
     @property
     def name(self) -> str:
         """What people find it by: its number, its operator, the tensor that it makes."""
-        made = [self.building.graph.tensors[at].name for at in self.operator.outputs[:1]]
+        made = [self.graph.tensors[at].name for at in self.operator.outputs[:1]]
         return " ".join([str(self.operator.number), self.operator.name, *made])
 
     def refuse(self, rule: str) -> NoReturn:
@@ -72,22 +57,22 @@ class Node:
     def input(self, at: int) -> FileTensor:
         if not self.has(at):
             self.refuse(f"input {at} is missing")
-        return self.building.graph.tensors[self.operator.inputs[at]]
+        return self.graph.tensors[self.operator.inputs[at]]
 
     def result(self, at: int = 0) -> FileTensor:
         if at >= len(self.operator.outputs):
             self.refuse(f"output {at} is missing")
-        return self.building.graph.tensors[self.operator.outputs[at]]
+        return self.graph.tensors[self.operator.outputs[at]]
 
     def given(self, at: int) -> int:
         """The tensor of the plan for an input."""
-        found = self.building.at.get(self.operator.inputs[at]) if self.has(at) else None
+        found = self.translated.at.get(self.operator.inputs[at]) if self.has(at) else None
         if found is None:
             self.refuse(f"nothing makes input {at}, {self.input(at).name}, before")
         return found
 
     def shape(self, index: int) -> tuple[int, ...]:
-        return self.building.tensors[index].shape
+        return self.building.shape(index)
 
     def values(self, at: int) -> Array:
         """The values of an input that has to be a constant."""
@@ -142,52 +127,8 @@ class Node:
 
     def step(self, operator: str, *inputs: Operand, **attributes: Value) -> int:
         """A step of our operator, and the tensor that it gives."""
-        building = self.building
-        library = library_operator(building.operators, operator, OPSET)
-        flat = [each for one in inputs for each in (one if isinstance(one, list) else [one])]
-        tensors = [None if each is None else building.tensors[each] for each in flat]
-        given = sorted_inputs(library, tensors)
-        row = self.row(operator, library.types, library.inputs, given, attributes)
-        shapes = sorted_inputs(library, [None if each is None else each.shape for each in tensors])
-        try:
-            made = library.infer(
-                shapes=shapes,
-                precisions=[None] * len(given),
-                **attributes,
-            )
-        except CvmgenError as error:
-            self.refuse(str(error))
-        (shape,) = made.shapes
-        index = building.add(self.name, tuple(shape), row[library.outputs[0]])
-        step = PlanStep(self.name, operator, tuple(attributes.items()), tuple(flat), (index,))
-        building.steps.append(step)
-        return index
-
-    def row(
-        self,
-        operator: str,
-        types: Sequence[Any],
-        names: Sequence[str],
-        given: Sequence[PlannedTensor | list[PlannedTensor | None] | None],
-        attributes: Mapping[str, Value],
-    ) -> dict[str, str]:
-        """The element types of the operator that are those of what it is given."""
-        found = {name: {str(value)} for name, value in attributes.items() if name in types[0]}
-        for name, each in zip(names, given, strict=True):
-            several = each if isinstance(each, list) else [each]
-            found[name] = {one.dtype.name for one in several if one is not None}
-        for row in types:
-            if all(kinds <= {row[name]} for name, kinds in found.items() if name in row):
-                return dict(row)
-        shown = ", ".join(f"{name} {'/'.join(sorted(k))}" for name, k in found.items() if k)
-        known = [", ".join(f"{n} {row[n]}" for n in names if n in row) for row in types]
-        self.refuse(f"{operator} has no kernel for {shown}; nearest is {known[0]}")
+        return self.building.step(self.name, operator, *inputs, **attributes)
 
     def shaped(self, index: int, shape: Sequence[int]) -> int:
         """The same elements in another shape."""
-        wanted = tuple(shape) or (1,)
-        if self.shape(index) == wanted:
-            return index
-        if math.prod(self.shape(index)) != math.prod(wanted):
-            self.refuse(f"gives the shape {self.shape(index)}, and the file states {wanted}")
-        return self.step("reshape", index, target_shape=wanted)
+        return reshaped(self.building, self.name, index, shape, "target_shape")

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cvmgen.graph.building import Building
 from cvmgen.graph.limits import Array
 from cvmgen.graph.plan import PlanState
 from cvmgen.graph.tflite.file import FileGraph, FileOperator
-from cvmgen.graph.tflite.node import Building, Node
+from cvmgen.graph.tflite.node import Node, Translated
 
 HANDLE, READ, ASSIGN, ONCE = "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"
 OPERATORS = (HANDLE, READ, ASSIGN, ONCE)
@@ -74,7 +75,7 @@ class Variables:
         graph = self.graphs[number]
         handles: dict[int, str] = {}
         for each in graph.operators:
-            inner = Node(Building(graph, node.building.operators), each)
+            inner = Node(Translated(graph, node.building), each)
             match each.name:
                 case "VAR_HANDLE":
                     handles[each.outputs[0]] = shared_name(inner)
