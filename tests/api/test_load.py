@@ -142,18 +142,21 @@ def test_misspelt_names(libraries: dict[str, Operators], target: str) -> None:
 def test_what_is_there(libraries: dict[str, Operators]) -> None:
     ops = libraries["c"]
     assert ops.target == "c"
-    assert dir(ops) == ["cvm", "extra", "mxnet", "systemml", "tflite", "tosa"]
+    assert dir(ops) == ["cvm", "extra", "mxnet", "onnx", "systemml", "tflite", "tosa"]
     assert "conv2d" in dir(ops.cvm)
     assert {"slice", "strided_slice"} <= set(dir(ops.cvm))
     assert len(ops.cvm) == len(list(ops.cvm))
     assert [each.name for each in ops] == [
         each.name
-        for opset in (ops.cvm, ops.mxnet, ops.systemml, ops.tflite, ops.tosa, ops.extra)
+        for opset in (ops.cvm, ops.mxnet, ops.onnx, ops.systemml, ops.tflite, ops.tosa, ops.extra)
         for each in opset
     ]
     assert ops["cvm.abs"] is ops.cvm.abs
     assert ops.cvm.strided_slice is ops.cvm.slice
-    assert repr(ops) == "<operators of cvm, mxnet, systemml, tflite, tosa, extra on the target c>"
+    assert (
+        repr(ops)
+        == "<operators of cvm, mxnet, onnx, systemml, tflite, tosa, extra on the target c>"
+    )
     assert repr(ops.extra) == f"<opset extra: {len(ops.extra)} operators>"
 
 

@@ -7,7 +7,14 @@ from random import Random
 
 import numpy as np
 
-from tests.conformance import extra_calls, opset_calls, tflite_calls, tosa_calls, typed_calls
+from tests.conformance import (
+    extra_calls,
+    onnx_calls,
+    opset_calls,
+    tflite_calls,
+    tosa_calls,
+    typed_calls,
+)
 from tests.conformance.calls import Call, Given, data
 from tests.conformance.draws import (
     RANKS,
@@ -277,6 +284,7 @@ def non_max_suppression(random: Random) -> Drawn:
 DRAW: dict[str, Callable[[Random], Drawn]] = {
     **extra_calls.DRAW,
     **opset_calls.DRAW,
+    **onnx_calls.DRAW,
     **tflite_calls.DRAW,
     **tosa_calls.DRAW,
     **typed_calls.DRAW,
