@@ -9,7 +9,7 @@ from cvmgen.errors import CacheError
 
 MANIFEST = "manifest.json"
 """In a generated folder: what callers need to know of its operators."""
-WITH_PARAMETERS = (".tflite",)
+WITH_PARAMETERS = (".onnx", ".tflite")
 """What names of model files end in that hold the model's parameters too."""
 
 _PACKAGE = Path(__file__).resolve().parent

@@ -358,8 +358,8 @@ def add_run(made: argparse.ArgumentParser) -> None:
         "model",
         type=Path,
         metavar="MODEL",
-        help="the graph, a JSON file, or a .tflite file; or the folder that `cvmgen build --model` "
-        "wrote",
+        help="the graph, a JSON file, or a .tflite or .onnx file; or the folder that "
+        "`cvmgen build --model` wrote",
     )
     made.add_argument("--params", type=Path, metavar="P", help="the file of the graph's parameters")
     made.add_argument(

@@ -48,7 +48,7 @@ def load(
     """The network of a model's files, ready to be called.
 
     A CVM graph comes with its parameters; a Symbol and a mapping of arrays do as well. A .tflite
-    file stands alone. `operators` replaces the library that `cvmgen.load(target)` gives.
+    or .onnx file stands alone. `operators` replaces the library that `cvmgen.load(target)` gives.
     ModelError names the file, the place and the rule.
     """
     library = operators_for(target) if operators is None else operators
@@ -62,11 +62,9 @@ def read_model(
     if not isinstance(model, (str, os.PathLike, Symbol)):
         return model
     if not isinstance(model, Symbol) and stands_alone(model):
-        from cvmgen.graph.tflite import read_tflite
-
         if params is not None:
             raise ModelError("holds its parameters itself: none beside it", file=os.fspath(model))
-        return read_tflite(model)
+        return read_alone(model)
     if params is None:
         raise ModelError(
             "a graph needs its parameters", file=None if isinstance(model, Symbol) else str(model)
@@ -74,6 +72,18 @@ def read_model(
     graph = model if isinstance(model, Symbol) else read_symbol(model)
     validate(graph)
     return CvmModel(graph, params if isinstance(params, Mapping) else read_parameters(params))
+
+
+def read_alone(model: FilePath) -> ModelSource:
+    """A model that is one file."""
+    # Imported here, as formats come with packages of their own.
+    if Path(model).suffix == ".onnx":
+        from cvmgen.graph.onnx import read_onnx
+
+        return read_onnx(model)
+    from cvmgen.graph.tflite import read_tflite
+
+    return read_tflite(model)
 
 
 class Network:
