@@ -30,7 +30,7 @@ def add_model(made: argparse.ArgumentParser, about: str) -> None:
         nargs=2,
         type=optional_path,
         metavar=("MODEL", "PARAMS"),
-        help=f"{about}; a graph with its parameters, or a .tflite file alone",
+        help=f"{about}; a graph with its parameters, or a .tflite or .onnx file alone",
     )
 
 

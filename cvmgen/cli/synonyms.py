@@ -92,7 +92,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "onnx.reduce_max": ("amax", "maximum"),
     "onnx.reduce_min": ("amin", "minimum"),
     "onnx.reduce_sum": ("total", "summation"),
-    "onnx.relu": ("rectifier", "ReLU"),
+    "onnx.relu": ("rectifier", "ramp"),
     "onnx.reshape": ("view", "flatten", "squeeze", "unsqueeze"),
     "onnx.slice": ("strided_slice", "crop", "subarray", "split"),
     "onnx.sub": ("subtract", "minus", "difference"),

@@ -119,8 +119,8 @@ ADDED = node("Add", "x c", "y")
 REFUSED = [
     (
         graph_of(node("Gelu", "x", "a"), node("Erf", "a", "b"), node("Softmax", "x", "y")),
-        "2 of 3 operators cannot be used: node 0 Gelu a: no formula of the opset onnx; "
-        "node 2 Softmax y: no formula of the opset onnx",
+        "3 of 3 operators cannot be used: node 0 Gelu a: no formula of the opset onnx; did you "
+        "mean 'Relu'?; node 1 Erf b: no formula of the opset onnx; node 2 Softmax y: no formula",
     ),
     (
         graph_of(node("If", "x", "y", then_branch=BRANCH, else_branch=BRANCH)),

@@ -106,8 +106,8 @@ class _Reader:
         versions = [each.version for each in model.opset_import if each.domain in OWN]
         if len(graph.sparse_initializer):
             raise ModelError("has sparse constants", file=self.file)
-        constants = {each.name: self.tensor(each) for each in graph.initializer}
-        given = [self.value(each) for each in graph.input if each.name not in constants]
+        constants = {text(each.name): self.tensor(each) for each in graph.initializer}
+        given = [self.value(each) for each in graph.input if text(each.name) not in constants]
         return FileGraph(
             tuple(self.node(number, each) for number, each in enumerate(graph.node)),
             tuple(given),
@@ -120,35 +120,25 @@ class _Reader:
         kind = proto.type.tensor_type
         dims = kind.shape.dim if kind.HasField("shape") else None
         shape = None if dims is None else tuple(map(extent_of, dims))
-        return FileValue(proto.name, self.types.get(kind.elem_type, "undefined"), shape)
+        return FileValue(text(proto.name), self.types.get(kind.elem_type, "undefined"), shape)
 
     def node(self, number: int, proto: Any) -> FileNode:
-        domain = "" if proto.domain in OWN else proto.domain
-        made = FileNode(
-            number,
-            proto.name,
-            proto.op_type,
-            domain,
-            tuple(proto.input),
-            tuple(proto.output),
-            {},
-            proto,
-        )
-        with damage(self.file, f"node {made.shown}"):
-            attributes = {each.name: self.attribute(each) for each in proto.attribute}
-        return FileNode(
-            number, made.name, made.operator, domain, made.inputs, made.outputs, attributes, proto
-        )
+        domain = "" if proto.domain in OWN else text(proto.domain)
+        name, operator = text(proto.name), text(proto.op_type)
+        inputs, outputs = (tuple(map(text, each)) for each in (proto.input, proto.output))
+        with damage(self.file, f"node {number} {operator}"):
+            attributes = {text(each.name): self.attribute(each) for each in proto.attribute}
+        return FileNode(number, name, operator, domain, inputs, outputs, attributes, proto)
 
     def attribute(self, proto: Any) -> Any:
         found = self.onnx.helper.get_attribute_value(proto)
         if isinstance(found, self.onnx.TensorProto):
             return self.tensor(found)
-        return found.decode(errors="replace") if isinstance(found, bytes) else found
+        return text(found) if isinstance(found, bytes) else found
 
     def tensor(self, proto: Any) -> Array:
         """A constant, of which no more is made than there are bytes."""
-        with damage(self.file, f"constant {proto.name}"):
+        with damage(self.file, f"constant {text(proto.name)}"):
             dtype = self.types.get(proto.data_type, "undefined")
             shape = tuple(proto.dims)
             if len(shape) > MAX_RANK or any(each < 0 for each in shape):
@@ -166,8 +156,8 @@ class _Reader:
 
     def beside(self, proto: Any) -> bytes:
         """The bytes of a constant in a file of its own, which lies in the model's folder."""
-        entries = {each.key: each.value for each in proto.external_data}
-        location: str = entries["location"]
+        entries = {text(each.key): text(each.value) for each in proto.external_data}
+        location = entries["location"]
         if self.folder is None:
             raise ValueError("its data lies in another file")
         folder = self.folder.resolve()
@@ -183,8 +173,13 @@ class _Reader:
             return opened.read(length)
 
 
+def text(found: str | bytes) -> str:
+    """A name; one that is no text comes as bytes."""
+    return found.decode(errors="replace") if isinstance(found, bytes) else found
+
+
 def extent_of(dim: Any) -> int | str:
-    return int(dim.dim_value) if dim.HasField("dim_value") else str(dim.dim_param or "?")
+    return int(dim.dim_value) if dim.HasField("dim_value") else text(dim.dim_param or "?")
 
 
 def numbers(raw: bytes, shape: tuple[int, ...], dtype: str) -> Array:

@@ -14,7 +14,7 @@ from cvmgen.graph.building import Building, RefusedNode, refusal
 from cvmgen.graph.files import FilePath, read_bytes
 from cvmgen.graph.limits import shape_fault
 from cvmgen.graph.onnx.file import FileGraph, FileNode, FileValue, damage, parse_file
-from cvmgen.graph.onnx.folding import folded
+from cvmgen.graph.onnx.folding import ARITHMETIC, MOVES, folded
 from cvmgen.graph.onnx.fusion import FUSED, fused
 from cvmgen.graph.onnx.node import OPSET, Made, Node, Translated
 from cvmgen.graph.onnx.operators import OPERATORS, WHOLE_GRAPHS, Translator
@@ -90,12 +90,14 @@ class _Translation:
         return index
 
     def translate(self, node: Node) -> None:
-        """The steps of a node; where it is refused, what needs it is not looked at."""
+        """The steps of a node; what needs a refused one is looked at by its name alone."""
         outputs = node.node.outputs
         if node.node.number in self.passed:
             return
         if any(each in self.unknown for each in node.node.inputs):
             self.unknown.update(outputs)
+            if not could_be_used(node.node):
+                self.faults.append(f"node {node.name}: no formula of the opset onnx")
             return
         before = len(self.building.steps)
         try:
@@ -171,6 +173,12 @@ class _Translation:
 
     def fail(self, rule: str) -> NoReturn:
         raise ModelError(rule, file=self.file)
+
+
+def could_be_used(node: FileNode) -> bool:
+    """Whether there is a translation for some inputs."""
+    known = OPERATORS.keys() | FUSED.keys() | ARITHMETIC | MOVES
+    return (f"{node.domain}.{node.operator}" if node.domain else node.operator) in known
 
 
 HEADS = FileNode(-1, "", "", "", (), (), {}, None)

@@ -21,9 +21,10 @@
      require L == 1 or L == J : "there is one scale of B, or one for each column"
      output Y : T[N, I, J]
      let    ratio[l] = float32(float32(sa * sb[l]) over sy)
-     Y[n, i, j] = saturated(float32(float32(real(total + (C[j] if present(C) else 0))) * ratio[(j if L != 1 else 0)]),
-                            zy, least(T), greatest(T))
-       where total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb))
+     Y[n, i, j] = saturated(float32(float32(real(total + bias)) * ratio[l]), zy, least(T), greatest(T))
+       where l = j if L != 1 else 0,
+             bias = C[j] if present(C) else 0,
+             total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb))
      example qlinear_matmul([[[2, 3]]], [[[1], [2]]], [0.5], za=1) == [[[2]]]
    } */
 #ifndef TYPED
@@ -158,9 +159,9 @@ static void qlinear_matmul_Y_part_int8_int8(const void *context, int64_t low, in
     const float *restrict sb = call->sb;
     const int32_t *restrict C = call->C;
     int8_t *restrict Y = call->Y;
-    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + (C[j] if
-       present(C) else 0))) * ratio[(j if L != 1 else 0)]), zy, least(T), greatest(T)) where total =
-       sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
+    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
+       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
+       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
     const int64_t I = plan->I, K = plan->K, M = plan->M, J = plan->J, L = plan->L;
     const int64_t za = plan->za, zb = plan->zb, zy = plan->zy;
     const double sa = plan->sa, sy = plan->sy;
@@ -293,9 +294,9 @@ static void TYPED(qlinear_matmul_Y_part)(const void *context, int64_t low, int64
     const float *restrict sb = call->sb;
     const int32_t *restrict C = call->C;
     uint8_t *restrict Y = call->Y;
-    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + (C[j] if
-       present(C) else 0))) * ratio[(j if L != 1 else 0)]), zy, least(T), greatest(T)) where total =
-       sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
+    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
+       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
+       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
     const int64_t I = plan->I, K = plan->K, M = plan->M, J = plan->J, L = plan->L;
     const int64_t za = plan->za, zb = plan->zb, zy = plan->zy;
     const double sa = plan->sa, sy = plan->sy;

@@ -23,7 +23,8 @@
    operator qlinear_mul = linear_pairs() {
      "Product."
      alias  QLinearMul
-     Y[d...] = saturated(float32(float32(real((a - za) * (b - zb)) * ratio) + real(zy)), 0, least(T), greatest(T))
+     Y[d...] = saturated(float32(float32(real((a - za) * (b - zb)) * ratio) + real(zy)), 0, least(T),
+                         greatest(T))
        where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j < P)...],
              b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...],
              ratio = float32(float32(sa * sb) over sy)

@@ -18,8 +18,9 @@
      require all[i < Q](el[i] in (1, e[i]) and em[i] in (1, e[i]) and en[i] in (1, e[i]))
        : "the shapes do not broadcast"
      output Y : T[e...]
-     Y[d...] = A[(d[Q - P + j] if m[j] != 1 else 0 for j < P)...] if C[(d[Q - L + j] if l[j] != 1 else 0 for j < L)...]
-               else B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...]
+     Y[d...] = A[(d[Q - P + j] if m[j] != 1 else 0 for j < P)...]
+                 if C[(d[Q - L + j] if l[j] != 1 else 0 for j < L)...]
+                 else B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...]
      example where([true, false], [1, 2], [7]) == [1, 7]
    } */
 #ifndef TYPED

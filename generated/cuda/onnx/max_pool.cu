@@ -7,8 +7,8 @@
      type   T in int8, uint8, float32
      input  X : T[N, C, XH, XW]
      attr   kernel_shape (KH, KW) in [1, max_attr)
-     attr   pads    (PT, PL, PB, PR) = (0, 0, 0, 0) in [0, max_attr)
-     attr   strides (SH, SW) = (1, 1) in [1, max_attr)
+     attr   pads         (PT, PL, PB, PR) = (0, 0, 0, 0) in [0, max_attr)
+     attr   strides      (SH, SW) = (1, 1) in [1, max_attr)
      require PT < KH and PL < KW and PB < KH and PR < KW : "the padding must be smaller than the window"
      let    YH = (XH + PT + PB - KH) div SH + 1
      let    YW = (XW + PL + PR - KW) div SW + 1

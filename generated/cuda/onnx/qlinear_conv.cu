@@ -5,7 +5,7 @@
      type   T, U in (uint8, int8), (uint8, uint8), (int8, int8)
      input  X : T[N, C, XH, XW]
      input  W : U[OC, IC, KH, KW]
-     attr   pads     (PT, PL, PB, PR) = (0, 0, 0, 0) in [0, max_attr)
+     attr   pads      (PT, PL, PB, PR) = (0, 0, 0, 0) in [0, max_attr)
      attr   strides   (SH, SW) = (1, 1) in [1, max_attr)
      attr   dilations (DH, DW) = (1, 1) in [1, max_attr)
      attr   group = 1 in [1, C]

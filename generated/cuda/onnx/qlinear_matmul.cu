@@ -21,9 +21,10 @@
      require L == 1 or L == J : "there is one scale of B, or one for each column"
      output Y : T[N, I, J]
      let    ratio[l] = float32(float32(sa * sb[l]) over sy)
-     Y[n, i, j] = saturated(float32(float32(real(total + (C[j] if present(C) else 0))) * ratio[(j if L != 1 else 0)]),
-                            zy, least(T), greatest(T))
-       where total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb))
+     Y[n, i, j] = saturated(float32(float32(real(total + bias)) * ratio[l]), zy, least(T), greatest(T))
+       where l = j if L != 1 else 0,
+             bias = C[j] if present(C) else 0,
+             total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb))
      example qlinear_matmul([[[2, 3]]], [[[1], [2]]], [0.5], za=1) == [[[2]]]
    } */
 #include "cvmgen_cuda.h"
@@ -42,9 +43,9 @@ qlinear_matmul_Y_body(const onnx_qlinear_matmul_Y_values &values, const uint8_t 
     const int64_t N = values.N, I = values.I, K = values.K, M = values.M, J = values.J;
     const int64_t L = values.L, za = values.za, zb = values.zb, zy = values.zy;
     const double sa = values.sa, sy = values.sy;
-    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + (C[j] if
-       present(C) else 0))) * ratio[(j if L != 1 else 0)]), zy, least(T), greatest(T)) where total =
-       sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
+    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
+       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
+       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
     const int64_t elements = N * I * J;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;
@@ -89,9 +90,9 @@ onnx_qlinear_matmul_Y_int8_int8(const __grid_constant__ onnx_qlinear_matmul_Y_va
     const int64_t N = values.N, I = values.I, K = values.K, M = values.M, J = values.J;
     const int64_t L = values.L, za = values.za, zb = values.zb, zy = values.zy;
     const double sa = values.sa, sy = values.sy;
-    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + (C[j] if
-       present(C) else 0))) * ratio[(j if L != 1 else 0)]), zy, least(T), greatest(T)) where total =
-       sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
+    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
+       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
+       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
     const int64_t elements = N * I * J;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;

@@ -261,8 +261,8 @@ def view(tensor: Array, slots: Sequence[Slot], parts: Sequence[Part]) -> Array:
     if tensor.flags.c_contiguous and tensor.dtype != object:
         return np.ndarray(shape, tensor.dtype, tensor, offset, strides)
     first = [slot.start if isinstance(slot, Index) else int(slot) for slot in slots]
-    corner = tensor[tuple(slice(at, None) for at in first)]
-    return np.lib.stride_tricks.as_strided(corner, shape, strides)
+    behind: Any = (*(slice(at, None) for at in first), ...)  # a view, of no dimensions too
+    return np.lib.stride_tricks.as_strided(tensor[behind], shape, strides)
 
 
 def copy(target: Array, tensor: Array, *slots: Slot) -> None:
@@ -284,7 +284,7 @@ def inside(tensor: Array, slots: Sequence[Slot]) -> bool:
 
 def assign(target: Array, source: Array) -> None:
     """Copy elements; numpy's innermost loop goes along the last axis, which should not be short."""
-    if 1 < target.shape[-1] <= SHORT < target.size:
+    if target.ndim and 1 < target.shape[-1] <= SHORT < target.size:
         source = np.broadcast_to(source, target.shape)
         for at in range(target.shape[-1]):
             target[..., at] = source[..., at]
