@@ -30,7 +30,7 @@
      require output_zp[k] == 0 or greatest(U) <= 255 or least(U) == 0 and output_zp[k] == 32768
        : "a zero point is 0, but of 8 bits, or 32768 of uint16"
      let    at[d...] = d[R - 1] if per_channel else 0
-     require abs(input[d...]) < 2^47 : "elements have at most 48 bits"
+     require -2^47 <= input[d...] < 2^47 : "elements have at most 48 bits"
      require not scale32 or greatest(T) < 2^31
                          and -2^(clip(shift[at[d...]], 2, 62) - 1) <= input[d...]
              - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1)
@@ -402,6 +402,10 @@ static void rescale_output_zp_refused_uint16(const rescale_plan *plan,
 #define element_t int16_t
 #include "rescale.c"
 
+#define TYPED(name) name##_int32
+#define element_t int32_t
+#include "rescale.c"
+
 #define TYPED(name) name##_uint8
 #define element_t uint8_t
 #include "rescale.c"
@@ -410,25 +414,16 @@ static void rescale_output_zp_refused_uint16(const rescale_plan *plan,
 #define element_t uint16_t
 #include "rescale.c"
 
-static void rescale_input_refused_int32(const rescale_plan *plan, const int32_t *restrict input,
-                                        int64_t *restrict input_refused) {
-    const int64_t n_size = plan->n_size;
-    /* rescale line 28: require abs(input[d...]) < 2^47 : "elements have at most 48 bits" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t d = 0; d < n_size; ++d)
-        smallest = cvmgen_min_i64(smallest, cvmgen_abs_i64((int64_t)input[d]) < cvmgen_power(2, 47)
-            ? INT64_C(1099511627776) : d);
-    input_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
 static void rescale_input_refused_int64(const rescale_plan *plan, const int64_t *restrict input,
                                         int64_t *restrict input_refused) {
     const int64_t n_size = plan->n_size;
-    /* rescale line 28: require abs(input[d...]) < 2^47 : "elements have at most 48 bits" */
+    /* rescale line 28: require -2^47 <= input[d...] < 2^47 : "elements have at most 48 bits" */
     int64_t smallest = INT64_MAX;
-    for (int64_t d = 0; d < n_size; ++d)
-        smallest = cvmgen_min_i64(smallest,
-            cvmgen_abs_i128((__int128)input[d]) < cvmgen_power(2, 47) ? INT64_C(1099511627776) : d);
+    for (int64_t d = 0; d < n_size; ++d) {
+        const int64_t place = input[d];
+        smallest = cvmgen_min_i64(smallest, -cvmgen_power(2, 47) <= place
+            && place < cvmgen_power(2, 47) ? INT64_C(1099511627776) : d);
+    }
     input_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
 }
 
@@ -2142,11 +2137,13 @@ static void TYPED(rescale_input_refused)(const rescale_plan *plan,
                                          const element_t *restrict input,
                                          int64_t *restrict input_refused) {
     const int64_t n_size = plan->n_size;
-    /* rescale line 28: require abs(input[d...]) < 2^47 : "elements have at most 48 bits" */
+    /* rescale line 28: require -2^47 <= input[d...] < 2^47 : "elements have at most 48 bits" */
     int64_t smallest = INT64_MAX;
-    for (int64_t d = 0; d < n_size; ++d)
-        smallest = cvmgen_min_i64(smallest, cvmgen_abs_i32(input[d]) < cvmgen_power(2, 47)
-            ? INT64_C(1099511627776) : d);
+    for (int64_t d = 0; d < n_size; ++d) {
+        const int32_t place = input[d];
+        smallest = cvmgen_min_i64(smallest, -cvmgen_power(2, 47) <= place
+            && place < cvmgen_power(2, 47) ? INT64_C(1099511627776) : d);
+    }
     input_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
 }
 

@@ -30,7 +30,7 @@
      require output_zp[k] == 0 or greatest(U) <= 255 or least(U) == 0 and output_zp[k] == 32768
        : "a zero point is 0, but of 8 bits, or 32768 of uint16"
      let    at[d...] = d[R - 1] if per_channel else 0
-     require abs(input[d...]) < 2^47 : "elements have at most 48 bits"
+     require -2^47 <= input[d...] < 2^47 : "elements have at most 48 bits"
      require not scale32 or greatest(T) < 2^31
                          and -2^(clip(shift[at[d...]], 2, 62) - 1) <= input[d...]
              - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1)
@@ -261,15 +261,17 @@ rescale_input_refused_body(const cvmgen_teams &teams,
                            const element_t *__restrict__ input,
                            int64_t *__restrict__ input_refused) {
     const int64_t n_size = values.n_size;
-    /* rescale line 28: require abs(input[d...]) < 2^47 : "elements have at most 48 bits" */
+    /* rescale line 28: require -2^47 <= input[d...] < 2^47 : "elements have at most 48 bits" */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int64_t smallest = INT64_MAX;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
         CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns)
-            smallest = cvmgen_min_i64(smallest, cvmgen_abs_i32(input[d]) < cvmgen_power(2, 47)
-                ? INT64_C(1099511627776) : d);
+        for (int64_t d = share.column; d < n_size; d += share.columns) {
+            const int32_t place = input[d];
+            smallest = cvmgen_min_i64(smallest, -cvmgen_power(2, 47) <= place
+                && place < cvmgen_power(2, 47) ? INT64_C(1099511627776) : d);
+        }
         smallest = cvmgen_combine<cvmgen_least>(team, smallest);
         if (cvmgen_stores(team))
             input_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
@@ -293,6 +295,14 @@ tosa_rescale_input_refused_int16(const __grid_constant__ cvmgen_teams teams,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+tosa_rescale_input_refused_int32(const __grid_constant__ cvmgen_teams teams,
+                                 const __grid_constant__ tosa_rescale_input_refused_values values,
+                                 const int32_t *__restrict__ input,
+                                 int64_t *__restrict__ input_refused) {
+    rescale_input_refused_body<int32_t>(teams, values, input, input_refused);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_rescale_input_refused_uint8(const __grid_constant__ cvmgen_teams teams,
                                  const __grid_constant__ tosa_rescale_input_refused_values values,
                                  const uint8_t *__restrict__ input,
@@ -309,43 +319,22 @@ tosa_rescale_input_refused_uint16(const __grid_constant__ cvmgen_teams teams,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_rescale_input_refused_int32(const __grid_constant__ cvmgen_teams teams,
-                                 const __grid_constant__ tosa_rescale_input_refused_values values,
-                                 const int32_t *__restrict__ input,
-                                 int64_t *__restrict__ input_refused) {
-    const int64_t n_size = values.n_size;
-    /* rescale line 28: require abs(input[d...]) < 2^47 : "elements have at most 48 bits" */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        int64_t smallest = INT64_MAX;
-        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns)
-            smallest = cvmgen_min_i64(smallest,
-                cvmgen_abs_i64((int64_t)input[d]) < cvmgen_power(2, 47) ? INT64_C(1099511627776)
-                : d);
-        smallest = cvmgen_combine<cvmgen_least>(team, smallest);
-        if (cvmgen_stores(team))
-            input_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_rescale_input_refused_int64(const __grid_constant__ cvmgen_teams teams,
                                  const __grid_constant__ tosa_rescale_input_refused_values values,
                                  const int64_t *__restrict__ input,
                                  int64_t *__restrict__ input_refused) {
     const int64_t n_size = values.n_size;
-    /* rescale line 28: require abs(input[d...]) < 2^47 : "elements have at most 48 bits" */
+    /* rescale line 28: require -2^47 <= input[d...] < 2^47 : "elements have at most 48 bits" */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int64_t smallest = INT64_MAX;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
         CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns)
-            smallest = cvmgen_min_i64(smallest,
-                cvmgen_abs_i128((__int128)input[d]) < cvmgen_power(2, 47) ? INT64_C(1099511627776)
-                : d);
+        for (int64_t d = share.column; d < n_size; d += share.columns) {
+            const int64_t place = input[d];
+            smallest = cvmgen_min_i64(smallest, -cvmgen_power(2, 47) <= place
+                && place < cvmgen_power(2, 47) ? INT64_C(1099511627776) : d);
+        }
         smallest = cvmgen_combine<cvmgen_least>(team, smallest);
         if (cvmgen_stores(team))
             input_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
