@@ -105,7 +105,8 @@ def to_int32(given: Callable[[Random], Any]) -> Draw:
     def draw(random: Random) -> Drawn:
         inputs, attributes, types, _ = given(random)
         count = random.choice((0, 1, 2))
-        return [*inputs, *(elements(random, (1,), each) for each in types[:count])], attributes
+        points = [elements(random, (1,), each) for each in types[:count]]
+        return [*inputs, *points, *[None] * (2 - count)], attributes
 
     return draw
 

@@ -151,7 +151,7 @@ def fortran(array: Array) -> Array:
 
 def backwards(array: Array) -> Array:
     """The same elements with negative strides."""
-    turn = tuple(slice(None, None, -1) for _ in array.shape)
+    turn = (*(slice(None, None, -1) for _ in array.shape), ...)  # an array, also of no dimensions
     return np.array(array[turn], order="C")[turn]
 
 

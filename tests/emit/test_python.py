@@ -126,7 +126,7 @@ def test_results_written_alone(
         expected = conformance.expected(drawn)
         if expected.refusal:
             continue
-        outs = tuple(np.asfortranarray(each) for each in expected.empty_results(np.int32))
+        outs = tuple(np.asarray(each, order="F") for each in expected.empty_results(np.int32))
         out = outs if len(outs) > 1 else outs[0]
         found = standalone(packages, name)(*drawn.inputs, out=out, **by_parameter(drawn.attributes))
         compare(found, expected, np.int32, str(drawn))

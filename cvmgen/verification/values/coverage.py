@@ -131,7 +131,8 @@ def covering(
     def worth(trial: tuple[Case, set[Feature], int]) -> tuple[float, float]:
         _, found, cost = trial
         new = len(blocks_of(found) - blocks)
-        return new / (cost + fixed), len(found - ran) / (cost + fixed)
+        dear = max(1, cost + fixed)  # a call that is refused at once comes to no block
+        return new / dear, len(found - ran) / dear
 
     while left and len(chosen) < most:
         best = max(left, key=worth)
