@@ -13,6 +13,7 @@
 # make bench      measure, beside the libraries that are there;  make bench-peers  install them
 # make bench-check  what got slower than the baseline;  make bench-baseline  measure a new one
 # make bench-readme  its table and picture;  make clean  remove what tools left behind
+# make onnx-samples  ask ONNX Runtime anew for what tests compare models with
 # make tflite-samples  ask interpreters of TensorFlow Lite anew for what tests compare models with
 # make tosa-conformance  what Arm's generator of tests and reference model say of the opset tosa
 # make gpu-test   all tests of conformance on a GPU;  make gpu-sanitize  under compute-sanitizer
@@ -32,6 +33,7 @@ PEERS ?=
 GPU_FLAGS ?=
 TOSA_TOOLS ?= build/tosa-tools
 TFLITE_TOOLS ?= build/tflite-tools
+ONNX_TOOLS ?= build/onnx-tools
 TOSA_OPERATORS ?=
 GPU_PYTHON ?= 3.12
 
@@ -50,7 +52,7 @@ EMULATION := $(VENV)/.installed-emulation-$(KEY)
 DOCS := $(VENV)/.installed-docs-$(KEY)
 WHEELS := $(VENV)/.installed-zig-$(KEY)
 
-.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme tflite-samples tosa-conformance gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
+.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme onnx-samples tflite-samples tosa-conformance gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -143,6 +145,12 @@ tflite-samples:
 	@test -d $(TFLITE_TOOLS) || $(PYTHON) -m venv $(TFLITE_TOOLS)
 	@$(TFLITE_TOOLS)/bin/pip install --quiet ai-edge-litert flatbuffers tflite-micro
 	@$(TFLITE_TOOLS)/bin/python tools/tflite_samples
+
+# In an environment of its own.
+onnx-samples:
+	@test -d $(ONNX_TOOLS) || $(PYTHON) -m venv $(ONNX_TOOLS)
+	@$(ONNX_TOOLS)/bin/pip install --quiet onnx onnxruntime
+	@$(ONNX_TOOLS)/bin/python tools/onnx_samples.py tests/graph/onnx_samples.npz
 
 # In an environment of its own, for hours if TOSA_OPERATORS does not name some.
 tosa-conformance: $(TEST)
