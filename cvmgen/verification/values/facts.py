@@ -12,7 +12,14 @@ from cvmgen.verification.values.text import condition_text
 
 
 class Contradiction(Exception):
-    """What is assumed cannot be."""
+    """What is assumed cannot be; its text is made when it is asked for, as most are caught."""
+
+    def __init__(self, test: Condition) -> None:
+        super().__init__()
+        self.test = test
+
+    def __str__(self) -> str:
+        return condition_text(self.test)
 
 
 class PathFacts:
@@ -71,7 +78,7 @@ class PathFacts:
         said = self.says(test)
         if said is not None:
             if not said:
-                raise Contradiction(condition_text(test))
+                raise Contradiction(test)
             return
         self._set(self.known, test.core, test.holds)
         match test.core:

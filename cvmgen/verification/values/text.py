@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from cvmgen.verification.values import real_terms as rt
@@ -9,89 +10,105 @@ from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.terms import Undecided
 
 MOST = 12  # parts of a sum that are shown
+DEEPEST = 5  # terms in terms that are shown: they share parts, written out they double with each
 
 
-def value_text(value: Any) -> str:
+def value_text(value: Any, deep: int = DEEPEST) -> str:
     match value:
         case t.Term():
-            return integer_text(value)
+            return integer_text(value, deep)
         case t.Condition():
-            return condition_text(value)
+            return condition_text(value, deep)
         case rt.RealTerm():
-            return real_text(value)
+            return real_text(value, deep)
         case ("real", digits, _):
             return str(float.fromhex(digits)) if digits != "nan" else "nan"
         case frozenset() if t.is_polynomial(value):
-            return value_text(t.of_key(value))
+            return value_text(t.of_key(value), deep)
         case frozenset():
-            return f"{{{', '.join(sorted(map(value_text, value)))}}}"
+            return f"{{{', '.join(sorted(_texts(value, deep)))}}}"
         case tuple():
-            return f"({', '.join(map(value_text, value))})"
+            return f"({', '.join(_texts(value, deep))})"
         case _:
             pass
     return str(value)
 
 
-def integer_text(value: t.Integer) -> str:
+def _texts(values: Iterable[Any], deep: int) -> list[str]:
+    return [value_text(value, deep) for value in values]
+
+
+def integer_text(value: t.Integer, deep: int = DEEPEST) -> str:
     if isinstance(value, int):
         return str(value)
     parts = sorted(value.parts.items())
-    shown = " + ".join(_product(monomial, factor) for monomial, factor in parts[:MOST])
+    shown = " + ".join(_product(monomial, factor, deep) for monomial, factor in parts[:MOST])
     return shown + (f" + ... ({len(parts)} parts)" if len(parts) > MOST else "")
 
 
-def _product(monomial: t.Monomial, factor: int) -> str:
-    names = [_atom(t.TABLE.atoms[number].key) for number in monomial]
+def _product(monomial: t.Monomial, factor: int, deep: int) -> str:
+    names = [_atom(t.TABLE.atoms[number].key, deep) for number in monomial]
     if factor != 1 or not names:
         names.insert(0, str(factor))
     return "*".join(names)
 
 
-def _atom(key: tuple[Any, ...]) -> str:
+def _atom(key: tuple[Any, ...], deep: int) -> str:
+    inner = deep - 1
     match key:
         case ("input", name, position):
             return f"{name}[{position}]"
+        case _ if not deep:
+            return "..."
         case ("if", test, yes, no):
-            return f"({value_text(yes)} if {condition_text(test)} else {value_text(no)})"
+            yes, no = _texts((yes, no), inner)
+            return f"({yes} if {condition_text(test, inner)} else {no})"
         case ("max" | "min" as name, members):
-            return f"{name}({', '.join(sorted(map(value_text, members)))})"
+            return f"{name}({', '.join(sorted(_texts(members, inner)))})"
         case ("div", a, b):
-            return f"({value_text(a)} div {value_text(b)})"
+            return f"({value_text(a, inner)} div {value_text(b, inner)})"
         case (name, *operands):
-            return f"{name}({', '.join(map(value_text, operands))})"
+            return f"{name}({', '.join(_texts(operands, inner))})"
         case _:
             pass
     return str(key)
 
 
-def condition_text(test: t.Condition) -> str:
+def condition_text(test: t.Condition, deep: int = DEEPEST) -> str:
+    inner = deep - 1
     match test.core:
+        case _ if not deep:
+            return "..."
         case ("ge", key, least):
             sign = ">=" if test.holds else "<"
-            return f"{value_text(key)} {sign} {least}"
+            return f"{value_text(key, inner)} {sign} {least}"
         case ("eq", key, value):
-            return f"{value_text(key)} {'==' if test.holds else '!='} {value}"
+            return f"{value_text(key, inner)} {'==' if test.holds else '!='} {value}"
         case ("and", parts):
-            joined = " and ".join(sorted(map(condition_text, parts)))
+            joined = " and ".join(sorted(condition_text(part, inner) for part in parts))
             return f"({joined})" if test.holds else f"not ({joined})"
         case (name, *operands):
-            shown = f"{name}({', '.join(map(value_text, operands))})"
+            shown = f"{name}({', '.join(_texts(operands, inner))})"
             return shown if test.holds else f"not {shown}"
         case _:
             pass
     return str(test.core)
 
 
-def real_text(value: rt.RealTerm) -> str:
+def real_text(value: rt.RealTerm, deep: int = DEEPEST) -> str:
+    inner = deep - 1
     match value.key:
         case ("input", name, position):
             return f"{name}[{position}]"
+        case _ if not deep:
+            return "..."
         case ("+" | "-" | "*" as sign, one, other):
-            return f"({value_text(one)} {sign} {value_text(other)})"
+            return f"({value_text(one, inner)} {sign} {value_text(other, inner)})"
         case ("if", test, yes, no):
-            return f"({value_text(yes)} if {value_text(test)} else {value_text(no)})"
+            yes, test, no = _texts((yes, test, no), inner)
+            return f"({yes} if {test} else {no})"
         case (name, *operands):
-            return f"{name}({', '.join(map(value_text, operands))})"
+            return f"{name}({', '.join(_texts(operands, inner))})"
         case _:
             pass
     return str(value.key)
