@@ -18,9 +18,9 @@ extern "C" {
 typedef struct tosa_resize_bilinear_args {
     const cvmgen_tensor *input; /* int8 or int16 */
     cvmgen_tensor *output; /* int32 or int64 */
-    int64_t scale[4]; /* (yn, yd, xn, xd) in [1, inf) */
-    int64_t offset[2]; /* (fy, fx) */
-    int64_t border[2]; /* (by, bx) */
+    int64_t scale[4]; /* (yn, yd, xn, xd) in [1, 32768) */
+    int64_t offset[2]; /* (fy, fx) in [-2048, 32768) */
+    int64_t border[2]; /* (by, bx) in [-32768, 2048) */
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } tosa_resize_bilinear_args;
 /* All attributes at their defaults, everything else 0. */
