@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -17,6 +17,7 @@ Draw = Callable[[Random], Drawn]
 BYTES = ("int8", "uint8")
 NUMBERS = ("int32", "int64", "float32")
 MOVED = (*BYTES, *NUMBERS)
+ANY = ("bool", *MOVED)
 WEIGHTS = (("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8"))
 SCALES = (1.0, 0.5, 0.25, 2.0, 0.1, 0.02, 3.0, 0.0078125)  # ties are frequent with powers of two
 
@@ -139,7 +140,7 @@ def clip(random: Random) -> Drawn:
 
 
 def where(random: Random) -> Drawn:
-    dtype, (whole, narrow) = random.choice(("bool", *MOVED)), aligned(random)
+    dtype, (whole, narrow) = random.choice(ANY), aligned(random)
     shapes = [whole, narrow, narrow]
     random.shuffle(shapes)
     types = ("bool", dtype, dtype)
@@ -157,6 +158,11 @@ def max_pool(random: Random) -> Drawn:
     return [elements(random, small(random, 4), dtype)], attributes
 
 
+def of_any(draw: Callable[[Random, Sequence[str]], Drawn]) -> Draw:
+    """Calls with elements of any type that operators of ONNX move here."""
+    return lambda random: draw(random, ANY)
+
+
 def renamed(draw: Draw, **names: str) -> Draw:
     """Calls whose attributes have other names here."""
 
@@ -168,7 +174,7 @@ def renamed(draw: Draw, **names: str) -> Draw:
 
 
 def gather(random: Random) -> Drawn:
-    (x, indices), attributes = tflite_calls.gather(random)
+    (x, indices), attributes = tflite_calls.gather(random, ANY)
     assert isinstance(indices, np.ndarray)
     extent = np.shape(x)[attributes["axis"]]
     signed = indices - extent * (random.random() < 0.3)
@@ -214,12 +220,12 @@ DRAW: dict[str, Draw] = {
     **dict.fromkeys(("onnx.reduce_max", "onnx.reduce_min"), tflite_calls.reduction(*MOVED)),
     **dict.fromkeys(("onnx.arg_max", "onnx.arg_min"), tflite_calls.along(*BYTES, "int32")),
     "onnx.max_pool": max_pool,
-    "onnx.reshape": renamed(tflite_calls.reshape, target_shape="shape"),
-    "onnx.transpose": tflite_calls.transpose,
-    "onnx.concat": tflite_calls.concatenation,
-    "onnx.slice": renamed(tflite_calls.strided_slice, **SLICES),
+    "onnx.reshape": renamed(of_any(tflite_calls.reshape), target_shape="shape"),
+    "onnx.transpose": of_any(tflite_calls.transpose),
+    "onnx.concat": of_any(tflite_calls.concatenation),
+    "onnx.slice": renamed(of_any(tflite_calls.strided_slice), **SLICES),
     "onnx.gather": gather,
-    "onnx.pad": tflite_calls.pad,
-    "onnx.expand": tflite_calls.broadcast_to,
+    "onnx.pad": lambda random: tflite_calls.pad(random, MOVED),
+    "onnx.expand": of_any(tflite_calls.broadcast_to),
     "onnx.tile": tile,
 }

@@ -246,8 +246,8 @@ def reduction(*types: str, scaled: bool = False) -> Draw:
 # ---------------------------------------------------------------- moves
 
 
-def pad(random: Random) -> Drawn:
-    shape, dtype = small(random), random.choice(MOVED)
+def pad(random: Random, types: Sequence[str] = MOVED) -> Drawn:
+    shape, dtype = small(random), random.choice(types)
     widths = {each: tuple(random.randint(0, 2) for _ in shape) for each in ("before", "after")}
     return [elements(random, shape, dtype), elements(random, (1,), dtype)], widths
 
@@ -259,23 +259,23 @@ def mirror_pad(random: Random) -> Drawn:
     return [elements(random, shape, random.choice(MOVED))], {**widths, "mode": mode}
 
 
-def reshape(random: Random) -> Drawn:
+def reshape(random: Random, types: Sequence[str] = ("bool", *MOVED)) -> Drawn:
     shape = small(random)
     target = random.sample(shape, len(shape))
     if len(target) > 1 and random.random() < 0.7:
         target[:2] = [target[0] * target[1]]
-    dtype = random.choice(("bool", *MOVED))
+    dtype = random.choice(types)
     return [elements(random, shape, dtype)], {"target_shape": tuple(target)}
 
 
-def transpose(random: Random) -> Drawn:
+def transpose(random: Random, types: Sequence[str] = MOVED) -> Drawn:
     shape = small(random)
     order = random.sample(range(len(shape)), len(shape))
-    return [elements(random, shape, random.choice(MOVED))], {"perm": tuple(order)}
+    return [elements(random, shape, random.choice(types))], {"perm": tuple(order)}
 
 
-def concatenation(random: Random) -> Drawn:
-    shape, dtype = small(random), random.choice(MOVED)
+def concatenation(random: Random, types: Sequence[str] = MOVED) -> Drawn:
+    shape, dtype = small(random), random.choice(types)
     axis = random.randrange(len(shape))
     parts: Given = [
         elements(random, (*shape[:axis], random.randint(1, 3), *shape[axis + 1 :]), dtype)
@@ -304,7 +304,7 @@ def one_part(random: Random, *, stays: bool) -> Drawn:
     }
 
 
-def strided_slice(random: Random) -> Drawn:
+def strided_slice(random: Random, types: Sequence[str] = MOVED) -> Drawn:
     shape = small(random)
     rows = []
     for extent in shape:
@@ -313,17 +313,17 @@ def strided_slice(random: Random) -> Drawn:
         rows.append((low, high + 1, step) if step > 0 else (high, low - 1, step))
     begin, end, strides = zip(*rows, strict=True)
     attributes = {"begin": begin, "end": end, "strides": strides}
-    return [elements(random, shape, random.choice(MOVED))], attributes
+    return [elements(random, shape, random.choice(types))], attributes
 
 
-def gather(random: Random) -> Drawn:
+def gather(random: Random, types: Sequence[str] = MOVED) -> Drawn:
     shape = small(random)
     axis = random.randrange(len(shape))
     most = shape[axis] - (random.random() < 0.9)
     indices = np.random.default_rng(random.randrange(2**32)).integers(
         0, most, small(random, 1), endpoint=True
     )
-    return [elements(random, shape, random.choice(MOVED)), indices.astype(np.int32)], {"axis": axis}
+    return [elements(random, shape, random.choice(types)), indices.astype(np.int32)], {"axis": axis}
 
 
 def squares(random: Random, *, deep: bool) -> Drawn:
@@ -350,9 +350,9 @@ def batch_to_space_nd(random: Random) -> Drawn:
     return [elements(random, shape, random.choice(("int8", "float32")))], attributes
 
 
-def broadcast_to(random: Random) -> Drawn:
+def broadcast_to(random: Random, types: Sequence[str] = ("int8", "int32", "float32")) -> Drawn:
     whole, narrow = aligned(random)
-    dtype = random.choice(("int8", "int32", "float32"))
+    dtype = random.choice(types)
     return [elements(random, narrow, dtype)], {"shape": whole}
 
 

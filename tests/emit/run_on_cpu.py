@@ -65,21 +65,22 @@ def run(operator: Operator, calls: int = CALLS) -> None:
 # ---------------------------------------------------------------- every kernel
 
 KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\([^)]*\)\n(\w+)\(')
-MOST_CALLS = 60
+MOST_CALLS = 240  # some operators have twenty rows of types
 KINDS = (None, np.int8, np.int32)
 # Of sizes that random calls seldom have: windows that fill a block and overlap.
 PICTURE = {"input_shape": (1, 2, 14, 15), "stride": (1, 1)}
 POOL = {**PICTURE, "pool_size": (3, 3), "padding": "valid"}
-LARGE: dict[str, tuple[tuple[tuple[int, ...], ...], Any, dict[str, Any]]] = {
-    "cvm.conv2d": (((1, 4, 12, 13), (4, 1, 3, 3)), np.int32, {"groups": 4, "padding": (1, 1)}),
-    "cvm.max_pool2d": (((1, 2, 14, 15),), np.int32, {"pool_size": (3, 3)}),
+LARGE: dict[str, tuple[tuple[tuple[int, ...], ...], tuple[str, ...], dict[str, Any]]] = {
+    "cvm.conv2d": (((1, 4, 12, 13), (4, 1, 3, 3)), ("int32",), {"groups": 4, "padding": (1, 1)}),
+    "cvm.max_pool2d": (((1, 2, 14, 15),), ("int32",), {"pool_size": (3, 3)}),
+    "onnx.max_pool": (((1, 2, 14, 15),), ("int8", "uint8", "float32"), {"kernel_shape": (3, 3)}),
     "systemml.conv2d": (
         ((1, 420), (1, 18)),
-        np.float64,
+        ("float64",),
         {**PICTURE, "filter_shape": (1, 2, 3, 3), "padding": "valid"},
     ),
-    "systemml.max_pool": (((1, 420),), np.float64, POOL),
-    "systemml.avg_pool": (((1, 420),), np.float64, POOL),
+    "systemml.max_pool": (((1, 420),), ("float64",), POOL),
+    "systemml.avg_pool": (((1, 420),), ("float64",), POOL),
 }
 
 
@@ -94,7 +95,9 @@ def reach_all(operator: Operator) -> None:
         ctypes.cast(getattr(backend.library, name), ctypes.c_void_p).value: name
         for name in KERNEL.findall(operator.source("cuda"))
     }
-    left = set(addresses.values())
+    left, info = set(addresses.values()), operator._info
+    kinds = (None,) if info.types[0] else KINDS
+    dtypes = KINDS if info.has_precision(operator.outputs[0]) else (None,)
 
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     def on_launch(kernel: int) -> None:
@@ -103,10 +106,10 @@ def reach_all(operator: Operator) -> None:
     state = backend.state
     state.on_launch = ctypes.cast(on_launch, ctypes.c_void_p).value
     try:
-        for made in calls(operator._info.full_name):
+        for made in calls(info.full_name):
             if not left:
                 break
-            for always, kind, dtype in product((0, 1), KINDS, KINDS):
+            for always, kind, dtype in product((0, 1), kinds, dtypes):
                 state.always_tiles = state.always_votes = always
                 attempt(operator, made, kind, dtype)
     finally:
@@ -123,9 +126,10 @@ def calls(name: str) -> Iterator[Call]:
 
 
 def large(name: str, source: Random) -> Call:
-    shapes, dtype, attributes = LARGE[name]
+    shapes, types, attributes = LARGE[name]
+    dtype = source.choice(types)
     inputs = tuple(
-        np.array([source.randint(-3, 3) for _ in range(prod(shape))], dtype).reshape(shape)
+        np.array([source.randint(-3, 3) for _ in range(prod(shape))]).astype(dtype).reshape(shape)
         for shape in shapes
     )
     return Call(name, inputs, attributes)
@@ -136,12 +140,10 @@ def few_bits(array: Array) -> Array:
 
 
 def attempt(operator: Operator, made: Call, kind: Any, dtype: Any) -> None:
-    """A call with inputs and results of these types, where they may have them."""
-    info, inputs = operator._info, list(made.inputs)
-    if kind is not None and not info.types[0]:
+    """A call with inputs and results of these types."""
+    inputs = list(made.inputs)
+    if kind is not None:
         inputs = mapped(lambda one: one.astype(kind), inputs)
-    if not info.has_precision(operator.outputs[0]):
-        dtype = None
     try:
         operator(*inputs, dtype=dtype, **made.attributes)
     except OperatorError as error:
