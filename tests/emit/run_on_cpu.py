@@ -70,13 +70,22 @@ KINDS = (None, np.int8, np.int32)
 # Of sizes that random calls seldom have: windows that fill a block and overlap.
 PICTURE = {"input_shape": (1, 2, 14, 15), "stride": (1, 1)}
 POOL = {**PICTURE, "pool_size": (3, 3), "padding": "valid"}
+CONVOLUTION = ((1, 4, 12, 13), (4, 1, 3, 3))
+GROUPS = {"group": 4, "pads": (1, 1, 1, 1)}
+# Shapes of the inputs, what types these may have, attributes.
 LARGE: dict[str, tuple[tuple[tuple[int, ...], ...], tuple[str, ...], dict[str, Any]]] = {
-    "cvm.conv2d": (((1, 4, 12, 13), (4, 1, 3, 3)), ("int32",), {"groups": 4, "padding": (1, 1)}),
+    "cvm.conv2d": (CONVOLUTION, ("int32 int32",), {"groups": 4, "padding": (1, 1)}),
     "cvm.max_pool2d": (((1, 2, 14, 15),), ("int32",), {"pool_size": (3, 3)}),
+    "onnx.conv_integer": (CONVOLUTION, ("int8 int8", "uint8 int8", "uint8 uint8"), GROUPS),
+    "onnx.qlinear_conv": (
+        (*CONVOLUTION, (1,)),
+        ("int8 int8 float32", "uint8 int8 float32", "uint8 uint8 float32"),
+        GROUPS,
+    ),
     "onnx.max_pool": (((1, 2, 14, 15),), ("int8", "uint8", "float32"), {"kernel_shape": (3, 3)}),
     "systemml.conv2d": (
         ((1, 420), (1, 18)),
-        ("float64",),
+        ("float64 float64",),
         {**PICTURE, "filter_shape": (1, 2, 3, 3), "padding": "valid"},
     ),
     "systemml.max_pool": (((1, 420),), ("float64",), POOL),
@@ -127,10 +136,9 @@ def calls(name: str) -> Iterator[Call]:
 
 def large(name: str, source: Random) -> Call:
     shapes, types, attributes = LARGE[name]
-    dtype = source.choice(types)
     inputs = tuple(
         np.array([source.randint(-3, 3) for _ in range(prod(shape))]).astype(dtype).reshape(shape)
-        for shape in shapes
+        for shape, dtype in zip(shapes, source.choice(types).split(), strict=True)
     )
     return Call(name, inputs, attributes)
 
