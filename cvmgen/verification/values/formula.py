@@ -268,7 +268,7 @@ def extreme(name: str, found: Sequence[tuple[t.Truth, Any]]) -> Any:
         # Those that count for certain first; without one, the exploring decides which is there.
         values = [value for counts, value in found if bool(counts)]
     if any(isinstance(value, (float, rt.RealTerm)) for value in values):
-        return _extreme_real(name, values)
+        return _extreme_real(name, list(map(rt.as_real, values)))
     return (extremes.maximum if name == "max" else extremes.minimum)(values)
 
 
