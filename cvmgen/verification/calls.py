@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, MAX_RANK, MAX_SIZE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import shape_name
-from cvmgen.ir.uses import assigned
+from cvmgen.ir.uses import assigned, has
 from cvmgen.lower.demand_nests import requirements
 from cvmgen.rules import MOST_NAMED
 from cvmgen.spec.formula import Input
@@ -54,7 +54,9 @@ class HostReader:
         call.block(nest.prologue, None)
         if nest.guarded is None:  # behind what is required of elements
             for tensor, tests in requirements(program.operator).items():
-                told = ((op, reader.integer(value, call.scope)) for op, value in tests)
+                # The ends of a type bound elements where kernels get their types; here they tell nothing.
+                plain = ((op, value) for op, value in tests if not has(value, i.Limit))
+                told = ((op, reader.integer(value, call.scope)) for op, value in plain)
                 reader.required[tensor] = tuple(told)
         for each in program.scratch:
             if each.case in (None, nest.case):
