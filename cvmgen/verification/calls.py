@@ -54,7 +54,7 @@ class HostReader:
         call.block(nest.prologue, None)
         if nest.guarded is None:  # behind what is required of elements
             for tensor, tests in requirements(program.operator).items():
-                # The ends of a type bound elements where kernels get their types; here they tell nothing.
+                # Kernels know the ends of their types; what names them tells nothing here.
                 plain = ((op, value) for op, value in tests if not has(value, i.Limit))
                 told = ((op, reader.integer(value, call.scope)) for op, value in plain)
                 reader.required[tensor] = tuple(told)
