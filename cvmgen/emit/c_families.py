@@ -1,24 +1,28 @@
 """Kernels for several element types as C: a file says them once, and includes itself for each.
 
 The kernels stand at the end of the file, behind `#else`, in terms of TYPED(name) and of type
-parameters. The text in front defines these for one choice of types and includes the file; then for
-the next one. So an operator is one file to read, to copy and to compile, and a line of a kernel is
-a line of that file, whoever tells it. Names of functions end with their types.
+parameters and their ends. The text in front defines these for one choice of types and includes the
+file; then for the next one. So an operator is one file to read, to copy and to compile, and a line
+of a kernel is a line of that file, whoever tells it. Names of functions end with their types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from cvmgen.emit.c_spelling import MACHINE_TYPES, comment
+from cvmgen.emit.c_like import CPrinter
+from cvmgen.emit.c_spelling import MACHINE_TYPES, PRIMARY, comment, end_name, paren
 from cvmgen.emit.lines import wrap_c
-from cvmgen.schedule.generic import WIDE
+from cvmgen.ir import nodes as i
+from cvmgen.ir.uses import nodes_in
+from cvmgen.schedule.generic import WIDE, WIDER
 from cvmgen.schedule.kernels import Family
+from cvmgen.typing.agreement import end_of
 
 INCLUDED = "The kernels at the end of this file, which includes itself for each choice of types."
 KERNELS = "Kernels for one choice of element types."
-CALCULATED = f"They calculate in {WIDE}: int32_t, or uint32_t where that could overflow."
 
 
 def typed_name(name: str) -> str:
@@ -39,6 +43,21 @@ class Section:
         """The type parameters, with what they stand for in each kernel of a family."""
         return {name: types for each in self.families for name, types in each.types.items()}
 
+    @property
+    def ends(self) -> list[tuple[str, str]]:
+        """The ends of type parameters that kernels name: which one, and whose."""
+        bodies = ((each.outlined, each.parts) for each in self.families)
+        found = (end for each in bodies for end in nodes_in(each, i.Limit))
+        return [*dict.fromkeys((each.end, each.type_name) for each in found)]
+
+    @property
+    def calculated(self) -> list[str]:
+        """What tells in which types kernels calculate where that depends on those of elements."""
+        kinds = self.types.get(WIDE, ())
+        others = " or ".join(MACHINE_TYPES[each] for each in WIDER if each in kinds)
+        said = f"They calculate in {WIDE}: int32_t, or {others} where that could overflow."
+        return [said] if kinds else []
+
     def included(self, file: str) -> str:
         """The text that includes the section for each choice of types."""
         blocks = ["\n".join(self.include(file, at)) for at in range(len(self.families[0].kernels))]
@@ -51,14 +70,22 @@ class Section:
             *([f"#define SECTION {self.number}"] if self.number else []),
             f"#define {typed_name('name')} name##{suffix}",
             *(f"#define {name} {MACHINE_TYPES[each[at]]}" for name, each in self.types.items()),
+            *map(partial(self.end_defined, at), self.ends),
             f'#include "{file}"',
         ]
+
+    def end_defined(self, at: int, named: tuple[str, str]) -> str:
+        """The end of a type parameter for one choice of types."""
+        end, parameter = named
+        value, level = CPrinter.number(end_of(self.types[parameter][at], end))
+        return f"#define {end_name(end, parameter)} {paren(value, level, PRIMARY)}"
 
     def text(self, functions: Iterable[str]) -> str:
         """The functions behind the line that tells when they are read."""
         when = f"#elif SECTION == {self.number}" if self.number else "#else"
-        said = " ".join([KERNELS, *([CALCULATED] if WIDE in self.types else [])])
-        names = [*(["SECTION"] if self.number else []), "TYPED", *self.types]
+        said = " ".join([KERNELS, *self.calculated])
+        ends = [end_name(end, parameter) for end, parameter in self.ends]
+        names = [*(["SECTION"] if self.number else []), "TYPED", *self.types, *ends]
         undefined = "\n".join(f"#undef {name}" for name in names)
         return "\n\n".join([when, "\n".join(wrap_c([comment(said)])), *functions, undefined])
 

@@ -17,6 +17,7 @@ from cvmgen.emit.c_spelling import (
     TERNARY,
     UNARY,
     c_identifier,
+    end_name,
     paren,
 )
 from cvmgen.emit.line_map import marked, unmarked
@@ -137,6 +138,8 @@ class CPrinter:
                 return "{0}", PRIMARY
             case i.Entries() | i.Access() | i.Dot() | i.Bind() | i.ArrayExpr() | i.Closure():
                 raise InternalError(f"emit: {type(expr).__name__} is not for this place")
+            case i.Limit(end=end, type_name=name) if name in TYPE_PARAMETERS:
+                return end_name(end, name), PRIMARY
             case i.ListOf() | i.Gather() | i.Fold() | i.Limit() | i.Structure():
                 name = type(expr).__name__
                 raise InternalError(f"emit: {name} is left; a lowering pass is missing")

@@ -65,6 +65,13 @@ LIMITS = {
     -(1 << 63): "INT64_MIN",
     (1 << 63) - 1: "INT64_MAX",
 }
+
+
+def end_name(end: str, parameter: str) -> str:
+    """What the least or the greatest value of a type parameter is called."""
+    return f"{end}_{parameter}"
+
+
 # What generated functions call their own locals.
 LOCALS = frozenset(
     {
@@ -94,6 +101,7 @@ LOCALS = frozenset(
         "which_case",
         "words",
         *TYPE_PARAMETERS,
+        *(end_name(end, each) for each in TYPE_PARAMETERS for end in ("least", "greatest")),
     }
 )
 PRIMARY = 12

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from cvmgen.emit import interface
 from cvmgen.emit.c_spelling import comment
+from cvmgen.emit.lines import WIDTH
 from cvmgen.emit.render import NOTICE
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import walk
@@ -60,11 +61,16 @@ def signature(head: str, parameters: list[str]) -> list[str]:
 
 
 def wrapped_list(head: str, items: list[str], end: str, width: int = 96) -> list[str]:
-    """Items between a head and an end, one line or wrapped below the first item."""
+    """Items between a head and an end, one line or wrapped below the first item; below the head
+    where one would not fit there."""
     single = f"{head}{', '.join(items)}{end}"
     if len(single) <= width:
         return [single]
     pad = " " * len(head)
+    indent = len(head) - len(head.lstrip())
+    widest = max(map(len, (*items[:-1], "".join((*items[-1:], end)))))
+    if head.strip() and len(pad) + widest > WIDTH:
+        return [head.rstrip(), *wrapped_list(" " * (indent + 4), items, end, width)]
     lines, current = [], head
     for at, item in enumerate(items):
         text = item + (", " if at < len(items) - 1 else end)

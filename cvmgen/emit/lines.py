@@ -151,18 +151,24 @@ def _wrapped(lines: Iterable[str], signs: tuple[str, ...], least_depth: int) -> 
 
 def _broken(line: str, signs: tuple[str, ...], least_depth: int, pad: str) -> list[str]:
     """A line in pieces: each ends at its last break at the least depth of brackets, or, where
-    none comes in time, behind the sign of an assignment in C, or at the first."""
+    none comes in time, in C behind the sign of an assignment or the bracket of a call, or at the
+    first."""
     if len(line) <= WIDTH:
         return [line]
     places = [each for each in _places(line, signs) if each[2] >= least_depth]
     stores = [each for each in _places(line, (ASSIGNED,)) if least_depth == 0]
+    calls = [each for each in _calls(line) if signs is BREAKS]
     pieces: list[str] = []
     start, lead = 0, ""
     while len(lead) + len(line) - start > WIDTH:
         shift = len(lead) - start
         left = [each for each in places if each[1] + shift > len(pad)]
         if all(sign + shift >= WIDTH for sign, *_ in left):
-            left = [each for each in stores if len(pad) < each[1] + shift <= WIDTH] or left
+            inside = (
+                [each for each in others if len(pad) < each[1] + shift <= WIDTH]
+                for others in (stores, calls)
+            )
+            left = next(filter(None, inside), left)
         fit = [(-depth, place) for sign, place, depth in left if sign + shift < WIDTH]
         if not left:
             break
@@ -206,14 +212,21 @@ def _places(line: str, signs: tuple[str, ...]) -> Iterator[tuple[int, int, int]]
             at = _text_end(line, at)
             continue
         sign = next((each for each in signs if line[at : at + len(each)] == each), "")
+        if sign:
+            behind = sign in (", ", "; ", ASSIGNED)
+            yield at, at + len(sign) if behind else at + 1, depth
         if mark in "([{":
             depth += 1
         elif mark in ")]}":
             depth -= 1
-        elif sign:
-            behind = sign in (", ", "; ", ASSIGNED)
-            yield at, at + len(sign) if behind else at + 1, depth
         at += len(sign) or 1
+
+
+def _calls(line: str) -> Iterator[tuple[int, int, int]]:
+    """The same of the brackets in which functions are given something, the last one best."""
+    for at, end, _ in _places(line, ("(",)):
+        if line[:at].replace("_", "0")[-1:].isalnum():
+            yield at, end, 0
 
 
 def _text_end(line: str, at: int) -> int:

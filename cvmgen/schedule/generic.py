@@ -1,7 +1,8 @@
 """Generic kernels: one body for the kernels of a nest that differ in element types alone.
 
 Bodies are walked side by side. Where they agree they stay; where they name machine types that
-differ as those of the elements of a tensor do, a type parameter stands for these.
+differ as those of the elements of a tensor do, a type parameter stands for these; where numbers
+differ as the ends of such types do, the end of the type parameter.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.kernels import Family, Kernel, Kernels
 from cvmgen.source import Span
-from cvmgen.typing.agreement import Agreement, DisagreementError, promoted
+from cvmgen.typing.agreement import BITS, Agreement, DisagreementError, end_of, promoted
 
 Body = TypeVar("Body")
 Member = TypeVar("Member")
@@ -25,9 +26,11 @@ Types = Mapping[str, tuple[str, ...]]
 """Type parameters, with the machine types that they stand for in each of some kernels."""
 
 SOURCES, RESULT = ("element_t", "second_t", "third_t"), "result_t"
-WIDE = "wide_t"  # in which kernels calculate: int32, or uint32 where that could overflow
+WIDE = "wide_t"  # in which kernels calculate: int32, or one of these where that could overflow
+WIDER = ("u32", "i64")
 TYPE_PARAMETERS = (*SOURCES, WIDE, RESULT)
 TYPE_FIELDS = ("type", "source_type", "result", "constants")  # of nodes, which name machine types
+EXTREMES = ("max", "min")
 WORTHWHILE = 8
 
 
@@ -35,20 +38,33 @@ class DifferentError(Exception):
     """Bodies differ in more than types."""
 
 
-def generic(kernels: Sequence[Kernel], bodies: Sequence[Body]) -> tuple[Body, Types] | None:
-    """The body that those of some kernels of a nest are for their types; None where they differ
-    in more than types."""
+def generic(
+    kernels: Sequence[Kernel], bodies: Sequence[Body], *, ends: bool = False
+) -> tuple[Body, Types] | None:
+    """The body that those of some kernels of a nest are for their types, and for the `ends` of
+    these; None where they differ in more."""
     types = parameters_of(kernels)
     if len(kernels) < 2 or not types:
         return None
     plain = [
         with_converted_stores(body, kernel) for body, kernel in zip(bodies, kernels, strict=True)
     ]
-    sides = SideBySide(types, [*map(type_of_values, kernels, plain)])
+    sides = SideBySide(types, [*map(type_of_values, kernels, plain)], ends=ends)
     try:
-        return sides.unified(plain), sides.types
+        body = sides.unified(plain)
     except (DifferentError, DisagreementError):
         return None
+    return None if has_generic_extremes(body) else (body, sides.types)
+
+
+def has_generic_extremes(body: object) -> bool:
+    """Whether the type of a maximum or minimum is a parameter; each has helpers of its own."""
+    nodes = tuple(walk(body))
+    found = {each.name for each in nodes if isinstance(each, i.Accumulate) and each.op in EXTREMES}
+    return any(
+        isinstance(each, i.Let) and each.name in found and each.type in TYPE_PARAMETERS
+        for each in nodes
+    )
 
 
 def parameters_of(kernels: Sequence[Kernel]) -> Types:
@@ -117,11 +133,12 @@ class SideBySide:
 
     Where some convert a value and others have it in the type they need, these convert it to that,
     which changes nothing. So kernels that calculate in int32, since no value leaves it, are like
-    those that do so modulo 2^32: one more parameter stands for both.
+    those that do so modulo 2^32, or in int64: one more parameter stands for these.
     """
 
     types: Types
     kinds: Sequence[Callable[[i.Expr], str]]
+    ends: bool = False
 
     def unified(self, several: Sequence[Any]) -> Any:
         """What nodes have in common, with parameters for types that differ as these do."""
@@ -130,6 +147,8 @@ class SideBySide:
             return self.unified(self.all_converted(several))
         if isinstance(first, tuple | list) and all(len(each) == len(first) for each in several):
             return tuple(self.unified(each) for each in zip(*several, strict=True))
+        if self.ends and isinstance(first, i.Const) and any(each != first for each in several):
+            return self.end([each.value for each in several])
         if names := compared_fields(first.__class__):
             parts = {n: self.unified([getattr(each, n) for each in several]) for n in names}
             return replace(first, **parts)
@@ -148,14 +167,23 @@ class SideBySide:
             for each, kind in zip(several, self.kinds, strict=True)
         ]
 
+    def end(self, values: Sequence[int]) -> i.Limit:
+        """The end of the elements' types that numbers are."""
+        for name, each in self.types.items():
+            for side in ("least", "greatest") if name != WIDE and {*each} <= {*BITS} else ():
+                if [end_of(kind, side) for kind in each] == values:
+                    return i.Limit(side, name)
+        raise DifferentError
+
     def parameter(self, names: tuple[str, ...]) -> str:
         """The type parameter that stands for some names."""
-        if {*names} == {"i32", "u32"}:
-            self.types = {**self.types, WIDE: self.types.get(WIDE, names)}
         for name, each in self.types.items():
             if each == names:
                 return name
-        raise DifferentError
+        if WIDE in self.types or not {"i32"} < {*names} <= {"i32", *WIDER}:
+            raise DifferentError
+        self.types = {**self.types, WIDE: names}
+        return WIDE
 
 
 @cache
@@ -213,7 +241,8 @@ def family(kernels: tuple[Kernel, ...]) -> Family | None:
     """The family that kernels are, if they are one."""
     if len(kernels) == 1:
         return family_of_one(kernels[0])
-    made = generic(kernels, [(each.outlined, each.parts, each.subject.kept) for each in kernels])
+    bodies = [(each.outlined, each.parts, each.subject.kept) for each in kernels]
+    made = generic(kernels, bodies, ends=True)
     if made is None:
         return None
     (outlined, parts, kept), types = made
@@ -238,7 +267,7 @@ def unsound_family(family: Family) -> Iterator[str]:
 
 
 def instance(body: Body, types: Mapping[str, str]) -> Body:
-    """A body with machine types for type parameters."""
+    """A body with machine types for type parameters, and their ends."""
 
     def type_name(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -246,6 +275,8 @@ def instance(body: Body, types: Mapping[str, str]) -> Body:
         return types.get(value, value) if isinstance(value, str) else value
 
     def change(node: Any) -> Any:
+        if isinstance(node, i.Limit):
+            return i.Const(end_of(types[node.type_name], node.end))
         named = {name: getattr(node, name) for name in TYPE_FIELDS if hasattr(node, name)}
         other = {name: type_name(value) for name, value in named.items()}
         return node if other == named else replace(node, **other)

@@ -247,9 +247,15 @@ def promoted(kind: str) -> str:
 
 def holds_number(kind: str, value: int) -> bool:
     """Whether an integer type holds a number."""
-    if kind[0] == "u":
-        return 0 <= value < 1 << BITS[kind]
-    return -(1 << BITS[kind] - 1) <= value < 1 << BITS[kind] - 1
+    return end_of(kind, "least") <= value <= end_of(kind, "greatest")
+
+
+def end_of(kind: str, end: str) -> int:
+    """The least or the greatest value of an integer type."""
+    bits, signed = BITS[kind], kind[0] != "u"
+    if end == "least":
+        return -(1 << bits - 1) if signed else 0
+    return (1 << bits - signed) - 1
 
 
 def type_fits(kind: str, place: str, *, wraps: bool) -> bool:

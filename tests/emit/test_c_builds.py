@@ -168,7 +168,7 @@ def test_headers_carry_the_formula(
 ) -> None:
     for operator in formulas.values():
         head, _, _ = c_text(folders, operator).partition("*/")
-        assert f" {operator.span.source.name}\n" in head
+        assert f" {operator.files}\n" in head
         assert operator.doc in head
         for line in operator.text.splitlines():
             assert line.strip() in head, operator.full_name

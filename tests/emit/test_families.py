@@ -39,6 +39,22 @@ def test_no_function_is_said_again(path: Path) -> None:
 
 INVENTED = [
     (
+        "type T in int8, int16, int32\ninput X : T[N, K]\noutput Y : T[N]\n"
+        "Y[i] = clip(sum[k < K](X[i, k] div 8), least(T), greatest(T))",
+        {"X": ("int8", "int16", "int32")},
+        3,
+        lambda X: (X // 8).sum(axis=1),
+        "ends of types are those of a parameter",
+    ),
+    (
+        "type T in int8, uint8, int32\ninput X : T[N, K]\ninput Z : T[N, K]\n"
+        "output Y : float32[N]\nY[i] = sum[k < K](real(X[i, k] - Z[i, k]))",
+        {"X": ("int8", "int32"), "Z": ("int8", "int32")},
+        3,
+        lambda X, Z: (X - Z).sum(axis=1),
+        "int64 is what int32 could overflow in",
+    ),
+    (
         "type T in int8, int16, int32, int64\ninput X : T[N, K]\noutput Y : T[N]\n"
         "Y[i] = max[k < K](X[i, k])",
         {"X": ("int8", "int16", "int32", "int64")},

@@ -214,7 +214,7 @@ def test_docstrings_carry_the_formula(
     for operator in formulas.values():
         module = importlib.import_module(f"alone_{operator.opset}.{operator.name}")
         doc = module.__doc__ or ""
-        assert f" {operator.span.source.name}\n" in doc
+        assert f" {operator.files}\n" in doc
         for line in operator.text.splitlines():
             assert line.strip() in doc, operator.full_name
         assert (getattr(module, operator.name).__doc__ or "").startswith(operator.doc)

@@ -41,6 +41,7 @@
      example non_max_suppression([[[0, 9, 0, 0, 10, 10], [0, 8, 1, 1, 10, 10], [1, 7, 1, 1, 10, 10]]], [3])
        == [[[0, 9, 0, 0, 10, 10], [1, 7, 1, 1, 10, 10], [-1, -1, -1, -1, -1, -1]]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_runs.h"
@@ -128,89 +129,16 @@ static int non_max_suppression_prepare(const cvm_non_max_suppression_args *args,
     return CVMGEN_OK;
 }
 
-typedef struct non_max_suppression_I_part_call_int8 {
-    const non_max_suppression_plan *plan;
-    const int8_t *X;
-    const int32_t *valid_count;
-    int64_t *I;
-    int64_t *I_length;
-    int64_t *I_keys;
-    int64_t *I_spare;
-} non_max_suppression_I_part_call_int8;
-static void non_max_suppression_I_part_int8(const void *context, int64_t low, int64_t high) {
-    const non_max_suppression_I_part_call_int8 *const call = context;
-    const non_max_suppression_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int32_t *restrict valid_count = call->valid_count;
-    int64_t *restrict I = call->I;
-    int64_t *restrict I_length = call->I_length;
-    int64_t *restrict I_keys = call->I_keys;
-    int64_t *restrict I_spare = call->I_spare;
-    /* non_max_suppression line 15: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
-    const int64_t N = plan->N;
-    for (int64_t b = low; b < high; ++b) {
-        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
-        for (int64_t i = 0; i < T; ++i) {
-            I[b * N + i] = i;
-            I_keys[b * N + i] = (int64_t)-X[(b * N + i) * 6 + 1];
-        }
-        I_length[b] = T;
-        cvmgen_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define wide_t int32_t
+#include "non_max_suppression.c"
 
-static void non_max_suppression_I_int8(const non_max_suppression_plan *plan,
-                                       const int8_t *restrict X,
-                                       const int32_t *restrict valid_count, int64_t *restrict I,
-                                       int64_t *restrict I_length, int64_t *restrict I_keys,
-                                       int64_t *restrict I_spare) {
-    const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_I_part_call_int8 call = {plan, X, valid_count, I, I_length, I_keys,
-        I_spare};
-    cvmgen_share(B, B * N >= 4096, non_max_suppression_I_part_int8, &call);
-}
-
-typedef struct non_max_suppression_I_part_call_int32 {
-    const non_max_suppression_plan *plan;
-    const int32_t *X;
-    const int32_t *valid_count;
-    int64_t *I;
-    int64_t *I_length;
-    int64_t *I_keys;
-    int64_t *I_spare;
-} non_max_suppression_I_part_call_int32;
-static void non_max_suppression_I_part_int32(const void *context, int64_t low, int64_t high) {
-    const non_max_suppression_I_part_call_int32 *const call = context;
-    const non_max_suppression_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const int32_t *restrict valid_count = call->valid_count;
-    int64_t *restrict I = call->I;
-    int64_t *restrict I_length = call->I_length;
-    int64_t *restrict I_keys = call->I_keys;
-    int64_t *restrict I_spare = call->I_spare;
-    /* non_max_suppression line 15: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
-    const int64_t N = plan->N;
-    for (int64_t b = low; b < high; ++b) {
-        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
-        for (int64_t i = 0; i < T; ++i) {
-            I[b * N + i] = i;
-            I_keys[b * N + i] = -(int64_t)X[(b * N + i) * 6 + 1];
-        }
-        I_length[b] = T;
-        cvmgen_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
-    }
-}
-
-static void non_max_suppression_I_int32(const non_max_suppression_plan *plan,
-                                        const int32_t *restrict X,
-                                        const int32_t *restrict valid_count,
-                                        int64_t *restrict I, int64_t *restrict I_length,
-                                        int64_t *restrict I_keys, int64_t *restrict I_spare) {
-    const int64_t B = plan->B, N = plan->N;
-    const non_max_suppression_I_part_call_int32 call = {plan, X, valid_count, I, I_length, I_keys,
-        I_spare};
-    cvmgen_share(B, B * N >= 4096, non_max_suppression_I_part_int32, &call);
-}
+#define TYPED(name) name##_int32
+#define element_t int32_t
+#define wide_t int64_t
+#include "non_max_suppression.c"
 
 typedef struct non_max_suppression_U_part_call_int8 {
     const non_max_suppression_plan *plan;
@@ -773,3 +701,55 @@ int cvm_non_max_suppression_bind(const cvm_non_max_suppression_args *args, uint6
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or int64_t where that
+   could overflow. */
+
+typedef struct TYPED(non_max_suppression_I_part_call) {
+    const non_max_suppression_plan *plan;
+    const element_t *X;
+    const int32_t *valid_count;
+    int64_t *I;
+    int64_t *I_length;
+    int64_t *I_keys;
+    int64_t *I_spare;
+} TYPED(non_max_suppression_I_part_call);
+static void TYPED(non_max_suppression_I_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(non_max_suppression_I_part_call) *const call = context;
+    const non_max_suppression_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const int32_t *restrict valid_count = call->valid_count;
+    int64_t *restrict I = call->I;
+    int64_t *restrict I_length = call->I_length;
+    int64_t *restrict I_keys = call->I_keys;
+    int64_t *restrict I_spare = call->I_spare;
+    /* non_max_suppression line 15: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
+    const int64_t N = plan->N;
+    for (int64_t b = low; b < high; ++b) {
+        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
+        for (int64_t i = 0; i < T; ++i) {
+            I[b * N + i] = i;
+            I_keys[b * N + i] = (int64_t)-(wide_t)X[(b * N + i) * 6 + 1];
+        }
+        I_length[b] = T;
+        cvmgen_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
+    }
+}
+
+static void TYPED(non_max_suppression_I)(const non_max_suppression_plan *plan,
+                                         const element_t *restrict X,
+                                         const int32_t *restrict valid_count,
+                                         int64_t *restrict I, int64_t *restrict I_length,
+                                         int64_t *restrict I_keys, int64_t *restrict I_spare) {
+    const int64_t B = plan->B, N = plan->N;
+    const TYPED(non_max_suppression_I_part_call) call = {plan, X, valid_count, I, I_length, I_keys,
+        I_spare};
+    cvmgen_share(B, B * N >= 4096, TYPED(non_max_suppression_I_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef wide_t
+#endif

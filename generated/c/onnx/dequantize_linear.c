@@ -16,6 +16,7 @@
        where at = k if K != 1 else 0
      example dequantize_linear([4, -1], [0.5], [2]) == [1.0, -1.5]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -87,128 +88,21 @@ static int dequantize_linear_prepare(const onnx_dequantize_linear_args *args,
     return CVMGEN_OK;
 }
 
-typedef struct dequantize_linear_Y_part_call_int8 {
-    const dequantize_linear_plan *plan;
-    const int8_t *X;
-    const float *scale;
-    const int8_t *zero;
-    float *Y;
-} dequantize_linear_Y_part_call_int8;
-CVMGEN_FOR_AVX512
-static void dequantize_linear_Y_part_int8(const void *context, int64_t low, int64_t high) {
-    const dequantize_linear_Y_part_call_int8 *const call = context;
-    const dequantize_linear_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const float *restrict scale = call->scale;
-    const int8_t *restrict zero = call->zero;
-    float *restrict Y = call->Y;
-    /* dequantize_linear line 11: Y[d..., k, e...] = dequantized(X[d..., k, e...], scale[at],
-       zero[at]) forall d... < n[:axis]..., k < n[axis], e... < n[axis + 1:]... where at = k if K !=
-       1 else 0 */
-    const int64_t K = plan->K, n_axis = plan->n_axis, e_extents_size = plan->e_extents_size;
-    for (int64_t at_2 = low; at_2 < high; ++at_2) {
-        const int64_t d = at_2 / n_axis, k = at_2 % n_axis;
-        const int64_t at = K != 1 ? k : 0;
-        CVMGEN_APART
-        for (int64_t e = 0; e < e_extents_size; ++e)
-            Y[(d * n_axis + k) * e_extents_size + e] =
-                cvmgen_stored_f32((double)(float)((double)(float)(double)(X[(d * n_axis + k)
-                * e_extents_size + e] - zero[at]) * (double)scale[at]));
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define wide_t int32_t
+#include "dequantize_linear.c"
 
-static void dequantize_linear_Y_int8(const dequantize_linear_plan *plan,
-                                     const int8_t *restrict X, const float *restrict scale,
-                                     const int8_t *restrict zero, float *restrict Y) {
-    const int64_t d_extents_size = plan->d_extents_size, n_axis = plan->n_axis;
-    const int64_t e_extents_size = plan->e_extents_size;
-    const dequantize_linear_Y_part_call_int8 call = {plan, X, scale, zero, Y};
-    cvmgen_share(d_extents_size * n_axis,
-                 d_extents_size * n_axis * e_extents_size >= 131072,
-                 dequantize_linear_Y_part_int8, &call);
-}
+#define TYPED(name) name##_uint8
+#define element_t uint8_t
+#define wide_t int32_t
+#include "dequantize_linear.c"
 
-typedef struct dequantize_linear_Y_part_call_uint8 {
-    const dequantize_linear_plan *plan;
-    const uint8_t *X;
-    const float *scale;
-    const uint8_t *zero;
-    float *Y;
-} dequantize_linear_Y_part_call_uint8;
-CVMGEN_FOR_AVX512
-static void dequantize_linear_Y_part_uint8(const void *context, int64_t low, int64_t high) {
-    const dequantize_linear_Y_part_call_uint8 *const call = context;
-    const dequantize_linear_plan *const plan = call->plan;
-    const uint8_t *restrict X = call->X;
-    const float *restrict scale = call->scale;
-    const uint8_t *restrict zero = call->zero;
-    float *restrict Y = call->Y;
-    /* dequantize_linear line 11: Y[d..., k, e...] = dequantized(X[d..., k, e...], scale[at],
-       zero[at]) forall d... < n[:axis]..., k < n[axis], e... < n[axis + 1:]... where at = k if K !=
-       1 else 0 */
-    const int64_t K = plan->K, n_axis = plan->n_axis, e_extents_size = plan->e_extents_size;
-    for (int64_t at_2 = low; at_2 < high; ++at_2) {
-        const int64_t d = at_2 / n_axis, k = at_2 % n_axis;
-        const int64_t at = K != 1 ? k : 0;
-        CVMGEN_APART
-        for (int64_t e = 0; e < e_extents_size; ++e)
-            Y[(d * n_axis + k) * e_extents_size + e] =
-                cvmgen_stored_f32((double)(float)((double)(float)(double)(X[(d * n_axis + k)
-                * e_extents_size + e] - zero[at]) * (double)scale[at]));
-    }
-}
-
-static void dequantize_linear_Y_uint8(const dequantize_linear_plan *plan,
-                                      const uint8_t *restrict X, const float *restrict scale,
-                                      const uint8_t *restrict zero, float *restrict Y) {
-    const int64_t d_extents_size = plan->d_extents_size, n_axis = plan->n_axis;
-    const int64_t e_extents_size = plan->e_extents_size;
-    const dequantize_linear_Y_part_call_uint8 call = {plan, X, scale, zero, Y};
-    cvmgen_share(d_extents_size * n_axis,
-                 d_extents_size * n_axis * e_extents_size >= 131072,
-                 dequantize_linear_Y_part_uint8, &call);
-}
-
-typedef struct dequantize_linear_Y_part_call_int32 {
-    const dequantize_linear_plan *plan;
-    const int32_t *X;
-    const float *scale;
-    const int32_t *zero;
-    float *Y;
-} dequantize_linear_Y_part_call_int32;
-CVMGEN_FOR_AVX512
-static void dequantize_linear_Y_part_int32(const void *context, int64_t low, int64_t high) {
-    const dequantize_linear_Y_part_call_int32 *const call = context;
-    const dequantize_linear_plan *const plan = call->plan;
-    const int32_t *restrict X = call->X;
-    const float *restrict scale = call->scale;
-    const int32_t *restrict zero = call->zero;
-    float *restrict Y = call->Y;
-    /* dequantize_linear line 11: Y[d..., k, e...] = dequantized(X[d..., k, e...], scale[at],
-       zero[at]) forall d... < n[:axis]..., k < n[axis], e... < n[axis + 1:]... where at = k if K !=
-       1 else 0 */
-    const int64_t K = plan->K, n_axis = plan->n_axis, e_extents_size = plan->e_extents_size;
-    for (int64_t at_2 = low; at_2 < high; ++at_2) {
-        const int64_t d = at_2 / n_axis, k = at_2 % n_axis;
-        const int64_t at = K != 1 ? k : 0;
-        CVMGEN_APART
-        for (int64_t e = 0; e < e_extents_size; ++e)
-            Y[(d * n_axis + k) * e_extents_size + e] =
-                cvmgen_stored_f32((double)(float)((double)(float)(double)((int64_t)X[(d * n_axis
-                + k) * e_extents_size + e] - zero[at]) * (double)scale[at]));
-    }
-}
-
-static void dequantize_linear_Y_int32(const dequantize_linear_plan *plan,
-                                      const int32_t *restrict X, const float *restrict scale,
-                                      const int32_t *restrict zero, float *restrict Y) {
-    const int64_t d_extents_size = plan->d_extents_size, n_axis = plan->n_axis;
-    const int64_t e_extents_size = plan->e_extents_size;
-    const dequantize_linear_Y_part_call_int32 call = {plan, X, scale, zero, Y};
-    cvmgen_share(d_extents_size * n_axis,
-                 d_extents_size * n_axis * e_extents_size >= 131072,
-                 dequantize_linear_Y_part_int32, &call);
-}
+#define TYPED(name) name##_int32
+#define element_t int32_t
+#define wide_t int64_t
+#include "dequantize_linear.c"
 
 int onnx_dequantize_linear_infer(const onnx_dequantize_linear_args *args, cvmgen_error *error) {
     dequantize_linear_plan plan;
@@ -284,3 +178,54 @@ int onnx_dequantize_linear_bind(const onnx_dequantize_linear_args *args, uint64_
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or int64_t where that
+   could overflow. */
+
+typedef struct TYPED(dequantize_linear_Y_part_call) {
+    const dequantize_linear_plan *plan;
+    const element_t *X;
+    const float *scale;
+    const element_t *zero;
+    float *Y;
+} TYPED(dequantize_linear_Y_part_call);
+CVMGEN_FOR_AVX512
+static void TYPED(dequantize_linear_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(dequantize_linear_Y_part_call) *const call = context;
+    const dequantize_linear_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const float *restrict scale = call->scale;
+    const element_t *restrict zero = call->zero;
+    float *restrict Y = call->Y;
+    /* dequantize_linear line 11: Y[d..., k, e...] = dequantized(X[d..., k, e...], scale[at],
+       zero[at]) forall d... < n[:axis]..., k < n[axis], e... < n[axis + 1:]... where at = k if K !=
+       1 else 0 */
+    const int64_t K = plan->K, n_axis = plan->n_axis, e_extents_size = plan->e_extents_size;
+    for (int64_t at_2 = low; at_2 < high; ++at_2) {
+        const int64_t d = at_2 / n_axis, k = at_2 % n_axis;
+        const int64_t at = K != 1 ? k : 0;
+        CVMGEN_APART
+        for (int64_t e = 0; e < e_extents_size; ++e)
+            Y[(d * n_axis + k) * e_extents_size + e] =
+                (float)cvmgen_stored_f32((double)(float)((double)(float)(double)((wide_t)X[(d
+                * n_axis + k) * e_extents_size + e] - zero[at]) * (double)scale[at]));
+    }
+}
+
+static void TYPED(dequantize_linear_Y)(const dequantize_linear_plan *plan,
+                                       const element_t *restrict X, const float *restrict scale,
+                                       const element_t *restrict zero, float *restrict Y) {
+    const int64_t d_extents_size = plan->d_extents_size, n_axis = plan->n_axis;
+    const int64_t e_extents_size = plan->e_extents_size;
+    const TYPED(dequantize_linear_Y_part_call) call = {plan, X, scale, zero, Y};
+    cvmgen_share(d_extents_size * n_axis,
+                 d_extents_size * n_axis * e_extents_size >= 131072,
+                 TYPED(dequantize_linear_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef wide_t
+#endif

@@ -32,6 +32,7 @@
              base = float32(real(zy) - float32(fma(ra, real(za), float32(rb * real(zb)))))
      example qlinear_add([3, 4], [5], sy=2.0, zy=1) == [5, 6]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "onnx/qlinear_add.h"
@@ -157,123 +158,18 @@ static int qlinear_add_prepare(const onnx_qlinear_add_args *args, qlinear_add_pl
     return CVMGEN_OK;
 }
 
-CVMGEN_FOR_AVX512
-static void qlinear_add_Y_int8(const qlinear_add_plan *plan, const int8_t *restrict A,
-                               const int8_t *restrict B, int8_t *restrict Y) {
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_rows = plan->d_rows;
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    /* qlinear_add line 5: Y[d...] = saturated(float32(fma(real(a), ra, float32(fma(real(b), rb,
-       base)))), 0, least(T), greatest(T)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
-       P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ra = float32(sa over sy), rb
-       = float32(sb over sy), base = float32(real(zy) - float32(fma(ra, real(za), float32(rb *
-       real(zb))))) */
-    const double ra = (double)(float)(sa / sy);
-    const double rb = (double)(float)(sb / sy);
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A[A_row
-                    + d], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), 127));
-        } else if (A_step == 0 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A[A_row],
-                    ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), 127));
-        } else if (A_step == 1 && B_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A[A_row
-                    + d], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row], rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), 127));
-        } else {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A[A_row
-                    + d * A_step], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d * B_step], rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), 127));
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "qlinear_add.c"
 
-CVMGEN_FOR_AVX512
-static void qlinear_add_Y_uint8(const qlinear_add_plan *plan, const uint8_t *restrict A,
-                                const uint8_t *restrict B, uint8_t *restrict Y) {
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_rows = plan->d_rows;
-    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
-    const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    /* qlinear_add line 5: Y[d...] = saturated(float32(fma(real(a), ra, float32(fma(real(b), rb,
-       base)))), 0, least(T), greatest(T)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
-       P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ra = float32(sa over sy), rb
-       = float32(sb over sy), base = float32(real(zy) - float32(fma(ra, real(za), float32(rb *
-       real(zb))))) */
-    const double ra = (double)(float)(sa / sy);
-    const double rb = (double)(float)(sb / sy);
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (uint8_t)cvmgen_max_i64(0,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A[A_row
-                    + d], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), 255));
-        } else if (A_step == 0 && B_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (uint8_t)cvmgen_max_i64(0,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A[A_row],
-                    ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), 255));
-        } else if (A_step == 1 && B_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (uint8_t)cvmgen_max_i64(0,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A[A_row
-                    + d], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row], rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), 255));
-        } else {
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (uint8_t)cvmgen_max_i64(0,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A[A_row
-                    + d * A_step], ra,
-                    (double)(float)cvmgen_fma_f64((double)B[B_row + d * B_step], rb,
-                    (double)(float)((double)zy
-                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
-                    (double)(float)(rb * (double)zb)))))) + 0.0), 255));
-        }
-    }
-}
+#define TYPED(name) name##_uint8
+#define element_t uint8_t
+#define least_element_t 0
+#define greatest_element_t 255
+#include "qlinear_add.c"
 
 int onnx_qlinear_add_infer(const onnx_qlinear_add_args *args, cvmgen_error *error) {
     qlinear_add_plan plan;
@@ -340,3 +236,72 @@ int onnx_qlinear_add_bind(const onnx_qlinear_add_args *args, uint64_t constants,
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+CVMGEN_FOR_AVX512
+static void TYPED(qlinear_add_Y)(const qlinear_add_plan *plan, const element_t *restrict A,
+                                 const element_t *restrict B, element_t *restrict Y) {
+    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_rows = plan->d_rows;
+    const int64_t d_run = plan->d_run, A_step = plan->A_step, B_step = plan->B_step;
+    const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
+    const cvmgen_list *const A_steps = &plan->A_steps;
+    const cvmgen_list *const B_steps = &plan->B_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
+    /* qlinear_add line 5: Y[d...] = saturated(float32(fma(real(a), ra, float32(fma(real(b), rb,
+       base)))), 0, least(T), greatest(T)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
+       P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ra = float32(sa over sy), rb
+       = float32(sb over sy), base = float32(real(zy) - float32(fma(ra, real(za), float32(rb *
+       real(zb))))) */
+    const double ra = (double)(float)(sa / sy);
+    const double rb = (double)(float)(sb / sy);
+    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
+        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
+        if (A_step == 1 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
+                    (double)A[A_row + d], ra,
+                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], rb,
+                    (double)(float)((double)zy
+                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
+                    (double)(float)(rb * (double)zb)))))) + 0.0), greatest_element_t));
+        } else if (A_step == 0 && B_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
+                    (double)A[A_row], ra,
+                    (double)(float)cvmgen_fma_f64((double)B[B_row + d], rb,
+                    (double)(float)((double)zy
+                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
+                    (double)(float)(rb * (double)zb)))))) + 0.0), greatest_element_t));
+        } else if (A_step == 1 && B_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
+                    (double)A[A_row + d], ra,
+                    (double)(float)cvmgen_fma_f64((double)B[B_row], rb,
+                    (double)(float)((double)zy
+                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
+                    (double)(float)(rb * (double)zb)))))) + 0.0), greatest_element_t));
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
+                    (double)A[A_row + d * A_step], ra,
+                    (double)(float)cvmgen_fma_f64((double)B[B_row + d * B_step], rb,
+                    (double)(float)((double)zy
+                    - (double)(float)cvmgen_fma_f64(ra, (double)za,
+                    (double)(float)(rb * (double)zb)))))) + 0.0), greatest_element_t));
+        }
+    }
+}
+
+#undef TYPED
+#undef element_t
+#undef least_element_t
+#undef greatest_element_t
+#endif

@@ -200,454 +200,25 @@ static int qlinear_conv_prepare(const onnx_qlinear_conv_args *args, qlinear_conv
 
 /* The kernels at the end of this file, which includes itself for each choice of types. */
 #define TYPED(name) name##_uint8_int8
-#define element_t int8_t
+#define element_t uint8_t
+#define second_t int8_t
+#define least_element_t 0
+#define greatest_element_t 255
 #include "qlinear_conv.c"
 
 #define TYPED(name) name##_uint8_uint8
 #define element_t uint8_t
+#define second_t uint8_t
+#define least_element_t 0
+#define greatest_element_t 255
 #include "qlinear_conv.c"
 
-typedef struct qlinear_conv_Y_part_call_int8_int8 {
-    const qlinear_conv_plan *plan;
-    const int8_t *X;
-    const int8_t *W;
-    const float *sw;
-    const int32_t *B;
-    int8_t *Y;
-    int64_t x_phases;
-    int64_t x_reach;
-    int64_t x_most;
-    int64_t x_pitch;
-    int64_t y_phases;
-    int64_t y_reach;
-    int64_t y_most;
-    int64_t y_held;
-    int64_t window_size;
-    const int64_t *taps;
-    int64_t x_blocks;
-    int64_t y_blocks;
-} qlinear_conv_Y_part_call_int8_int8;
-CVMGEN_FOR_AVX512
-static void qlinear_conv_Y_part_int8_int8(const void *context, int64_t low, int64_t high) {
-    const qlinear_conv_Y_part_call_int8_int8 *const call = context;
-    const qlinear_conv_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict W = call->W;
-    const float *restrict sw = call->sw;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_phases = call->x_phases;
-    const int64_t x_reach = call->x_reach;
-    const int64_t x_most = call->x_most;
-    const int64_t x_pitch = call->x_pitch;
-    const int64_t y_phases = call->y_phases;
-    const int64_t y_reach = call->y_reach;
-    const int64_t y_most = call->y_most;
-    const int64_t y_held = call->y_held;
-    const int64_t window_size = call->window_size;
-    const int64_t *const taps = call->taps;
-    const int64_t x_blocks = call->x_blocks;
-    const int64_t y_blocks = call->y_blocks;
-    /* qlinear_conv line 14: Y[n, oc, y, x] = saturated(float32(float32(real(total + (B[oc] if
-       present(B) else 0))) * ratio[(oc if K != 1 else 0)]), zy, least(T), greatest(T)) where h =
-       y*SH - PT + i*DH, w = x*SW - PL + j*DW, total = sum[c < IC, i < KH, j < KW if 0 <= h < XH and
-       0 <= w < XW]( (X[n, (oc div OPG)*IC + c, h, w] - zx) * (W[oc, c, i, j] - zw)) */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PT = plan->PT, PL = plan->PL, SH = plan->SH;
-    const int64_t SW = plan->SW, OPG = plan->OPG, YH = plan->YH, YW = plan->YW, K = plan->K;
-    const int64_t zx = plan->zx, zw = plan->zw, zy = plan->zy;
-    const double sx = plan->sx, sy = plan->sy;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / x_blocks / y_blocks / OC, oc = at / x_blocks / y_blocks % OC;
-        const int64_t y_block = at / x_blocks % y_blocks, x_block = at % x_blocks;
-        const int64_t y_first = y_block * y_most;
-        const int64_t y_count = cvmgen_min_i64(y_most, YH - y_first);
-        const int64_t x_first = x_block * x_most;
-        const int64_t x_count = cvmgen_min_i64(x_most, YW - x_first);
-        _Alignas(64) uint64_t window[4096];
-        _Alignas(64) uint64_t totals[4096];
-        const int64_t x_flats = (y_count - 1) * x_pitch + x_count;
-        for (int64_t window_filled = 0; window_filled < window_size; ++window_filled)
-            window[window_filled] = 0;
-        for (int64_t x_flat = 0; x_flat < x_flats; ++x_flat)
-            totals[x_flat] = 0;
-        for (int64_t c = 0; c < IC; ++c) {
-            for (int64_t y_phase = 0; y_phase < y_phases; ++y_phase) {
-                for (int64_t x_phase = 0; x_phase < x_phases; ++x_phase) {
-                    const int64_t y_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PT - SH * y_first - y_phase, SH));
-                    const int64_t y_filled_high = cvmgen_min_i64(y_count + y_reach,
-                        cvmgen_ceildiv(PT - SH * y_first + XH - y_phase, SH));
-                    const int64_t x_filled_low = cvmgen_max_i64(0,
-                        cvmgen_ceildiv(PL - SW * x_first - x_phase, SW));
-                    const int64_t x_filled_high = cvmgen_min_i64(x_count + x_reach,
-                        cvmgen_ceildiv(PL - SW * x_first + XW - x_phase, SW));
-                    for (int64_t y_filled = y_filled_low; y_filled < y_filled_high; ++y_filled) {
-                        const int64_t place = (y_first + y_filled) * SH - PT + y_phase;
-                        const int64_t row = ((y_phase * x_phases + x_phase) * y_held + y_filled)
-                            * x_pitch;
-                        if (SW == 1) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece = x_filled_low;
-                                    x_filled_piece < x_filled_high; x_filled_piece += 32) {
-                                    const int64_t x_filled_at = cvmgen_min_i64(x_filled_piece,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part = 0; x_filled_part < 32;
-                                        ++x_filled_part)
-                                        window[row + (x_filled_at + x_filled_part)] =
-                                            X[((n * C + (oc / OPG * IC + c)) * XH + place) * XW
-                                            + (x_first + (x_filled_at + x_filled_part) - PL
-                                            + x_phase)] - zx;
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        X[((n * C + (oc / OPG * IC + c)) * XH + place) * XW
-                                        + (x_first + x_filled - PL + x_phase)] - zx;
-                            }
-                        } else if (SW == 2) {
-                            if (x_filled_high - x_filled_low >= 32) {
-                                for (int64_t x_filled_piece_2 = x_filled_low;
-                                    x_filled_piece_2 < x_filled_high; x_filled_piece_2 += 32) {
-                                    const int64_t x_filled_at_2 = cvmgen_min_i64(x_filled_piece_2,
-                                        x_filled_high - 32);
-                                    for (int64_t x_filled_part_2 = 0; x_filled_part_2 < 32;
-                                        ++x_filled_part_2)
-                                        window[row + (x_filled_at_2 + x_filled_part_2)] =
-                                            X[((n * C + (oc / OPG * IC + c)) * XH + place) * XW
-                                            + ((x_first + (x_filled_at_2 + x_filled_part_2)) * 2
-                                            - PL + x_phase)] - zx;
-                                }
-                            } else {
-                                for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                    ++x_filled)
-                                    window[row + x_filled] =
-                                        X[((n * C + (oc / OPG * IC + c)) * XH + place) * XW
-                                        + ((x_first + x_filled) * 2 - PL + x_phase)] - zx;
-                            }
-                        } else {
-                            for (int64_t x_filled = x_filled_low; x_filled < x_filled_high;
-                                ++x_filled)
-                                window[row + x_filled] =
-                                    X[((n * C + (oc / OPG * IC + c)) * XH + place) * XW
-                                    + ((x_first + x_filled) * SW - PL + x_phase)] - zx;
-                        }
-                    }
-                }
-            }
-            const int64_t tap_whole = KH * KW / 9 * 9;
-            for (int64_t tap = 0; tap < tap_whole; tap += 9) {
-                const int64_t x_flat_whole = x_flats / 64 * 64;
-                for (int64_t x_flat_piece = 0; x_flat_piece < x_flat_whole; x_flat_piece += 64) {
-                    for (int64_t x_flat_side = 0; x_flat_side < 64; ++x_flat_side) {
-                        uint64_t totals_so_far = totals[x_flat_piece + x_flat_side];
-                        totals_so_far += (uint64_t)(window[x_flat_piece + x_flat_side + taps[tap]]
-                            * (W[(oc * IC + c) * KH * KW + tap] - zw));
-                        totals_so_far += (uint64_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 1]] * (W[(oc * IC + c) * KH * KW + (tap + 1)] - zw));
-                        totals_so_far += (uint64_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 2]] * (W[(oc * IC + c) * KH * KW + (tap + 2)] - zw));
-                        totals_so_far += (uint64_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 3]] * (W[(oc * IC + c) * KH * KW + (tap + 3)] - zw));
-                        totals_so_far += (uint64_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 4]] * (W[(oc * IC + c) * KH * KW + (tap + 4)] - zw));
-                        totals_so_far += (uint64_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 5]] * (W[(oc * IC + c) * KH * KW + (tap + 5)] - zw));
-                        totals_so_far += (uint64_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 6]] * (W[(oc * IC + c) * KH * KW + (tap + 6)] - zw));
-                        totals_so_far += (uint64_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 7]] * (W[(oc * IC + c) * KH * KW + (tap + 7)] - zw));
-                        totals_so_far += (uint64_t)(window[x_flat_piece + x_flat_side
-                            + taps[tap + 8]] * (W[(oc * IC + c) * KH * KW + (tap + 8)] - zw));
-                        totals[x_flat_piece + x_flat_side] = totals_so_far;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole; x_flat < x_flats; ++x_flat) {
-                    uint64_t totals_so_far = totals[x_flat];
-                    totals_so_far += (uint64_t)(window[x_flat + taps[tap]]
-                        * (W[(oc * IC + c) * KH * KW + tap] - zw));
-                    totals_so_far += (uint64_t)(window[x_flat + taps[tap + 1]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 1)] - zw));
-                    totals_so_far += (uint64_t)(window[x_flat + taps[tap + 2]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 2)] - zw));
-                    totals_so_far += (uint64_t)(window[x_flat + taps[tap + 3]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 3)] - zw));
-                    totals_so_far += (uint64_t)(window[x_flat + taps[tap + 4]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 4)] - zw));
-                    totals_so_far += (uint64_t)(window[x_flat + taps[tap + 5]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 5)] - zw));
-                    totals_so_far += (uint64_t)(window[x_flat + taps[tap + 6]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 6)] - zw));
-                    totals_so_far += (uint64_t)(window[x_flat + taps[tap + 7]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 7)] - zw));
-                    totals_so_far += (uint64_t)(window[x_flat + taps[tap + 8]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 8)] - zw));
-                    totals[x_flat] = totals_so_far;
-                }
-            }
-            const int64_t tap_whole_2 = tap_whole + (KH * KW - tap_whole) / 3 * 3;
-            for (int64_t tap = tap_whole; tap < tap_whole_2; tap += 3) {
-                const int64_t x_flat_whole_2 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_2 = 0; x_flat_piece_2 < x_flat_whole_2;
-                    x_flat_piece_2 += 64) {
-                    for (int64_t x_flat_side_2 = 0; x_flat_side_2 < 64; ++x_flat_side_2) {
-                        uint64_t totals_so_far_2 = totals[x_flat_piece_2 + x_flat_side_2];
-                        totals_so_far_2 += (uint64_t)(window[x_flat_piece_2 + x_flat_side_2
-                            + taps[tap]] * (W[(oc * IC + c) * KH * KW + tap] - zw));
-                        totals_so_far_2 += (uint64_t)(window[x_flat_piece_2 + x_flat_side_2
-                            + taps[tap + 1]] * (W[(oc * IC + c) * KH * KW + (tap + 1)] - zw));
-                        totals_so_far_2 += (uint64_t)(window[x_flat_piece_2 + x_flat_side_2
-                            + taps[tap + 2]] * (W[(oc * IC + c) * KH * KW + (tap + 2)] - zw));
-                        totals[x_flat_piece_2 + x_flat_side_2] = totals_so_far_2;
-                    }
-                }
-                for (int64_t x_flat = x_flat_whole_2; x_flat < x_flats; ++x_flat) {
-                    uint64_t totals_so_far_2 = totals[x_flat];
-                    totals_so_far_2 += (uint64_t)(window[x_flat + taps[tap]]
-                        * (W[(oc * IC + c) * KH * KW + tap] - zw));
-                    totals_so_far_2 += (uint64_t)(window[x_flat + taps[tap + 1]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 1)] - zw));
-                    totals_so_far_2 += (uint64_t)(window[x_flat + taps[tap + 2]]
-                        * (W[(oc * IC + c) * KH * KW + (tap + 2)] - zw));
-                    totals[x_flat] = totals_so_far_2;
-                }
-            }
-            for (int64_t tap = tap_whole_2; tap < KH * KW; ++tap) {
-                const int64_t x_flat_whole_3 = x_flats / 64 * 64;
-                for (int64_t x_flat_piece_3 = 0; x_flat_piece_3 < x_flat_whole_3;
-                    x_flat_piece_3 += 64) {
-                    for (int64_t x_flat_side_3 = 0; x_flat_side_3 < 64; ++x_flat_side_3)
-                        totals[x_flat_piece_3
-                            + x_flat_side_3] += (uint64_t)(window[x_flat_piece_3 + x_flat_side_3
-                            + taps[tap]] * (W[(oc * IC + c) * KH * KW + tap] - zw));
-                }
-                for (int64_t x_flat = x_flat_whole_3; x_flat < x_flats; ++x_flat)
-                    totals[x_flat] += (uint64_t)(window[x_flat + taps[tap]]
-                        * (W[(oc * IC + c) * KH * KW + tap] - zw));
-            }
-        }
-        for (int64_t y_finished = 0; y_finished < y_count; ++y_finished) {
-            CVMGEN_APART
-            for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
-                Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
-                    (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)totals[y_finished
-                    * x_pitch + x_finished] + (B != NULL ? B[oc] : 0))
-                    * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                    + (double)zy), 127));
-        }
-    }
-}
-
-typedef struct qlinear_conv_Y_part_2_call_int8_int8 {
-    const qlinear_conv_plan *plan;
-    const int8_t *X;
-    const int8_t *W;
-    const float *sw;
-    const int32_t *B;
-    int8_t *Y;
-    int64_t x_middle_low;
-    int64_t x_middle_high;
-} qlinear_conv_Y_part_2_call_int8_int8;
-CVMGEN_FOR_AVX512
-static void qlinear_conv_Y_part_2_int8_int8(const void *context, int64_t low, int64_t high) {
-    const qlinear_conv_Y_part_2_call_int8_int8 *const call = context;
-    const qlinear_conv_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int8_t *restrict W = call->W;
-    const float *restrict sw = call->sw;
-    const int32_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    const int64_t x_middle_low = call->x_middle_low;
-    const int64_t x_middle_high = call->x_middle_high;
-    /* qlinear_conv line 14: Y[n, oc, y, x] = saturated(float32(float32(real(total + (B[oc] if
-       present(B) else 0))) * ratio[(oc if K != 1 else 0)]), zy, least(T), greatest(T)) where h =
-       y*SH - PT + i*DH, w = x*SW - PL + j*DW, total = sum[c < IC, i < KH, j < KW if 0 <= h < XH and
-       0 <= w < XW]( (X[n, (oc div OPG)*IC + c, h, w] - zx) * (W[oc, c, i, j] - zw)) */
-    const int64_t C = plan->C, XH = plan->XH, XW = plan->XW, OC = plan->OC, IC = plan->IC;
-    const int64_t KH = plan->KH, KW = plan->KW, PT = plan->PT, PL = plan->PL, SH = plan->SH;
-    const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, OPG = plan->OPG, YH = plan->YH;
-    const int64_t YW = plan->YW, K = plan->K, zx = plan->zx, zw = plan->zw, zy = plan->zy;
-    const double sx = plan->sx, sy = plan->sy;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / YH / OC, oc = at / YH % OC, y = at % YH;
-        for (int64_t x_left = 0; x_left < x_middle_low; ++x_left) {
-            uint64_t total = 0;
-            for (int64_t c = 0; c < IC; ++c) {
-                for (int64_t i = 0; i < KH; ++i) {
-                    const int64_t place = y * SH - PT + i * DH;
-                    if (0 <= place && place < XH) {
-                        for (int64_t j = 0; j < KW; ++j) {
-                            const int64_t place_2 = x_left * SW - PL + j * DW;
-                            if (0 <= place_2 && place_2 < XW)
-                                total += (uint64_t)((X[((n * C + (oc / OPG * IC + c)) * XH + place)
-                                    * XW + place_2] - zx)
-                                    * (W[((oc * IC + c) * KH + i) * KW + j] - zw));
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_left] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total
-                + (B != NULL ? B[oc] : 0))
-                * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                + (double)zy), 127));
-        }
-        for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
-            const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
-            if (SW == 1) {
-                _Alignas(64) uint64_t total[1024];
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                    total[x_lane] = 0;
-                for (int64_t c = 0; c < IC; ++c) {
-                    for (int64_t i = 0; i < KH; ++i) {
-                        const int64_t place = y * SH - PT + i * DH;
-                        if (0 <= place && place < XH) {
-                            for (int64_t j = 0; j < KW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    total[x_lane] += (uint64_t)((X[((n * C + (oc / OPG * IC + c))
-                                        * XH + place) * XW + (x_piece + x_lane - PL + j * DW)]
-                                        - zx) * (W[((oc * IC + c) * KH + i) * KW + j] - zw));
-                            }
-                        }
-                    }
-                }
-                CVMGEN_APART
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                    Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] =
-                        (int8_t)cvmgen_max_i64(-128,
-                        cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total[x_lane]
-                        + (B != NULL ? B[oc] : 0))
-                        * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                        + (double)zy), 127));
-            } else if (SW == 2) {
-                _Alignas(64) uint64_t total[1024];
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                    total[x_lane] = 0;
-                for (int64_t c = 0; c < IC; ++c) {
-                    for (int64_t i = 0; i < KH; ++i) {
-                        const int64_t place = y * SH - PT + i * DH;
-                        if (0 <= place && place < XH) {
-                            for (int64_t j = 0; j < KW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    total[x_lane] += (uint64_t)((X[((n * C + (oc / OPG * IC + c))
-                                        * XH + place) * XW
-                                        + ((x_piece + x_lane) * 2 - PL + j * DW)] - zx)
-                                        * (W[((oc * IC + c) * KH + i) * KW + j] - zw));
-                            }
-                        }
-                    }
-                }
-                CVMGEN_APART
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                    Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] =
-                        (int8_t)cvmgen_max_i64(-128,
-                        cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total[x_lane]
-                        + (B != NULL ? B[oc] : 0))
-                        * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                        + (double)zy), 127));
-            } else {
-                _Alignas(64) uint64_t total[1024];
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                    total[x_lane] = 0;
-                for (int64_t c = 0; c < IC; ++c) {
-                    for (int64_t i = 0; i < KH; ++i) {
-                        const int64_t place = y * SH - PT + i * DH;
-                        if (0 <= place && place < XH) {
-                            for (int64_t j = 0; j < KW; ++j) {
-                                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                                    total[x_lane] += (uint64_t)((X[((n * C + (oc / OPG * IC + c))
-                                        * XH + place) * XW
-                                        + ((x_piece + x_lane) * SW - PL + j * DW)] - zx)
-                                        * (W[((oc * IC + c) * KH + i) * KW + j] - zw));
-                            }
-                        }
-                    }
-                }
-                CVMGEN_APART
-                for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
-                    Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] =
-                        (int8_t)cvmgen_max_i64(-128,
-                        cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total[x_lane]
-                        + (B != NULL ? B[oc] : 0))
-                        * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                        + (double)zy), 127));
-            }
-        }
-        for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
-            uint64_t total = 0;
-            for (int64_t c = 0; c < IC; ++c) {
-                for (int64_t i = 0; i < KH; ++i) {
-                    const int64_t place = y * SH - PT + i * DH;
-                    if (0 <= place && place < XH) {
-                        for (int64_t j = 0; j < KW; ++j) {
-                            const int64_t place_2 = x_right * SW - PL + j * DW;
-                            if (0 <= place_2 && place_2 < XW)
-                                total += (uint64_t)((X[((n * C + (oc / OPG * IC + c)) * XH + place)
-                                    * XW + place_2] - zx)
-                                    * (W[((oc * IC + c) * KH + i) * KW + j] - zw));
-                        }
-                    }
-                }
-            }
-            Y[((n * OC + oc) * YH + y) * YW + x_right] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total
-                + (B != NULL ? B[oc] : 0))
-                * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                + (double)zy), 127));
-        }
-    }
-}
-
-static void qlinear_conv_Y_int8_int8(const qlinear_conv_plan *plan, const int8_t *restrict X,
-                                     const int8_t *restrict W, const float *restrict sw,
-                                     const int32_t *restrict B, int8_t *restrict Y) {
-    const int64_t N = plan->N, XW = plan->XW, OC = plan->OC, KH = plan->KH, KW = plan->KW;
-    const int64_t PL = plan->PL, SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW;
-    const int64_t YH = plan->YH, YW = plan->YW;
-    /* qlinear_conv line 14: Y[n, oc, y, x] = saturated(float32(float32(real(total + (B[oc] if
-       present(B) else 0))) * ratio[(oc if K != 1 else 0)]), zy, least(T), greatest(T)) where h =
-       y*SH - PT + i*DH, w = x*SW - PL + j*DW, total = sum[c < IC, i < KH, j < KW if 0 <= h < XH and
-       0 <= w < XW]( (X[n, (oc div OPG)*IC + c, h, w] - zx) * (W[oc, c, i, j] - zw)) */
-    const int64_t x_middle_low = cvmgen_min_i64(cvmgen_max_i64(0, cvmgen_ceildiv(PL, SW)), YW);
-    const int64_t x_middle_high = cvmgen_max_i64(cvmgen_min_i64(YW,
-        cvmgen_ceildiv(DW + PL + XW - DW * KW, SW)), x_middle_low);
-    const int64_t x_phases = cvmgen_min_i64(SW, (KW - 1) * DW + 1);
-    const int64_t x_reach = cvmgen_min_i64((KW - 1) * DW / SW, 4097);
-    const int64_t x_most = cvmgen_min_i64(512, YW);
-    const int64_t x_pitch = x_most + x_reach;
-    const int64_t x_width = cvmgen_min_i64(x_pitch * x_phases, 4097);
-    const int64_t y_phases = cvmgen_min_i64(SH, (KH - 1) * DH + 1);
-    const int64_t y_reach = cvmgen_min_i64((KH - 1) * DH / SH, 4097);
-    const int64_t y_most = cvmgen_min_i64(cvmgen_floor_div(4096, y_phases * x_width) - y_reach, YH);
-    const int64_t y_held = y_most + y_reach;
-    const int64_t window_size = y_phases * y_held * x_width;
-    const int64_t plane = y_held * x_pitch;
-    const bool staged = KH * KW <= 64 && y_most >= 1 && y_most * x_most * (KH * KW) > window_size;
-    int64_t taps[64];
-    if (staged) {
-        for (int64_t i = 0; i < KH; ++i) {
-            for (int64_t j = 0; j < KW; ++j)
-                taps[i * KW + j] = i * DH % SH * (x_phases * plane) + i * DH / SH * x_pitch
-                    + (j * DW % SW * plane + j * DW / SW);
-        }
-    }
-    const int64_t x_blocks = cvmgen_ceildiv(YW, x_most);
-    const int64_t y_blocks = cvmgen_ceildiv(YH, y_most);
-    if (staged) {
-        const qlinear_conv_Y_part_call_int8_int8 call = {plan, X, W, sw, B, Y, x_phases, x_reach,
-            x_most, x_pitch, y_phases, y_reach, y_most, y_held, window_size, taps, x_blocks,
-            y_blocks};
-        cvmgen_share(N * OC * y_blocks * x_blocks, N * OC * YH * YW >= 32768,
-                     qlinear_conv_Y_part_int8_int8, &call);
-    } else {
-        const qlinear_conv_Y_part_2_call_int8_int8 call_2 = {plan, X, W, sw, B, Y, x_middle_low,
-            x_middle_high};
-        cvmgen_share(N * OC * YH, N * OC * YH * YW >= 32768, qlinear_conv_Y_part_2_int8_int8,
-                     &call_2);
-    }
-}
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define second_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "qlinear_conv.c"
 
 int onnx_qlinear_conv_infer(const onnx_qlinear_conv_args *args, cvmgen_error *error) {
     qlinear_conv_plan plan;
@@ -736,11 +307,11 @@ int onnx_qlinear_conv_bind(const onnx_qlinear_conv_args *args, uint64_t constant
 
 typedef struct TYPED(qlinear_conv_Y_part_call) {
     const qlinear_conv_plan *plan;
-    const uint8_t *X;
-    const element_t *W;
+    const element_t *X;
+    const second_t *W;
     const float *sw;
     const int32_t *B;
-    uint8_t *Y;
+    element_t *Y;
     int64_t x_phases;
     int64_t x_reach;
     int64_t x_most;
@@ -758,11 +329,11 @@ CVMGEN_FOR_AVX512
 static void TYPED(qlinear_conv_Y_part)(const void *context, int64_t low, int64_t high) {
     const TYPED(qlinear_conv_Y_part_call) *const call = context;
     const qlinear_conv_plan *const plan = call->plan;
-    const uint8_t *restrict X = call->X;
-    const element_t *restrict W = call->W;
+    const element_t *restrict X = call->X;
+    const second_t *restrict W = call->W;
     const float *restrict sw = call->sw;
     const int32_t *restrict B = call->B;
-    uint8_t *restrict Y = call->Y;
+    element_t *restrict Y = call->Y;
     const int64_t x_phases = call->x_phases;
     const int64_t x_reach = call->x_reach;
     const int64_t x_most = call->x_most;
@@ -958,22 +529,23 @@ static void TYPED(qlinear_conv_Y_part)(const void *context, int64_t low, int64_t
             CVMGEN_APART
             for (int64_t x_finished = 0; x_finished < x_count; ++x_finished)
                 Y[((n * OC + oc) * YH + (y_first + y_finished)) * YW + (x_first + x_finished)] =
-                    (uint8_t)cvmgen_max_i64(0,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)totals[y_finished
-                    * x_pitch + x_finished] + (B != NULL ? B[oc] : 0))
+                    (element_t)cvmgen_max_i64(least_element_t,
+                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                    (double)(float)((double)(float)(double)((int64_t)totals[y_finished * x_pitch
+                    + x_finished] + (B != NULL ? B[oc] : 0))
                     * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                    + (double)zy), 255));
+                    + (double)zy), greatest_element_t));
         }
     }
 }
 
 typedef struct TYPED(qlinear_conv_Y_part_2_call) {
     const qlinear_conv_plan *plan;
-    const uint8_t *X;
-    const element_t *W;
+    const element_t *X;
+    const second_t *W;
     const float *sw;
     const int32_t *B;
-    uint8_t *Y;
+    element_t *Y;
     int64_t x_middle_low;
     int64_t x_middle_high;
 } TYPED(qlinear_conv_Y_part_2_call);
@@ -981,11 +553,11 @@ CVMGEN_FOR_AVX512
 static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64_t high) {
     const TYPED(qlinear_conv_Y_part_2_call) *const call = context;
     const qlinear_conv_plan *const plan = call->plan;
-    const uint8_t *restrict X = call->X;
-    const element_t *restrict W = call->W;
+    const element_t *restrict X = call->X;
+    const second_t *restrict W = call->W;
     const float *restrict sw = call->sw;
     const int32_t *restrict B = call->B;
-    uint8_t *restrict Y = call->Y;
+    element_t *restrict Y = call->Y;
     const int64_t x_middle_low = call->x_middle_low;
     const int64_t x_middle_high = call->x_middle_high;
     /* qlinear_conv line 14: Y[n, oc, y, x] = saturated(float32(float32(real(total + (B[oc] if
@@ -1015,11 +587,11 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
                     }
                 }
             }
-            Y[((n * OC + oc) * YH + y) * YW + x_left] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total
-                + (B != NULL ? B[oc] : 0))
+            Y[((n * OC + oc) * YH + y) * YW + x_left] = (element_t)cvmgen_max_i64(least_element_t,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
                 * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                + (double)zy), 255));
+                + (double)zy), greatest_element_t));
         }
         for (int64_t x_piece = x_middle_low; x_piece < x_middle_high; x_piece += 1024) {
             const int64_t x_lanes = cvmgen_min_i64(1024, x_middle_high - x_piece);
@@ -1043,11 +615,12 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
                 CVMGEN_APART
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                     Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] =
-                        (uint8_t)cvmgen_max_i64(0,
-                        cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total[x_lane]
+                        (element_t)cvmgen_max_i64(least_element_t,
+                        cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                        (double)(float)((double)(float)(double)((int64_t)total[x_lane]
                         + (B != NULL ? B[oc] : 0))
                         * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                        + (double)zy), 255));
+                        + (double)zy), greatest_element_t));
             } else if (SW == 2) {
                 _Alignas(64) uint64_t total[1024];
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -1069,11 +642,12 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
                 CVMGEN_APART
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                     Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] =
-                        (uint8_t)cvmgen_max_i64(0,
-                        cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total[x_lane]
+                        (element_t)cvmgen_max_i64(least_element_t,
+                        cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                        (double)(float)((double)(float)(double)((int64_t)total[x_lane]
                         + (B != NULL ? B[oc] : 0))
                         * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                        + (double)zy), 255));
+                        + (double)zy), greatest_element_t));
             } else {
                 _Alignas(64) uint64_t total[1024];
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
@@ -1095,11 +669,12 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
                 CVMGEN_APART
                 for (int64_t x_lane = 0; x_lane < x_lanes; ++x_lane)
                     Y[((n * OC + oc) * YH + y) * YW + (x_piece + x_lane)] =
-                        (uint8_t)cvmgen_max_i64(0,
-                        cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total[x_lane]
+                        (element_t)cvmgen_max_i64(least_element_t,
+                        cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                        (double)(float)((double)(float)(double)((int64_t)total[x_lane]
                         + (B != NULL ? B[oc] : 0))
                         * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                        + (double)zy), 255));
+                        + (double)zy), greatest_element_t));
             }
         }
         for (int64_t x_right = x_middle_high; x_right < YW; ++x_right) {
@@ -1118,18 +693,18 @@ static void TYPED(qlinear_conv_Y_part_2)(const void *context, int64_t low, int64
                     }
                 }
             }
-            Y[((n * OC + oc) * YH + y) * YW + x_right] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total
-                + (B != NULL ? B[oc] : 0))
+            Y[((n * OC + oc) * YH + y) * YW + x_right] = (element_t)cvmgen_max_i64(least_element_t,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)(double)((int64_t)total + (B != NULL ? B[oc] : 0))
                 * (double)(float)((double)(float)(sx * (double)sw[K != 1 ? oc : 0]) / sy)))
-                + (double)zy), 255));
+                + (double)zy), greatest_element_t));
         }
     }
 }
 
-static void TYPED(qlinear_conv_Y)(const qlinear_conv_plan *plan, const uint8_t *restrict X,
-                                  const element_t *restrict W, const float *restrict sw,
-                                  const int32_t *restrict B, uint8_t *restrict Y) {
+static void TYPED(qlinear_conv_Y)(const qlinear_conv_plan *plan, const element_t *restrict X,
+                                  const second_t *restrict W, const float *restrict sw,
+                                  const int32_t *restrict B, element_t *restrict Y) {
     const int64_t N = plan->N, XW = plan->XW, OC = plan->OC, KH = plan->KH, KW = plan->KW;
     const int64_t PL = plan->PL, SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW;
     const int64_t YH = plan->YH, YW = plan->YW;
@@ -1178,4 +753,7 @@ static void TYPED(qlinear_conv_Y)(const qlinear_conv_plan *plan, const uint8_t *
 
 #undef TYPED
 #undef element_t
+#undef second_t
+#undef least_element_t
+#undef greatest_element_t
 #endif

@@ -22,6 +22,7 @@
              ratio = float32(sx over float32(sy * float32(real(places))))
      example qlinear_global_average_pool([[[1, 2, 6]]]) == [[[3]]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -42,9 +43,8 @@ static const int32_t qlinear_global_average_pool_rows[2][2] = {
 };
 enum { qlinear_global_average_pool_of_int8, qlinear_global_average_pool_of_uint8 };
 static const char *const qlinear_global_average_pool_types_names[] = {"X"};
-static const cvmgen_types qlinear_global_average_pool_types = {2, 1, 2,
-                                                               qlinear_global_average_pool_rows[0],
-                                                               qlinear_global_average_pool_types_names};
+static const cvmgen_types qlinear_global_average_pool_types = {
+    2, 1, 2, qlinear_global_average_pool_rows[0], qlinear_global_average_pool_types_names};
 
 /* Check the call and infer shapes and precisions. */
 CVMGEN_SELDOM
@@ -133,228 +133,18 @@ static int qlinear_global_average_pool_prepare(
     return CVMGEN_OK;
 }
 
-typedef struct qlinear_global_average_pool_Y_part_2_call_int8 {
-    const qlinear_global_average_pool_plan *plan;
-    const int8_t *X;
-    int64_t b;
-    int64_t c;
-    uint64_t *total;
-} qlinear_global_average_pool_Y_part_2_call_int8;
-CVMGEN_FOR_AVX2
-static void qlinear_global_average_pool_Y_part_2_int8(const void *context, int64_t low,
-                                                      int64_t high) {
-    const qlinear_global_average_pool_Y_part_2_call_int8 *const call = context;
-    const qlinear_global_average_pool_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int64_t b = call->b;
-    const int64_t c = call->c;
-    /* qlinear_global_average_pool line 8: Y[b, c, z...] = saturated(float32(float32(real(total)) *
-       ratio), zy, least(T), greatest(T)) where total = sum[d... < box...](X[b, c, d...] - zx),
-       ratio = float32(sx over float32(sy * float32(real(places)))) */
-    const int64_t zx = plan->zx, d_run = plan->d_run, X_step = plan->X_step;
-    const cvmgen_list *const X_strides = &plan->X_strides;
-    const cvmgen_list *const X_steps = &plan->X_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    uint64_t total = 0;
-    const int64_t d_parts = cvmgen_ceildiv(d_run, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_row_long = at / d_parts, d_part = at % d_parts * 131072;
-        const int64_t X_row = cvmgen_walk_offset(d_row_long, d_box, X_steps);
-        const int64_t d_pieces = cvmgen_min_i64(131072, d_run - d_part);
-        const int64_t d_share = d_pieces / 4;
-        for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
-            uint64_t together = (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + d_stream) * X_step)] - zx);
-            together += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + (d_stream + d_share)) * X_step)] - zx);
-            together += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + (d_stream + 2 * d_share)) * X_step)] - zx);
-            together += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + (d_stream + 3 * d_share)) * X_step)] - zx);
-            total += together;
-        }
-        for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
-            total += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + d_piece) * X_step)] - zx);
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "qlinear_global_average_pool.c"
 
-typedef struct qlinear_global_average_pool_Y_part_call_int8 {
-    const qlinear_global_average_pool_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-} qlinear_global_average_pool_Y_part_call_int8;
-CVMGEN_FOR_AVX2
-static void qlinear_global_average_pool_Y_part_int8(const void *context, int64_t low,
-                                                    int64_t high) {
-    const qlinear_global_average_pool_Y_part_call_int8 *const call = context;
-    const qlinear_global_average_pool_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* qlinear_global_average_pool line 8: Y[b, c, z...] = saturated(float32(float32(real(total)) *
-       ratio), zy, least(T), greatest(T)) where total = sum[d... < box...](X[b, c, d...] - zx),
-       ratio = float32(sx over float32(sy * float32(real(places)))) */
-    const int64_t zx = plan->zx, zy = plan->zy, places = plan->places, n_1 = plan->n_1;
-    const int64_t z_extents_size = plan->z_extents_size, d_rows = plan->d_rows;
-    const int64_t d_run = plan->d_run, X_step = plan->X_step;
-    const double sx = plan->sx, sy = plan->sy;
-    const cvmgen_list *const X_strides = &plan->X_strides;
-    const cvmgen_list *const X_steps = &plan->X_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    const int64_t z_groups = cvmgen_ceildiv(z_extents_size, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t b = at / z_groups / n_1, c = at / z_groups % n_1;
-        const int64_t z_group = at % z_groups * 64;
-        const int64_t z_results = cvmgen_min_i64(64, z_extents_size - z_group);
-        for (int64_t z_result = 0; z_result < z_results; ++z_result) {
-            uint64_t total = 0;
-            if (d_rows * d_run >= 262144) {
-                uint64_t total_in_threads = total;
-                const qlinear_global_average_pool_Y_part_2_call_int8 call_2 = {plan, X, b, c,
-                    &total_in_threads};
-                cvmgen_share(d_rows * cvmgen_ceildiv(d_run, 131072), true,
-                    qlinear_global_average_pool_Y_part_2_int8, &call_2);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-                    const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-                    for (int64_t d = 0; d < d_run; ++d)
-                        total += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                            + (X_row + d * X_step)] - zx);
-                }
-            }
-            Y[(b * n_1 + c) * z_extents_size + (z_group + z_result)] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)(int64_t)total
-                * (double)(float)(sx / (double)(float)(sy * (double)(float)(double)places))))
-                + (double)zy), 127));
-        }
-    }
-}
-
-static void qlinear_global_average_pool_Y_int8(const qlinear_global_average_pool_plan *plan,
-                                               const int8_t *restrict X, int8_t *restrict Y) {
-    const int64_t n_0 = plan->n_0, n_1 = plan->n_1, z_extents_size = plan->z_extents_size;
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const qlinear_global_average_pool_Y_part_call_int8 call = {plan, X, Y};
-    cvmgen_share(n_0 * n_1 * cvmgen_ceildiv(z_extents_size, 64),
-                 n_0 * n_1 * z_extents_size * d_rows * d_run >= 65536,
-                 qlinear_global_average_pool_Y_part_int8, &call);
-}
-
-typedef struct qlinear_global_average_pool_Y_part_2_call_uint8 {
-    const qlinear_global_average_pool_plan *plan;
-    const uint8_t *X;
-    int64_t b;
-    int64_t c;
-    uint64_t *total;
-} qlinear_global_average_pool_Y_part_2_call_uint8;
-CVMGEN_FOR_AVX2
-static void qlinear_global_average_pool_Y_part_2_uint8(const void *context, int64_t low,
-                                                       int64_t high) {
-    const qlinear_global_average_pool_Y_part_2_call_uint8 *const call = context;
-    const qlinear_global_average_pool_plan *const plan = call->plan;
-    const uint8_t *restrict X = call->X;
-    const int64_t b = call->b;
-    const int64_t c = call->c;
-    /* qlinear_global_average_pool line 8: Y[b, c, z...] = saturated(float32(float32(real(total)) *
-       ratio), zy, least(T), greatest(T)) where total = sum[d... < box...](X[b, c, d...] - zx),
-       ratio = float32(sx over float32(sy * float32(real(places)))) */
-    const int64_t zx = plan->zx, d_run = plan->d_run, X_step = plan->X_step;
-    const cvmgen_list *const X_strides = &plan->X_strides;
-    const cvmgen_list *const X_steps = &plan->X_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    uint64_t total = 0;
-    const int64_t d_parts = cvmgen_ceildiv(d_run, 131072);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_row_long = at / d_parts, d_part = at % d_parts * 131072;
-        const int64_t X_row = cvmgen_walk_offset(d_row_long, d_box, X_steps);
-        const int64_t d_pieces = cvmgen_min_i64(131072, d_run - d_part);
-        const int64_t d_share = d_pieces / 4;
-        for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
-            uint64_t together = (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + d_stream) * X_step)] - zx);
-            together += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + (d_stream + d_share)) * X_step)] - zx);
-            together += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + (d_stream + 2 * d_share)) * X_step)] - zx);
-            together += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + (d_stream + 3 * d_share)) * X_step)] - zx);
-            total += together;
-        }
-        for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
-            total += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                + (X_row + (d_part + d_piece) * X_step)] - zx);
-    }
-    cvmgen_lock();
-    *call->total += total;
-    cvmgen_unlock();
-}
-
-typedef struct qlinear_global_average_pool_Y_part_call_uint8 {
-    const qlinear_global_average_pool_plan *plan;
-    const uint8_t *X;
-    uint8_t *Y;
-} qlinear_global_average_pool_Y_part_call_uint8;
-CVMGEN_FOR_AVX2
-static void qlinear_global_average_pool_Y_part_uint8(const void *context, int64_t low,
-                                                     int64_t high) {
-    const qlinear_global_average_pool_Y_part_call_uint8 *const call = context;
-    const qlinear_global_average_pool_plan *const plan = call->plan;
-    const uint8_t *restrict X = call->X;
-    uint8_t *restrict Y = call->Y;
-    /* qlinear_global_average_pool line 8: Y[b, c, z...] = saturated(float32(float32(real(total)) *
-       ratio), zy, least(T), greatest(T)) where total = sum[d... < box...](X[b, c, d...] - zx),
-       ratio = float32(sx over float32(sy * float32(real(places)))) */
-    const int64_t zx = plan->zx, zy = plan->zy, places = plan->places, n_1 = plan->n_1;
-    const int64_t z_extents_size = plan->z_extents_size, d_rows = plan->d_rows;
-    const int64_t d_run = plan->d_run, X_step = plan->X_step;
-    const double sx = plan->sx, sy = plan->sy;
-    const cvmgen_list *const X_strides = &plan->X_strides;
-    const cvmgen_list *const X_steps = &plan->X_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    const int64_t z_groups = cvmgen_ceildiv(z_extents_size, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t b = at / z_groups / n_1, c = at / z_groups % n_1;
-        const int64_t z_group = at % z_groups * 64;
-        const int64_t z_results = cvmgen_min_i64(64, z_extents_size - z_group);
-        for (int64_t z_result = 0; z_result < z_results; ++z_result) {
-            uint64_t total = 0;
-            if (d_rows * d_run >= 262144) {
-                uint64_t total_in_threads = total;
-                const qlinear_global_average_pool_Y_part_2_call_uint8 call_2 = {plan, X, b, c,
-                    &total_in_threads};
-                cvmgen_share(d_rows * cvmgen_ceildiv(d_run, 131072), true,
-                    qlinear_global_average_pool_Y_part_2_uint8, &call_2);
-                total = total_in_threads;
-            } else {
-                for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-                    const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
-                    for (int64_t d = 0; d < d_run; ++d)
-                        total += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
-                            + (X_row + d * X_step)] - zx);
-                }
-            }
-            Y[(b * n_1 + c) * z_extents_size + (z_group + z_result)] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)(int64_t)total
-                * (double)(float)(sx / (double)(float)(sy * (double)(float)(double)places))))
-                + (double)zy), 255));
-        }
-    }
-}
-
-static void qlinear_global_average_pool_Y_uint8(const qlinear_global_average_pool_plan *plan,
-                                                const uint8_t *restrict X,
-                                                uint8_t *restrict Y) {
-    const int64_t n_0 = plan->n_0, n_1 = plan->n_1, z_extents_size = plan->z_extents_size;
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const qlinear_global_average_pool_Y_part_call_uint8 call = {plan, X, Y};
-    cvmgen_share(n_0 * n_1 * cvmgen_ceildiv(z_extents_size, 64),
-                 n_0 * n_1 * z_extents_size * d_rows * d_run >= 65536,
-                 qlinear_global_average_pool_Y_part_uint8, &call);
-}
+#define TYPED(name) name##_uint8
+#define element_t uint8_t
+#define least_element_t 0
+#define greatest_element_t 255
+#include "qlinear_global_average_pool.c"
 
 int onnx_qlinear_global_average_pool_infer(const onnx_qlinear_global_average_pool_args *args,
                                            cvmgen_error *error) {
@@ -423,3 +213,127 @@ int onnx_qlinear_global_average_pool_bind(const onnx_qlinear_global_average_pool
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(qlinear_global_average_pool_Y_part_2_call) {
+    const qlinear_global_average_pool_plan *plan;
+    const element_t *X;
+    int64_t b;
+    int64_t c;
+    uint64_t *total;
+} TYPED(qlinear_global_average_pool_Y_part_2_call);
+CVMGEN_FOR_AVX2
+static void TYPED(qlinear_global_average_pool_Y_part_2)(const void *context, int64_t low,
+                                                        int64_t high) {
+    const TYPED(qlinear_global_average_pool_Y_part_2_call) *const call = context;
+    const qlinear_global_average_pool_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const int64_t b = call->b;
+    const int64_t c = call->c;
+    /* qlinear_global_average_pool line 8: Y[b, c, z...] = saturated(float32(float32(real(total)) *
+       ratio), zy, least(T), greatest(T)) where total = sum[d... < box...](X[b, c, d...] - zx),
+       ratio = float32(sx over float32(sy * float32(real(places)))) */
+    const int64_t zx = plan->zx, d_run = plan->d_run, X_step = plan->X_step;
+    const cvmgen_list *const X_strides = &plan->X_strides;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
+    uint64_t total = 0;
+    const int64_t d_parts = cvmgen_ceildiv(d_run, 131072);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_row_long = at / d_parts, d_part = at % d_parts * 131072;
+        const int64_t X_row = cvmgen_walk_offset(d_row_long, d_box, X_steps);
+        const int64_t d_pieces = cvmgen_min_i64(131072, d_run - d_part);
+        const int64_t d_share = d_pieces / 4;
+        for (int64_t d_stream = 0; d_stream < d_share; ++d_stream) {
+            uint64_t together = (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
+                + (X_row + (d_part + d_stream) * X_step)] - zx);
+            together += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
+                + (X_row + (d_part + (d_stream + d_share)) * X_step)] - zx);
+            together += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
+                + (X_row + (d_part + (d_stream + 2 * d_share)) * X_step)] - zx);
+            together += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
+                + (X_row + (d_part + (d_stream + 3 * d_share)) * X_step)] - zx);
+            total += together;
+        }
+        for (int64_t d_piece = 4 * d_share; d_piece < d_pieces; ++d_piece)
+            total += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
+                + (X_row + (d_part + d_piece) * X_step)] - zx);
+    }
+    cvmgen_lock();
+    *call->total += total;
+    cvmgen_unlock();
+}
+
+typedef struct TYPED(qlinear_global_average_pool_Y_part_call) {
+    const qlinear_global_average_pool_plan *plan;
+    const element_t *X;
+    element_t *Y;
+} TYPED(qlinear_global_average_pool_Y_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(qlinear_global_average_pool_Y_part)(const void *context, int64_t low,
+                                                      int64_t high) {
+    const TYPED(qlinear_global_average_pool_Y_part_call) *const call = context;
+    const qlinear_global_average_pool_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    element_t *restrict Y = call->Y;
+    /* qlinear_global_average_pool line 8: Y[b, c, z...] = saturated(float32(float32(real(total)) *
+       ratio), zy, least(T), greatest(T)) where total = sum[d... < box...](X[b, c, d...] - zx),
+       ratio = float32(sx over float32(sy * float32(real(places)))) */
+    const int64_t zx = plan->zx, zy = plan->zy, places = plan->places, n_1 = plan->n_1;
+    const int64_t z_extents_size = plan->z_extents_size, d_rows = plan->d_rows;
+    const int64_t d_run = plan->d_run, X_step = plan->X_step;
+    const double sx = plan->sx, sy = plan->sy;
+    const cvmgen_list *const X_strides = &plan->X_strides;
+    const cvmgen_list *const X_steps = &plan->X_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
+    const int64_t z_groups = cvmgen_ceildiv(z_extents_size, 64);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t b = at / z_groups / n_1, c = at / z_groups % n_1;
+        const int64_t z_group = at % z_groups * 64;
+        const int64_t z_results = cvmgen_min_i64(64, z_extents_size - z_group);
+        for (int64_t z_result = 0; z_result < z_results; ++z_result) {
+            uint64_t total = 0;
+            if (d_rows * d_run >= 262144) {
+                uint64_t total_in_threads = total;
+                const TYPED(qlinear_global_average_pool_Y_part_2_call) call_2 = {plan, X, b, c,
+                    &total_in_threads};
+                cvmgen_share(d_rows * cvmgen_ceildiv(d_run, 131072), true,
+                    TYPED(qlinear_global_average_pool_Y_part_2), &call_2);
+                total = total_in_threads;
+            } else {
+                for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+                    const int64_t X_row = cvmgen_walk_offset(d_row, d_box, X_steps);
+                    for (int64_t d = 0; d < d_run; ++d)
+                        total += (uint64_t)(X[b * X_strides->at[0] + c * X_strides->at[1]
+                            + (X_row + d * X_step)] - zx);
+                }
+            }
+            Y[(b * n_1 + c) * z_extents_size + (z_group + z_result)] =
+                (element_t)cvmgen_max_i64(least_element_t,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)(double)(int64_t)total
+                * (double)(float)(sx / (double)(float)(sy * (double)(float)(double)places))))
+                + (double)zy), greatest_element_t));
+        }
+    }
+}
+
+static void TYPED(qlinear_global_average_pool_Y)(const qlinear_global_average_pool_plan *plan,
+                                                 const element_t *restrict X,
+                                                 element_t *restrict Y) {
+    const int64_t n_0 = plan->n_0, n_1 = plan->n_1, z_extents_size = plan->z_extents_size;
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const TYPED(qlinear_global_average_pool_Y_part_call) call = {plan, X, Y};
+    cvmgen_share(n_0 * n_1 * cvmgen_ceildiv(z_extents_size, 64),
+                 n_0 * n_1 * z_extents_size * d_rows * d_run >= 65536,
+                 TYPED(qlinear_global_average_pool_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef least_element_t
+#undef greatest_element_t
+#endif

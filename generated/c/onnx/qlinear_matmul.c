@@ -136,62 +136,25 @@ static int qlinear_matmul_prepare(const onnx_qlinear_matmul_args *args,
 
 /* The kernels at the end of this file, which includes itself for each choice of types. */
 #define TYPED(name) name##_uint8_int8
-#define element_t int8_t
+#define element_t uint8_t
+#define second_t int8_t
+#define least_element_t 0
+#define greatest_element_t 255
 #include "qlinear_matmul.c"
 
 #define TYPED(name) name##_uint8_uint8
 #define element_t uint8_t
+#define second_t uint8_t
+#define least_element_t 0
+#define greatest_element_t 255
 #include "qlinear_matmul.c"
 
-typedef struct qlinear_matmul_Y_part_call_int8_int8 {
-    const qlinear_matmul_plan *plan;
-    const int8_t *A;
-    const int8_t *B;
-    const float *sb;
-    const int32_t *C;
-    int8_t *Y;
-} qlinear_matmul_Y_part_call_int8_int8;
-static void qlinear_matmul_Y_part_int8_int8(const void *context, int64_t low, int64_t high) {
-    const qlinear_matmul_Y_part_call_int8_int8 *const call = context;
-    const qlinear_matmul_plan *const plan = call->plan;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    const float *restrict sb = call->sb;
-    const int32_t *restrict C = call->C;
-    int8_t *restrict Y = call->Y;
-    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
-       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
-       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
-    const int64_t I = plan->I, K = plan->K, M = plan->M, J = plan->J, L = plan->L;
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy;
-    const double sa = plan->sa, sy = plan->sy;
-    const int64_t j_groups = cvmgen_ceildiv(J, 16);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / j_groups / I, i = at / j_groups % I, j_group = at % j_groups * 16;
-        const int64_t j_results = cvmgen_min_i64(16, J - j_group);
-        for (int64_t j_result = 0; j_result < j_results; ++j_result) {
-            uint64_t total = 0;
-            for (int64_t k = 0; k < K; ++k)
-                total += (uint64_t)((A[(n * I + i) * K + k] - za)
-                    * (B[((M != 1 ? n : 0) * K + k) * J + (j_group + j_result)] - zb));
-            Y[(n * I + i) * J + (j_group + j_result)] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total
-                + (C != NULL ? C[j_group + j_result] : 0))
-                * (double)(float)((double)(float)(sa * (double)sb[L != 1 ? j_group + j_result : 0])
-                / sy))) + (double)zy), 127));
-        }
-    }
-}
-
-static void qlinear_matmul_Y_int8_int8(const qlinear_matmul_plan *plan,
-                                       const int8_t *restrict A, const int8_t *restrict B,
-                                       const float *restrict sb, const int32_t *restrict C,
-                                       int8_t *restrict Y) {
-    const int64_t N = plan->N, I = plan->I, K = plan->K, J = plan->J;
-    const qlinear_matmul_Y_part_call_int8_int8 call = {plan, A, B, sb, C, Y};
-    cvmgen_share(N * I * cvmgen_ceildiv(J, 16), N * I * J * K >= 65536,
-                 qlinear_matmul_Y_part_int8_int8, &call);
-}
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define second_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "qlinear_matmul.c"
 
 int onnx_qlinear_matmul_infer(const onnx_qlinear_matmul_args *args, cvmgen_error *error) {
     qlinear_matmul_plan plan;
@@ -280,20 +243,20 @@ int onnx_qlinear_matmul_bind(const onnx_qlinear_matmul_args *args, uint64_t cons
 
 typedef struct TYPED(qlinear_matmul_Y_part_call) {
     const qlinear_matmul_plan *plan;
-    const uint8_t *A;
-    const element_t *B;
+    const element_t *A;
+    const second_t *B;
     const float *sb;
     const int32_t *C;
-    uint8_t *Y;
+    element_t *Y;
 } TYPED(qlinear_matmul_Y_part_call);
 static void TYPED(qlinear_matmul_Y_part)(const void *context, int64_t low, int64_t high) {
     const TYPED(qlinear_matmul_Y_part_call) *const call = context;
     const qlinear_matmul_plan *const plan = call->plan;
-    const uint8_t *restrict A = call->A;
-    const element_t *restrict B = call->B;
+    const element_t *restrict A = call->A;
+    const second_t *restrict B = call->B;
     const float *restrict sb = call->sb;
     const int32_t *restrict C = call->C;
-    uint8_t *restrict Y = call->Y;
+    element_t *restrict Y = call->Y;
     /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
        ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
        else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
@@ -309,18 +272,20 @@ static void TYPED(qlinear_matmul_Y_part)(const void *context, int64_t low, int64
             for (int64_t k = 0; k < K; ++k)
                 total += (uint64_t)((A[(n * I + i) * K + k] - za)
                     * (B[((M != 1 ? n : 0) * K + k) * J + (j_group + j_result)] - zb));
-            Y[(n * I + i) * J + (j_group + j_result)] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)((int64_t)total
+            Y[(n * I + i) * J + (j_group + j_result)] = (element_t)cvmgen_max_i64(least_element_t,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)(double)((int64_t)total
                 + (C != NULL ? C[j_group + j_result] : 0))
                 * (double)(float)((double)(float)(sa * (double)sb[L != 1 ? j_group + j_result : 0])
-                / sy))) + (double)zy), 255));
+                / sy))) + (double)zy), greatest_element_t));
         }
     }
 }
 
-static void TYPED(qlinear_matmul_Y)(const qlinear_matmul_plan *plan, const uint8_t *restrict A,
-                                    const element_t *restrict B, const float *restrict sb,
-                                    const int32_t *restrict C, uint8_t *restrict Y) {
+static void TYPED(qlinear_matmul_Y)(const qlinear_matmul_plan *plan,
+                                    const element_t *restrict A, const second_t *restrict B,
+                                    const float *restrict sb, const int32_t *restrict C,
+                                    element_t *restrict Y) {
     const int64_t N = plan->N, I = plan->I, K = plan->K, J = plan->J;
     const TYPED(qlinear_matmul_Y_part_call) call = {plan, A, B, sb, C, Y};
     cvmgen_share(N * I * cvmgen_ceildiv(J, 16), N * I * J * K >= 65536,
@@ -329,4 +294,7 @@ static void TYPED(qlinear_matmul_Y)(const qlinear_matmul_plan *plan, const uint8
 
 #undef TYPED
 #undef element_t
+#undef second_t
+#undef least_element_t
+#undef greatest_element_t
 #endif

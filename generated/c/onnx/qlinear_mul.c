@@ -30,6 +30,7 @@
              ratio = float32(float32(sa * sb) over sy)
      example qlinear_mul([3, 4], [5], sy=2.0, zy=1) == [8, 11]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -156,135 +157,18 @@ static int qlinear_mul_prepare(const onnx_qlinear_mul_args *args, qlinear_mul_pl
     return CVMGEN_OK;
 }
 
-typedef struct qlinear_mul_Y_part_call_int8 {
-    const qlinear_mul_plan *plan;
-    const int8_t *A;
-    const int8_t *B;
-    int8_t *Y;
-} qlinear_mul_Y_part_call_int8;
-CVMGEN_FOR_AVX512
-static void qlinear_mul_Y_part_int8(const void *context, int64_t low, int64_t high) {
-    const qlinear_mul_Y_part_call_int8 *const call = context;
-    const qlinear_mul_plan *const plan = call->plan;
-    const int8_t *restrict A = call->A;
-    const int8_t *restrict B = call->B;
-    int8_t *restrict Y = call->Y;
-    /* qlinear_mul line 4: Y[d...] = saturated(float32(float32(real((a - za) * (b - zb)) * ratio) +
-       real(zy)), 0, least(T), greatest(T)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
-       P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ratio = float32(float32(sa *
-       sb) over sy) */
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_run = plan->d_run;
-    const int64_t A_step = plan->A_step, B_step = plan->B_step;
-    const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A[A_row
-                    + d] - za) * (B[B_row + d] - zb))
-                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0), 127));
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A[A_row]
-                    - za) * (B[B_row + d] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
-                    + (double)zy)) + 0.0), 127));
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A[A_row
-                    + d] - za) * (B[B_row] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
-                    + (double)zy)) + 0.0), 127));
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A[A_row
-                    + d * A_step] - za) * (B[B_row + d * B_step] - zb))
-                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0), 127));
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "qlinear_mul.c"
 
-static void qlinear_mul_Y_int8(const qlinear_mul_plan *plan, const int8_t *restrict A,
-                               const int8_t *restrict B, int8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const qlinear_mul_Y_part_call_int8 call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, qlinear_mul_Y_part_int8, &call);
-}
-
-typedef struct qlinear_mul_Y_part_call_uint8 {
-    const qlinear_mul_plan *plan;
-    const uint8_t *A;
-    const uint8_t *B;
-    uint8_t *Y;
-} qlinear_mul_Y_part_call_uint8;
-CVMGEN_FOR_AVX512
-static void qlinear_mul_Y_part_uint8(const void *context, int64_t low, int64_t high) {
-    const qlinear_mul_Y_part_call_uint8 *const call = context;
-    const qlinear_mul_plan *const plan = call->plan;
-    const uint8_t *restrict A = call->A;
-    const uint8_t *restrict B = call->B;
-    uint8_t *restrict Y = call->Y;
-    /* qlinear_mul line 4: Y[d...] = saturated(float32(float32(real((a - za) * (b - zb)) * ratio) +
-       real(zy)), 0, least(T), greatest(T)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
-       P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ratio = float32(float32(sa *
-       sb) over sy) */
-    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_run = plan->d_run;
-    const int64_t A_step = plan->A_step, B_step = plan->B_step;
-    const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
-    const cvmgen_list *const A_steps = &plan->A_steps;
-    const cvmgen_list *const B_steps = &plan->B_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
-        if (A_step == 1 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (uint8_t)cvmgen_max_i64(0,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A[A_row
-                    + d] - za) * (B[B_row + d] - zb))
-                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0), 255));
-        } else if (A_step == 0 && B_step == 1) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (uint8_t)cvmgen_max_i64(0,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A[A_row]
-                    - za) * (B[B_row + d] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
-                    + (double)zy)) + 0.0), 255));
-        } else if (A_step == 1 && B_step == 0) {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (uint8_t)cvmgen_max_i64(0,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A[A_row
-                    + d] - za) * (B[B_row] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
-                    + (double)zy)) + 0.0), 255));
-        } else {
-            CVMGEN_APART
-            for (int64_t d = 0; d < d_run; ++d)
-                Y[d_row * d_run + d] = (uint8_t)cvmgen_max_i64(0,
-                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A[A_row
-                    + d * A_step] - za) * (B[B_row + d * B_step] - zb))
-                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0), 255));
-        }
-    }
-}
-
-static void qlinear_mul_Y_uint8(const qlinear_mul_plan *plan, const uint8_t *restrict A,
-                                const uint8_t *restrict B, uint8_t *restrict Y) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const qlinear_mul_Y_part_call_uint8 call = {plan, A, B, Y};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072, qlinear_mul_Y_part_uint8, &call);
-}
+#define TYPED(name) name##_uint8
+#define element_t uint8_t
+#define least_element_t 0
+#define greatest_element_t 255
+#include "qlinear_mul.c"
 
 int onnx_qlinear_mul_infer(const onnx_qlinear_mul_args *args, cvmgen_error *error) {
     qlinear_mul_plan plan;
@@ -351,3 +235,83 @@ int onnx_qlinear_mul_bind(const onnx_qlinear_mul_args *args, uint64_t constants,
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(qlinear_mul_Y_part_call) {
+    const qlinear_mul_plan *plan;
+    const element_t *A;
+    const element_t *B;
+    element_t *Y;
+} TYPED(qlinear_mul_Y_part_call);
+CVMGEN_FOR_AVX512
+static void TYPED(qlinear_mul_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(qlinear_mul_Y_part_call) *const call = context;
+    const qlinear_mul_plan *const plan = call->plan;
+    const element_t *restrict A = call->A;
+    const element_t *restrict B = call->B;
+    element_t *restrict Y = call->Y;
+    /* qlinear_mul line 4: Y[d...] = saturated(float32(float32(real((a - za) * (b - zb)) * ratio) +
+       real(zy)), 0, least(T), greatest(T)) where a = A[(d[Q - P + j] if m[j] != 1 else 0 for j <
+       P)...], b = B[(d[Q - R + j] if n[j] != 1 else 0 for j < R)...], ratio = float32(float32(sa *
+       sb) over sy) */
+    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy, d_run = plan->d_run;
+    const int64_t A_step = plan->A_step, B_step = plan->B_step;
+    const double sa = plan->sa, sb = plan->sb, sy = plan->sy;
+    const cvmgen_list *const A_steps = &plan->A_steps;
+    const cvmgen_list *const B_steps = &plan->B_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
+    for (int64_t d_row = low; d_row < high; ++d_row) {
+        const int64_t A_row = cvmgen_walk_offset(d_row, d_box, A_steps);
+        const int64_t B_row = cvmgen_walk_offset(d_row, d_box, B_steps);
+        if (A_step == 1 && B_step == 1) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                    (double)(float)((double)(float)((double)((A[A_row + d] - za)
+                    * (B[B_row + d] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
+                    + (double)zy)) + 0.0), greatest_element_t));
+        } else if (A_step == 0 && B_step == 1) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                    (double)(float)((double)(float)((double)((A[A_row] - za) * (B[B_row + d] - zb))
+                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
+                    greatest_element_t));
+        } else if (A_step == 1 && B_step == 0) {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                    (double)(float)((double)(float)((double)((A[A_row + d] - za) * (B[B_row] - zb))
+                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
+                    greatest_element_t));
+        } else {
+            CVMGEN_APART
+            for (int64_t d = 0; d < d_run; ++d)
+                Y[d_row * d_run + d] = (element_t)cvmgen_max_i64(least_element_t,
+                    cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                    (double)(float)((double)(float)((double)((A[A_row + d * A_step] - za)
+                    * (B[B_row + d * B_step] - zb))
+                    * (double)(float)((double)(float)(sa * sb) / sy)) + (double)zy)) + 0.0),
+                    greatest_element_t));
+        }
+    }
+}
+
+static void TYPED(qlinear_mul_Y)(const qlinear_mul_plan *plan, const element_t *restrict A,
+                                 const element_t *restrict B, element_t *restrict Y) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const TYPED(qlinear_mul_Y_part_call) call = {plan, A, B, Y};
+    cvmgen_share(d_rows, d_rows * d_run >= 131072, TYPED(qlinear_mul_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef least_element_t
+#undef greatest_element_t
+#endif

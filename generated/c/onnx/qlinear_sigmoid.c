@@ -18,6 +18,7 @@
        where x = dequantized(X[d...], sx, zx)
      example qlinear_sigmoid([0, 9], sy=0.0078125) == [64, 127]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_functions.h"
@@ -85,81 +86,18 @@ static int qlinear_sigmoid_prepare(const onnx_qlinear_sigmoid_args *args,
     return CVMGEN_OK;
 }
 
-typedef struct qlinear_sigmoid_Y_part_call_int8 {
-    const qlinear_sigmoid_plan *plan;
-    const int8_t *X;
-    int8_t *Y;
-} qlinear_sigmoid_Y_part_call_int8;
-CVMGEN_FOR_AVX512
-static void qlinear_sigmoid_Y_part_int8(const void *context, int64_t low, int64_t high) {
-    const qlinear_sigmoid_Y_part_call_int8 *const call = context;
-    const qlinear_sigmoid_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int8_t *restrict Y = call->Y;
-    /* qlinear_sigmoid line 5: Y[d...] = saturated(float32(float32(sigmoid(x)) over sy), zy,
-       least(T), greatest(T)) where x = dequantized(X[d...], sx, zx) */
-    const int64_t zx = plan->zx, zy = plan->zy, n_size = plan->n_size;
-    const double sx = plan->sx, sy = plan->sy;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_piece = at * 64;
-        const int64_t d_lanes = cvmgen_min_i64(64, n_size - d_piece);
-        double sigmoids[64];
-        for (int64_t d_filled = 0; d_filled < d_lanes; ++d_filled)
-            sigmoids[d_filled] = (double)(float)((double)(float)(double)(X[d_piece + d_filled]
-                - zx) * sx);
-        cvmgen_sigmoid_run(sigmoids, d_lanes);
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_piece + d_lane] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)sigmoids[d_lane]
-                / sy)) + (double)zy), 127));
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "qlinear_sigmoid.c"
 
-static void qlinear_sigmoid_Y_int8(const qlinear_sigmoid_plan *plan, const int8_t *restrict X,
-                                   int8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const qlinear_sigmoid_Y_part_call_int8 call = {plan, X, Y};
-    cvmgen_share(cvmgen_ceildiv(n_size, 64), n_size >= 131072, qlinear_sigmoid_Y_part_int8,
-                 &call);
-}
-
-typedef struct qlinear_sigmoid_Y_part_call_uint8 {
-    const qlinear_sigmoid_plan *plan;
-    const uint8_t *X;
-    uint8_t *Y;
-} qlinear_sigmoid_Y_part_call_uint8;
-CVMGEN_FOR_AVX512
-static void qlinear_sigmoid_Y_part_uint8(const void *context, int64_t low, int64_t high) {
-    const qlinear_sigmoid_Y_part_call_uint8 *const call = context;
-    const qlinear_sigmoid_plan *const plan = call->plan;
-    const uint8_t *restrict X = call->X;
-    uint8_t *restrict Y = call->Y;
-    /* qlinear_sigmoid line 5: Y[d...] = saturated(float32(float32(sigmoid(x)) over sy), zy,
-       least(T), greatest(T)) where x = dequantized(X[d...], sx, zx) */
-    const int64_t zx = plan->zx, zy = plan->zy, n_size = plan->n_size;
-    const double sx = plan->sx, sy = plan->sy;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d_piece = at * 64;
-        const int64_t d_lanes = cvmgen_min_i64(64, n_size - d_piece);
-        double sigmoids[64];
-        for (int64_t d_filled = 0; d_filled < d_lanes; ++d_filled)
-            sigmoids[d_filled] = (double)(float)((double)(float)(double)(X[d_piece + d_filled]
-                - zx) * sx);
-        cvmgen_sigmoid_run(sigmoids, d_lanes);
-        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
-            Y[d_piece + d_lane] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)sigmoids[d_lane]
-                / sy)) + (double)zy), 255));
-    }
-}
-
-static void qlinear_sigmoid_Y_uint8(const qlinear_sigmoid_plan *plan, const uint8_t *restrict X,
-                                    uint8_t *restrict Y) {
-    const int64_t n_size = plan->n_size;
-    const qlinear_sigmoid_Y_part_call_uint8 call = {plan, X, Y};
-    cvmgen_share(cvmgen_ceildiv(n_size, 64), n_size >= 131072, qlinear_sigmoid_Y_part_uint8,
-                 &call);
-}
+#define TYPED(name) name##_uint8
+#define element_t uint8_t
+#define least_element_t 0
+#define greatest_element_t 255
+#include "qlinear_sigmoid.c"
 
 int onnx_qlinear_sigmoid_infer(const onnx_qlinear_sigmoid_args *args, cvmgen_error *error) {
     qlinear_sigmoid_plan plan;
@@ -221,3 +159,52 @@ int onnx_qlinear_sigmoid_bind(const onnx_qlinear_sigmoid_args *args, uint64_t co
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(qlinear_sigmoid_Y_part_call) {
+    const qlinear_sigmoid_plan *plan;
+    const element_t *X;
+    element_t *Y;
+} TYPED(qlinear_sigmoid_Y_part_call);
+CVMGEN_FOR_AVX512
+static void TYPED(qlinear_sigmoid_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(qlinear_sigmoid_Y_part_call) *const call = context;
+    const qlinear_sigmoid_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    element_t *restrict Y = call->Y;
+    /* qlinear_sigmoid line 5: Y[d...] = saturated(float32(float32(sigmoid(x)) over sy), zy,
+       least(T), greatest(T)) where x = dequantized(X[d...], sx, zx) */
+    const int64_t zx = plan->zx, zy = plan->zy, n_size = plan->n_size;
+    const double sx = plan->sx, sy = plan->sy;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d_piece = at * 64;
+        const int64_t d_lanes = cvmgen_min_i64(64, n_size - d_piece);
+        double sigmoids[64];
+        for (int64_t d_filled = 0; d_filled < d_lanes; ++d_filled)
+            sigmoids[d_filled] = (double)(float)((double)(float)(double)(X[d_piece + d_filled]
+                - zx) * sx);
+        cvmgen_sigmoid_run(sigmoids, d_lanes);
+        for (int64_t d_lane = 0; d_lane < d_lanes; ++d_lane)
+            Y[d_piece + d_lane] = (element_t)cvmgen_max_i64(least_element_t,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)sigmoids[d_lane] / sy)) + (double)zy),
+                greatest_element_t));
+    }
+}
+
+static void TYPED(qlinear_sigmoid_Y)(const qlinear_sigmoid_plan *plan,
+                                     const element_t *restrict X, element_t *restrict Y) {
+    const int64_t n_size = plan->n_size;
+    const TYPED(qlinear_sigmoid_Y_part_call) call = {plan, X, Y};
+    cvmgen_share(cvmgen_ceildiv(n_size, 64), n_size >= 131072,
+                 TYPED(qlinear_sigmoid_Y_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef least_element_t
+#undef greatest_element_t
+#endif

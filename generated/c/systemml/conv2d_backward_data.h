@@ -27,7 +27,8 @@ typedef struct systemml_conv2d_backward_data_args {
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } systemml_conv2d_backward_data_args;
 /* All attributes at their defaults, everything else 0. */
-static inline void systemml_conv2d_backward_data_defaults(systemml_conv2d_backward_data_args *args) {
+static inline void systemml_conv2d_backward_data_defaults(
+    systemml_conv2d_backward_data_args *args) {
     static systemml_conv2d_backward_data_args zero; /* in C++ a const one would need a value */
     *args = zero;
 }

@@ -24,6 +24,7 @@
      example arithmetic_right_shift([7, -7], [1]) == [3, -4]
      example arithmetic_right_shift([7, -7], [1], round=true) == [4, -3]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -153,311 +154,46 @@ static int arithmetic_right_shift_prepare(const tosa_arithmetic_right_shift_args
     return CVMGEN_OK;
 }
 
-static void arithmetic_right_shift_input2_refused_int8(const arithmetic_right_shift_plan *plan,
-                                                       const int8_t *restrict input2,
-                                                       int64_t *restrict input2_refused) {
-    const int64_t n_size = plan->n_size;
-    /* arithmetic_right_shift line 5: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 :
-       "shifts are from 0 to the place of the sign" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < n_size; ++k) {
-        const int32_t place = input2[k];
-        smallest = cvmgen_min_i64(smallest, 0 <= place && place <= cvmgen_floor_log2(127) + 1
-            ? INT64_C(1099511627776) : k);
-    }
-    input2_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 1
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define greatest_element_t 127
+#include "arithmetic_right_shift.c"
 
-static void arithmetic_right_shift_input2_refused_int16(const arithmetic_right_shift_plan *plan,
-                                                        const int16_t *restrict input2,
-                                                        int64_t *restrict input2_refused) {
-    const int64_t n_size = plan->n_size;
-    /* arithmetic_right_shift line 5: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 :
-       "shifts are from 0 to the place of the sign" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < n_size; ++k) {
-        const int32_t place = input2[k];
-        smallest = cvmgen_min_i64(smallest, 0 <= place && place <= cvmgen_floor_log2(32767) + 1
-            ? INT64_C(1099511627776) : k);
-    }
-    input2_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define SECTION 1
+#define TYPED(name) name##_int16
+#define element_t int16_t
+#define greatest_element_t 32767
+#include "arithmetic_right_shift.c"
 
-static void arithmetic_right_shift_input2_refused_int32(const arithmetic_right_shift_plan *plan,
-                                                        const int32_t *restrict input2,
-                                                        int64_t *restrict input2_refused) {
-    const int64_t n_size = plan->n_size;
-    /* arithmetic_right_shift line 5: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 :
-       "shifts are from 0 to the place of the sign" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < n_size; ++k) {
-        const int32_t place = input2[k];
-        smallest = cvmgen_min_i64(smallest, 0 <= place && place <= cvmgen_floor_log2(INT32_MAX) + 1
-            ? INT64_C(1099511627776) : k);
-    }
-    input2_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define SECTION 1
+#define TYPED(name) name##_int32
+#define element_t int32_t
+#define greatest_element_t INT32_MAX
+#include "arithmetic_right_shift.c"
 
-typedef struct arithmetic_right_shift_output_part_call_int8_int8 {
-    const arithmetic_right_shift_plan *plan;
-    const int8_t *input1;
-    const int8_t *input2;
-    int8_t *output;
-    int64_t *overflow;
-} arithmetic_right_shift_output_part_call_int8_int8;
-static void arithmetic_right_shift_output_part_int8_int8(const void *context, int64_t low,
-                                                         int64_t high) {
-    const arithmetic_right_shift_output_part_call_int8_int8 *const call = context;
-    const arithmetic_right_shift_plan *const plan = call->plan;
-    const int8_t *restrict input1 = call->input1;
-    const int8_t *restrict input2 = call->input2;
-    int8_t *restrict output = call->output;
-    int64_t *const overflow = call->overflow;
-    /* arithmetic_right_shift line 6: output[d...] = (first[d...] + (2^s div 2 if round else 0)) div
-       2^s where s = clip(second[d...], 0, 31) */
-    const int64_t d_run = plan->d_run, input2_step = plan->input2_step;
-    const int64_t input1_step = plan->input1_step;
-    const bool round = plan->round;
-    const cvmgen_list *const input2_steps = &plan->input2_steps;
-    const cvmgen_list *const input1_steps = &plan->input1_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t input2_row = cvmgen_walk_offset(d_row, d_box, input2_steps);
-        const int64_t input1_row = cvmgen_walk_offset(d_row, d_box, input1_steps);
-        if (input2_step == 1 && input1_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= -128 && value <= 127) {
-                    output[d_row * d_run + d] = (int8_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        } else if (input2_step == 0 && input1_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= -128 && value <= 127) {
-                    output[d_row * d_run + d] = (int8_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        } else if (input2_step == 1 && input1_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= -128 && value <= 127) {
-                    output[d_row * d_run + d] = (int8_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        } else {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0,
-                    cvmgen_min_i32(input2[input2_row + d * input2_step], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d * input1_step]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= -128 && value <= 127) {
-                    output[d_row * d_run + d] = (int8_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 2
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "arithmetic_right_shift.c"
 
-static void arithmetic_right_shift_output_int8_int8(const arithmetic_right_shift_plan *plan,
-                                                    const int8_t *restrict input1,
-                                                    const int8_t *restrict input2,
-                                                    int8_t *restrict output,
-                                                    int64_t *overflow) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const arithmetic_right_shift_output_part_call_int8_int8 call = {plan, input1, input2, output,
-        overflow};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072,
-                 arithmetic_right_shift_output_part_int8_int8, &call);
-}
+#define SECTION 2
+#define TYPED(name) name##_int16_int16
+#define element_t int16_t
+#define least_element_t (-32768)
+#define greatest_element_t 32767
+#include "arithmetic_right_shift.c"
 
-typedef struct arithmetic_right_shift_output_part_call_int16_int16 {
-    const arithmetic_right_shift_plan *plan;
-    const int16_t *input1;
-    const int16_t *input2;
-    int16_t *output;
-    int64_t *overflow;
-} arithmetic_right_shift_output_part_call_int16_int16;
-static void arithmetic_right_shift_output_part_int16_int16(const void *context, int64_t low,
-                                                           int64_t high) {
-    const arithmetic_right_shift_output_part_call_int16_int16 *const call = context;
-    const arithmetic_right_shift_plan *const plan = call->plan;
-    const int16_t *restrict input1 = call->input1;
-    const int16_t *restrict input2 = call->input2;
-    int16_t *restrict output = call->output;
-    int64_t *const overflow = call->overflow;
-    /* arithmetic_right_shift line 6: output[d...] = (first[d...] + (2^s div 2 if round else 0)) div
-       2^s where s = clip(second[d...], 0, 31) */
-    const int64_t d_run = plan->d_run, input2_step = plan->input2_step;
-    const int64_t input1_step = plan->input1_step;
-    const bool round = plan->round;
-    const cvmgen_list *const input2_steps = &plan->input2_steps;
-    const cvmgen_list *const input1_steps = &plan->input1_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t input2_row = cvmgen_walk_offset(d_row, d_box, input2_steps);
-        const int64_t input1_row = cvmgen_walk_offset(d_row, d_box, input1_steps);
-        if (input2_step == 1 && input1_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= -32768 && value <= 32767) {
-                    output[d_row * d_run + d] = (int16_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        } else if (input2_step == 0 && input1_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= -32768 && value <= 32767) {
-                    output[d_row * d_run + d] = (int16_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        } else if (input2_step == 1 && input1_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= -32768 && value <= 32767) {
-                    output[d_row * d_run + d] = (int16_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        } else {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0,
-                    cvmgen_min_i32(input2[input2_row + d * input2_step], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d * input1_step]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= -32768 && value <= 32767) {
-                    output[d_row * d_run + d] = (int16_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        }
-    }
-}
-
-static void arithmetic_right_shift_output_int16_int16(const arithmetic_right_shift_plan *plan,
-                                                      const int16_t *restrict input1,
-                                                      const int16_t *restrict input2,
-                                                      int16_t *restrict output,
-                                                      int64_t *overflow) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const arithmetic_right_shift_output_part_call_int16_int16 call = {plan, input1, input2, output,
-        overflow};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072,
-                 arithmetic_right_shift_output_part_int16_int16, &call);
-}
-
-typedef struct arithmetic_right_shift_output_part_call_int32_int32 {
-    const arithmetic_right_shift_plan *plan;
-    const int32_t *input1;
-    const int32_t *input2;
-    int32_t *output;
-    int64_t *overflow;
-} arithmetic_right_shift_output_part_call_int32_int32;
-static void arithmetic_right_shift_output_part_int32_int32(const void *context, int64_t low,
-                                                           int64_t high) {
-    const arithmetic_right_shift_output_part_call_int32_int32 *const call = context;
-    const arithmetic_right_shift_plan *const plan = call->plan;
-    const int32_t *restrict input1 = call->input1;
-    const int32_t *restrict input2 = call->input2;
-    int32_t *restrict output = call->output;
-    int64_t *const overflow = call->overflow;
-    /* arithmetic_right_shift line 6: output[d...] = (first[d...] + (2^s div 2 if round else 0)) div
-       2^s where s = clip(second[d...], 0, 31) */
-    const int64_t d_run = plan->d_run, input2_step = plan->input2_step;
-    const int64_t input1_step = plan->input1_step;
-    const bool round = plan->round;
-    const cvmgen_list *const input2_steps = &plan->input2_steps;
-    const cvmgen_list *const input1_steps = &plan->input1_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    for (int64_t d_row = low; d_row < high; ++d_row) {
-        const int64_t input2_row = cvmgen_walk_offset(d_row, d_box, input2_steps);
-        const int64_t input1_row = cvmgen_walk_offset(d_row, d_box, input1_steps);
-        if (input2_step == 1 && input1_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        } else if (input2_step == 0 && input1_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        } else if (input2_step == 1 && input1_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        } else {
-            for (int64_t d = 0; d < d_run; ++d) {
-                const int32_t s = cvmgen_max_i32(0,
-                    cvmgen_min_i32(input2[input2_row + d * input2_step], 31));
-                const int64_t value = cvmgen_floor_div(input1[input1_row + d * input1_step]
-                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
-                if (value >= INT32_MIN && value <= INT32_MAX) {
-                    output[d_row * d_run + d] = (int32_t)value;
-                } else {
-                    cvmgen_note_overflow(overflow, d_row * d_run + d);
-                }
-            }
-        }
-    }
-}
-
-static void arithmetic_right_shift_output_int32_int32(const arithmetic_right_shift_plan *plan,
-                                                      const int32_t *restrict input1,
-                                                      const int32_t *restrict input2,
-                                                      int32_t *restrict output,
-                                                      int64_t *overflow) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
-    const arithmetic_right_shift_output_part_call_int32_int32 call = {plan, input1, input2, output,
-        overflow};
-    cvmgen_share(d_rows, d_rows * d_run >= 131072,
-                 arithmetic_right_shift_output_part_int32_int32, &call);
-}
+#define SECTION 2
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define least_element_t INT32_MIN
+#define greatest_element_t INT32_MAX
+#include "arithmetic_right_shift.c"
 
 int tosa_arithmetic_right_shift_infer(const tosa_arithmetic_right_shift_args *args,
                                       cvmgen_error *error) {
@@ -568,3 +304,125 @@ int tosa_arithmetic_right_shift_bind(const tosa_arithmetic_right_shift_args *arg
     *bound = common;
     return CVMGEN_OK;
 }
+
+#elif SECTION == 1
+
+/* Kernels for one choice of element types. */
+
+static void TYPED(arithmetic_right_shift_input2_refused)(
+                                                         const arithmetic_right_shift_plan *plan,
+                                                         const element_t *restrict input2,
+                                                         int64_t *restrict input2_refused) {
+    const int64_t n_size = plan->n_size;
+    /* arithmetic_right_shift line 5: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 :
+       "shifts are from 0 to the place of the sign" */
+    int64_t smallest = INT64_MAX;
+    for (int64_t k = 0; k < n_size; ++k) {
+        const int32_t place = input2[k];
+        smallest = cvmgen_min_i64(smallest, 0 <= place
+            && place <= cvmgen_floor_log2(greatest_element_t) + 1 ? INT64_C(1099511627776) : k);
+    }
+    input2_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
+#undef greatest_element_t
+#elif SECTION == 2
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(arithmetic_right_shift_output_part_call) {
+    const arithmetic_right_shift_plan *plan;
+    const element_t *input1;
+    const element_t *input2;
+    element_t *output;
+    int64_t *overflow;
+} TYPED(arithmetic_right_shift_output_part_call);
+static void TYPED(arithmetic_right_shift_output_part)(const void *context, int64_t low,
+                                                      int64_t high) {
+    const TYPED(arithmetic_right_shift_output_part_call) *const call = context;
+    const arithmetic_right_shift_plan *const plan = call->plan;
+    const element_t *restrict input1 = call->input1;
+    const element_t *restrict input2 = call->input2;
+    element_t *restrict output = call->output;
+    int64_t *const overflow = call->overflow;
+    /* arithmetic_right_shift line 6: output[d...] = (first[d...] + (2^s div 2 if round else 0)) div
+       2^s where s = clip(second[d...], 0, 31) */
+    const int64_t d_run = plan->d_run, input2_step = plan->input2_step;
+    const int64_t input1_step = plan->input1_step;
+    const bool round = plan->round;
+    const cvmgen_list *const input2_steps = &plan->input2_steps;
+    const cvmgen_list *const input1_steps = &plan->input1_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
+    for (int64_t d_row = low; d_row < high; ++d_row) {
+        const int64_t input2_row = cvmgen_walk_offset(d_row, d_box, input2_steps);
+        const int64_t input1_row = cvmgen_walk_offset(d_row, d_box, input1_steps);
+        if (input2_step == 1 && input1_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
+                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
+                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
+                if (value >= least_element_t && value <= greatest_element_t) {
+                    output[d_row * d_run + d] = (element_t)value;
+                } else {
+                    cvmgen_note_overflow(overflow, d_row * d_run + d);
+                }
+            }
+        } else if (input2_step == 0 && input1_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row], 31));
+                const int64_t value = cvmgen_floor_div(input1[input1_row + d]
+                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
+                if (value >= least_element_t && value <= greatest_element_t) {
+                    output[d_row * d_run + d] = (element_t)value;
+                } else {
+                    cvmgen_note_overflow(overflow, d_row * d_run + d);
+                }
+            }
+        } else if (input2_step == 1 && input1_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t s = cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31));
+                const int64_t value = cvmgen_floor_div(input1[input1_row]
+                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
+                if (value >= least_element_t && value <= greatest_element_t) {
+                    output[d_row * d_run + d] = (element_t)value;
+                } else {
+                    cvmgen_note_overflow(overflow, d_row * d_run + d);
+                }
+            }
+        } else {
+            for (int64_t d = 0; d < d_run; ++d) {
+                const int32_t s = cvmgen_max_i32(0,
+                    cvmgen_min_i32(input2[input2_row + d * input2_step], 31));
+                const int64_t value = cvmgen_floor_div(input1[input1_row + d * input1_step]
+                    + (round ? cvmgen_power(2, s) >> 1 : 0), cvmgen_power(2, s));
+                if (value >= least_element_t && value <= greatest_element_t) {
+                    output[d_row * d_run + d] = (element_t)value;
+                } else {
+                    cvmgen_note_overflow(overflow, d_row * d_run + d);
+                }
+            }
+        }
+    }
+}
+
+static void TYPED(arithmetic_right_shift_output)(const arithmetic_right_shift_plan *plan,
+                                                 const element_t *restrict input1,
+                                                 const element_t *restrict input2,
+                                                 element_t *restrict output,
+                                                 int64_t *overflow) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run;
+    const TYPED(arithmetic_right_shift_output_part_call) call = {plan, input1, input2, output,
+        overflow};
+    cvmgen_share(d_rows, d_rows * d_run >= 131072,
+                 TYPED(arithmetic_right_shift_output_part), &call);
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
+#undef least_element_t
+#undef greatest_element_t
+#endif

@@ -35,6 +35,7 @@
      example avg_pool2d([[[[1], [2]], [[3], [5]]]], [0], [0], kernel=(2, 2), stride=(1, 1), pad=(0, 0, 0, 0))
        == [[[[3]]]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -213,152 +214,18 @@ static void avg_pool2d_output_zp_refused_int16(const avg_pool2d_plan *plan,
     output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
 }
 
-typedef struct avg_pool2d_output_part_call_int8 {
-    const avg_pool2d_plan *plan;
-    const int8_t *input;
-    const int8_t *input_zp;
-    const int8_t *output_zp;
-    int8_t *output;
-} avg_pool2d_output_part_call_int8;
-CVMGEN_FOR_AVX2
-static void avg_pool2d_output_part_int8(const void *context, int64_t low, int64_t high) {
-    const avg_pool2d_output_part_call_int8 *const call = context;
-    const avg_pool2d_plan *const plan = call->plan;
-    const int8_t *restrict input = call->input;
-    const int8_t *restrict input_zp = call->input_zp;
-    const int8_t *restrict output_zp = call->output_zp;
-    int8_t *restrict output = call->output;
-    /* avg_pool2d line 7: output[n, oy, ox, c] = clip((total*multiplier + 2^(shift - 1)) div 2^shift
-       + output_zp[0], least(T), greatest(T)) where y = oy*sy - top + ky, x = ox*sx - left + kx,
-       total = sum[ky < KH, kx < KW if 0 <= y < IH and 0 <= x < IW](input[n, y, x, c] -
-       input_zp[0]), count_y = min(oy*sy - top + KH, IH) - max(oy*sy - top, 0), count_x = min(ox*sx
-       - left + KW, IW) - max(ox*sx - left, 0), k = min(ceil_log2(count_y * count_x), 26),
-       multiplier = (2^30 + 1) * 2^k div (count_y * count_x), shift = 30 + k */
-    const int64_t IH = plan->IH, IW = plan->IW, C = plan->C, KH = plan->KH, KW = plan->KW;
-    const int64_t sy = plan->sy, sx = plan->sx, top = plan->top, left = plan->left;
-    const int64_t output_extent_1 = plan->output_extent_1;
-    const int64_t output_extent_2 = plan->output_extent_2;
-    const int64_t c_groups = cvmgen_ceildiv(C, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / c_groups / output_extent_2 / output_extent_1;
-        const int64_t oy = at / c_groups / output_extent_2 % output_extent_1;
-        const int64_t ox = at / c_groups % output_extent_2, c_group = at % c_groups * 64;
-        const int64_t count_y = cvmgen_min_i64(oy * sy - top + KH, IH)
-            - cvmgen_max_i64(oy * sy - top, 0);
-        const int64_t count_x = cvmgen_min_i64(ox * sx - left + KW, IW)
-            - cvmgen_max_i64(ox * sx - left, 0);
-        const int64_t c_results = cvmgen_min_i64(64, C - c_group);
-        for (int64_t c_result = 0; c_result < c_results; ++c_result) {
-            const int32_t k = cvmgen_min_i32(cvmgen_ceil_log2_i128((__int128)count_y * count_x),
-                26);
-            const int32_t shift = 30 + k;
-            uint64_t total = 0;
-            for (int64_t ky = 0; ky < KH; ++ky) {
-                const int64_t place = oy * sy - top + ky;
-                if (0 <= place && place < IH) {
-                    for (int64_t kx = 0; kx < KW; ++kx) {
-                        const int64_t place_2 = ox * sx - left + kx;
-                        if (0 <= place_2 && place_2 < IW)
-                            total += (uint64_t)(input[((n * IH + place) * IW + place_2) * C
-                                + (c_group + c_result)] - input_zp[0]);
-                    }
-                }
-            }
-            output[((n * output_extent_1 + oy) * output_extent_2 + ox) * C
-                + (c_group + c_result)] = (int8_t)cvmgen_max_i128(-128,
-                cvmgen_min_i128(cvmgen_floor_div_i128((int64_t)total
-                * cvmgen_floor_div_i128((cvmgen_power(2, 30) + 1) * cvmgen_power(2, k),
-                (__int128)count_y * count_x) + cvmgen_power(2, shift - 1), cvmgen_power(2, shift))
-                + output_zp[0], 127));
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "avg_pool2d.c"
 
-static void avg_pool2d_output_int8(const avg_pool2d_plan *plan, const int8_t *restrict input,
-                                   const int8_t *restrict input_zp,
-                                   const int8_t *restrict output_zp, int8_t *restrict output) {
-    const int64_t N = plan->N, C = plan->C, KH = plan->KH, KW = plan->KW;
-    const int64_t output_extent_1 = plan->output_extent_1;
-    const int64_t output_extent_2 = plan->output_extent_2;
-    const avg_pool2d_output_part_call_int8 call = {plan, input, input_zp, output_zp, output};
-    cvmgen_share(N * output_extent_1 * output_extent_2 * cvmgen_ceildiv(C, 64),
-                 N * output_extent_1 * output_extent_2 * C * KH * KW >= 65536,
-                 avg_pool2d_output_part_int8, &call);
-}
-
-typedef struct avg_pool2d_output_part_call_int16 {
-    const avg_pool2d_plan *plan;
-    const int16_t *input;
-    const int16_t *input_zp;
-    const int16_t *output_zp;
-    int16_t *output;
-} avg_pool2d_output_part_call_int16;
-CVMGEN_FOR_AVX2
-static void avg_pool2d_output_part_int16(const void *context, int64_t low, int64_t high) {
-    const avg_pool2d_output_part_call_int16 *const call = context;
-    const avg_pool2d_plan *const plan = call->plan;
-    const int16_t *restrict input = call->input;
-    const int16_t *restrict input_zp = call->input_zp;
-    const int16_t *restrict output_zp = call->output_zp;
-    int16_t *restrict output = call->output;
-    /* avg_pool2d line 7: output[n, oy, ox, c] = clip((total*multiplier + 2^(shift - 1)) div 2^shift
-       + output_zp[0], least(T), greatest(T)) where y = oy*sy - top + ky, x = ox*sx - left + kx,
-       total = sum[ky < KH, kx < KW if 0 <= y < IH and 0 <= x < IW](input[n, y, x, c] -
-       input_zp[0]), count_y = min(oy*sy - top + KH, IH) - max(oy*sy - top, 0), count_x = min(ox*sx
-       - left + KW, IW) - max(ox*sx - left, 0), k = min(ceil_log2(count_y * count_x), 26),
-       multiplier = (2^30 + 1) * 2^k div (count_y * count_x), shift = 30 + k */
-    const int64_t IH = plan->IH, IW = plan->IW, C = plan->C, KH = plan->KH, KW = plan->KW;
-    const int64_t sy = plan->sy, sx = plan->sx, top = plan->top, left = plan->left;
-    const int64_t output_extent_1 = plan->output_extent_1;
-    const int64_t output_extent_2 = plan->output_extent_2;
-    const int64_t c_groups = cvmgen_ceildiv(C, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t n = at / c_groups / output_extent_2 / output_extent_1;
-        const int64_t oy = at / c_groups / output_extent_2 % output_extent_1;
-        const int64_t ox = at / c_groups % output_extent_2, c_group = at % c_groups * 64;
-        const int64_t count_y = cvmgen_min_i64(oy * sy - top + KH, IH)
-            - cvmgen_max_i64(oy * sy - top, 0);
-        const int64_t count_x = cvmgen_min_i64(ox * sx - left + KW, IW)
-            - cvmgen_max_i64(ox * sx - left, 0);
-        const int64_t c_results = cvmgen_min_i64(64, C - c_group);
-        for (int64_t c_result = 0; c_result < c_results; ++c_result) {
-            const int32_t k = cvmgen_min_i32(cvmgen_ceil_log2_i128((__int128)count_y * count_x),
-                26);
-            const int32_t shift = 30 + k;
-            uint64_t total = 0;
-            for (int64_t ky = 0; ky < KH; ++ky) {
-                const int64_t place = oy * sy - top + ky;
-                if (0 <= place && place < IH) {
-                    for (int64_t kx = 0; kx < KW; ++kx) {
-                        const int64_t place_2 = ox * sx - left + kx;
-                        if (0 <= place_2 && place_2 < IW)
-                            total += (uint64_t)(input[((n * IH + place) * IW + place_2) * C
-                                + (c_group + c_result)] - input_zp[0]);
-                    }
-                }
-            }
-            output[((n * output_extent_1 + oy) * output_extent_2 + ox) * C
-                + (c_group + c_result)] = (int16_t)cvmgen_max_i128(-32768,
-                cvmgen_min_i128(cvmgen_floor_div_i128((int64_t)total
-                * cvmgen_floor_div_i128((cvmgen_power(2, 30) + 1) * cvmgen_power(2, k),
-                (__int128)count_y * count_x) + cvmgen_power(2, shift - 1), cvmgen_power(2, shift))
-                + output_zp[0], 32767));
-        }
-    }
-}
-
-static void avg_pool2d_output_int16(const avg_pool2d_plan *plan, const int16_t *restrict input,
-                                    const int16_t *restrict input_zp,
-                                    const int16_t *restrict output_zp,
-                                    int16_t *restrict output) {
-    const int64_t N = plan->N, C = plan->C, KH = plan->KH, KW = plan->KW;
-    const int64_t output_extent_1 = plan->output_extent_1;
-    const int64_t output_extent_2 = plan->output_extent_2;
-    const avg_pool2d_output_part_call_int16 call = {plan, input, input_zp, output_zp, output};
-    cvmgen_share(N * output_extent_1 * output_extent_2 * cvmgen_ceildiv(C, 64),
-                 N * output_extent_1 * output_extent_2 * C * KH * KW >= 65536,
-                 avg_pool2d_output_part_int16, &call);
-}
+#define TYPED(name) name##_int16
+#define element_t int16_t
+#define least_element_t (-32768)
+#define greatest_element_t 32767
+#include "avg_pool2d.c"
 
 int tosa_avg_pool2d_infer(const tosa_avg_pool2d_args *args, cvmgen_error *error) {
     avg_pool2d_plan plan;
@@ -471,3 +338,88 @@ int tosa_avg_pool2d_bind(const tosa_avg_pool2d_args *args, uint64_t constants,
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(avg_pool2d_output_part_call) {
+    const avg_pool2d_plan *plan;
+    const element_t *input;
+    const element_t *input_zp;
+    const element_t *output_zp;
+    element_t *output;
+} TYPED(avg_pool2d_output_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(avg_pool2d_output_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(avg_pool2d_output_part_call) *const call = context;
+    const avg_pool2d_plan *const plan = call->plan;
+    const element_t *restrict input = call->input;
+    const element_t *restrict input_zp = call->input_zp;
+    const element_t *restrict output_zp = call->output_zp;
+    element_t *restrict output = call->output;
+    /* avg_pool2d line 7: output[n, oy, ox, c] = clip((total*multiplier + 2^(shift - 1)) div 2^shift
+       + output_zp[0], least(T), greatest(T)) where y = oy*sy - top + ky, x = ox*sx - left + kx,
+       total = sum[ky < KH, kx < KW if 0 <= y < IH and 0 <= x < IW](input[n, y, x, c] -
+       input_zp[0]), count_y = min(oy*sy - top + KH, IH) - max(oy*sy - top, 0), count_x = min(ox*sx
+       - left + KW, IW) - max(ox*sx - left, 0), k = min(ceil_log2(count_y * count_x), 26),
+       multiplier = (2^30 + 1) * 2^k div (count_y * count_x), shift = 30 + k */
+    const int64_t IH = plan->IH, IW = plan->IW, C = plan->C, KH = plan->KH, KW = plan->KW;
+    const int64_t sy = plan->sy, sx = plan->sx, top = plan->top, left = plan->left;
+    const int64_t output_extent_1 = plan->output_extent_1;
+    const int64_t output_extent_2 = plan->output_extent_2;
+    const int64_t c_groups = cvmgen_ceildiv(C, 64);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / c_groups / output_extent_2 / output_extent_1;
+        const int64_t oy = at / c_groups / output_extent_2 % output_extent_1;
+        const int64_t ox = at / c_groups % output_extent_2, c_group = at % c_groups * 64;
+        const int64_t count_y = cvmgen_min_i64(oy * sy - top + KH, IH)
+            - cvmgen_max_i64(oy * sy - top, 0);
+        const int64_t count_x = cvmgen_min_i64(ox * sx - left + KW, IW)
+            - cvmgen_max_i64(ox * sx - left, 0);
+        const int64_t c_results = cvmgen_min_i64(64, C - c_group);
+        for (int64_t c_result = 0; c_result < c_results; ++c_result) {
+            const int32_t k = cvmgen_min_i32(cvmgen_ceil_log2_i128((__int128)count_y * count_x),
+                26);
+            const int32_t shift = 30 + k;
+            uint64_t total = 0;
+            for (int64_t ky = 0; ky < KH; ++ky) {
+                const int64_t place = oy * sy - top + ky;
+                if (0 <= place && place < IH) {
+                    for (int64_t kx = 0; kx < KW; ++kx) {
+                        const int64_t place_2 = ox * sx - left + kx;
+                        if (0 <= place_2 && place_2 < IW)
+                            total += (uint64_t)(input[((n * IH + place) * IW + place_2) * C
+                                + (c_group + c_result)] - input_zp[0]);
+                    }
+                }
+            }
+            output[((n * output_extent_1 + oy) * output_extent_2 + ox) * C
+                + (c_group + c_result)] = (element_t)cvmgen_max_i128(least_element_t,
+                cvmgen_min_i128(cvmgen_floor_div_i128((int64_t)total
+                * cvmgen_floor_div_i128((cvmgen_power(2, 30) + 1) * cvmgen_power(2, k),
+                (__int128)count_y * count_x) + cvmgen_power(2, shift - 1), cvmgen_power(2, shift))
+                + output_zp[0], greatest_element_t));
+        }
+    }
+}
+
+static void TYPED(avg_pool2d_output)(const avg_pool2d_plan *plan,
+                                     const element_t *restrict input,
+                                     const element_t *restrict input_zp,
+                                     const element_t *restrict output_zp,
+                                     element_t *restrict output) {
+    const int64_t N = plan->N, C = plan->C, KH = plan->KH, KW = plan->KW;
+    const int64_t output_extent_1 = plan->output_extent_1;
+    const int64_t output_extent_2 = plan->output_extent_2;
+    const TYPED(avg_pool2d_output_part_call) call = {plan, input, input_zp, output_zp, output};
+    cvmgen_share(N * output_extent_1 * output_extent_2 * cvmgen_ceildiv(C, 64),
+                 N * output_extent_1 * output_extent_2 * C * KH * KW >= 65536,
+                 TYPED(avg_pool2d_output_part), &call);
+}
+
+#undef TYPED
+#undef element_t
+#undef least_element_t
+#undef greatest_element_t
+#endif

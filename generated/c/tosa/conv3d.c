@@ -309,10 +309,9 @@ static void conv3d_output_int8_int8_int32(const conv3d_plan *plan, const int8_t 
     const conv3d_output_part_call_int8_int8_int32 call = {plan, input, weight, bias, input_zp,
         weight_zp, output, overflow};
     cvmgen_share(
-                 N * output_extent_1 * output_extent_2 * output_extent_3 * cvmgen_ceildiv(OC, 64),
-                 N * output_extent_1 * output_extent_2 * output_extent_3 * OC * KD * KH * KW
-                     * IC >= 65536,
-                 conv3d_output_part_int8_int8_int32, &call);
+        N * output_extent_1 * output_extent_2 * output_extent_3 * cvmgen_ceildiv(OC, 64),
+        N * output_extent_1 * output_extent_2 * output_extent_3 * OC * KD * KH * KW * IC >= 65536,
+        conv3d_output_part_int8_int8_int32, &call);
 }
 
 typedef struct conv3d_output_part_call_int16_int8_int64 {
@@ -405,10 +404,9 @@ static void conv3d_output_int16_int8_int64(const conv3d_plan *plan,
     const conv3d_output_part_call_int16_int8_int64 call = {plan, input, weight, bias, input_zp,
         weight_zp, output, overflow};
     cvmgen_share(
-                 N * output_extent_1 * output_extent_2 * output_extent_3 * cvmgen_ceildiv(OC, 64),
-                 N * output_extent_1 * output_extent_2 * output_extent_3 * OC * KD * KH * KW
-                     * IC >= 65536,
-                 conv3d_output_part_int16_int8_int64, &call);
+        N * output_extent_1 * output_extent_2 * output_extent_3 * cvmgen_ceildiv(OC, 64),
+        N * output_extent_1 * output_extent_2 * output_extent_3 * OC * KD * KH * KW * IC >= 65536,
+        conv3d_output_part_int16_int8_int64, &call);
 }
 
 int tosa_conv3d_infer(const tosa_conv3d_args *args, cvmgen_error *error) {

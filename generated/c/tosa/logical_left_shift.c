@@ -24,6 +24,7 @@
      "Bits moved up by the second element; those beyond the type are lost."
      example logical_left_shift([3, -1], [2]) == [12, -4]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "tosa/logical_left_shift.h"
@@ -145,188 +146,49 @@ static int logical_left_shift_prepare(const tosa_logical_left_shift_args *args,
     return CVMGEN_OK;
 }
 
-static void logical_left_shift_input2_refused_int8(const logical_left_shift_plan *plan,
-                                                   const int8_t *restrict input2,
-                                                   int64_t *restrict input2_refused) {
-    const int64_t n_size = plan->n_size;
-    /* family shifted line 3: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 : "shifts are
-       from 0 to the place of the sign" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < n_size; ++k) {
-        const int32_t place = input2[k];
-        smallest = cvmgen_min_i64(smallest, 0 <= place && place <= cvmgen_floor_log2(127) + 1
-            ? INT64_C(1099511627776) : k);
-    }
-    input2_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 1
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define greatest_element_t 127
+#include "logical_left_shift.c"
 
-static void logical_left_shift_input2_refused_int16(const logical_left_shift_plan *plan,
-                                                    const int16_t *restrict input2,
-                                                    int64_t *restrict input2_refused) {
-    const int64_t n_size = plan->n_size;
-    /* family shifted line 3: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 : "shifts are
-       from 0 to the place of the sign" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < n_size; ++k) {
-        const int32_t place = input2[k];
-        smallest = cvmgen_min_i64(smallest, 0 <= place && place <= cvmgen_floor_log2(32767) + 1
-            ? INT64_C(1099511627776) : k);
-    }
-    input2_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define SECTION 1
+#define TYPED(name) name##_int16
+#define element_t int16_t
+#define greatest_element_t 32767
+#include "logical_left_shift.c"
 
-static void logical_left_shift_input2_refused_int32(const logical_left_shift_plan *plan,
-                                                    const int32_t *restrict input2,
-                                                    int64_t *restrict input2_refused) {
-    const int64_t n_size = plan->n_size;
-    /* family shifted line 3: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 : "shifts are
-       from 0 to the place of the sign" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < n_size; ++k) {
-        const int32_t place = input2[k];
-        smallest = cvmgen_min_i64(smallest, 0 <= place && place <= cvmgen_floor_log2(INT32_MAX) + 1
-            ? INT64_C(1099511627776) : k);
-    }
-    input2_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define SECTION 1
+#define TYPED(name) name##_int32
+#define element_t int32_t
+#define greatest_element_t INT32_MAX
+#include "logical_left_shift.c"
 
-CVMGEN_FOR_AVX2
-static void logical_left_shift_output_int8_int8(const logical_left_shift_plan *plan,
-                                                const int8_t *restrict input1,
-                                                const int8_t *restrict input2,
-                                                int8_t *restrict output) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, input1_step = plan->input1_step;
-    const int64_t input2_step = plan->input2_step;
-    const cvmgen_list *const input1_steps = &plan->input1_steps;
-    const cvmgen_list *const input2_steps = &plan->input2_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    /* family shifted line 4: output[d...] = moved_up(first[d...], clip(second[d...], 0, 31)) */
-    const int32_t low = -128;
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t input1_row = cvmgen_walk_offset(d_row, d_box, input1_steps);
-        const int64_t input2_row = cvmgen_walk_offset(d_row, d_box, input2_steps);
-        if (input1_step == 1 && input2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int8_t)(((input1[input1_row + d]
-                    * cvmgen_power(2,
-                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31))) - low)
-                    & (127 - low)) + low);
-        } else if (input1_step == 0 && input2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int8_t)(((input1[input1_row]
-                    * cvmgen_power(2,
-                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31))) - low)
-                    & (127 - low)) + low);
-        } else if (input1_step == 1 && input2_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int8_t)(((input1[input1_row + d]
-                    * cvmgen_power(2, cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row], 31)))
-                    - low) & (127 - low)) + low);
-        } else {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int8_t)(((input1[input1_row + d * input1_step]
-                    * cvmgen_power(2,
-                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d * input2_step], 31)))
-                    - low) & (127 - low)) + low);
-        }
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 2
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define wide_t int32_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "logical_left_shift.c"
 
-CVMGEN_FOR_AVX2
-static void logical_left_shift_output_int16_int16(const logical_left_shift_plan *plan,
-                                                  const int16_t *restrict input1,
-                                                  const int16_t *restrict input2,
-                                                  int16_t *restrict output) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, input1_step = plan->input1_step;
-    const int64_t input2_step = plan->input2_step;
-    const cvmgen_list *const input1_steps = &plan->input1_steps;
-    const cvmgen_list *const input2_steps = &plan->input2_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    /* family shifted line 4: output[d...] = moved_up(first[d...], clip(second[d...], 0, 31)) */
-    const int32_t low = -32768;
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t input1_row = cvmgen_walk_offset(d_row, d_box, input1_steps);
-        const int64_t input2_row = cvmgen_walk_offset(d_row, d_box, input2_steps);
-        if (input1_step == 1 && input2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int16_t)(((input1[input1_row + d]
-                    * cvmgen_power(2,
-                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31))) - low)
-                    & (32767 - low)) + low);
-        } else if (input1_step == 0 && input2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int16_t)(((input1[input1_row]
-                    * cvmgen_power(2,
-                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31))) - low)
-                    & (32767 - low)) + low);
-        } else if (input1_step == 1 && input2_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int16_t)(((input1[input1_row + d]
-                    * cvmgen_power(2, cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row], 31)))
-                    - low) & (32767 - low)) + low);
-        } else {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int16_t)(((input1[input1_row + d * input1_step]
-                    * cvmgen_power(2,
-                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d * input2_step], 31)))
-                    - low) & (32767 - low)) + low);
-        }
-    }
-}
+#define SECTION 2
+#define TYPED(name) name##_int16_int16
+#define element_t int16_t
+#define wide_t int32_t
+#define least_element_t (-32768)
+#define greatest_element_t 32767
+#include "logical_left_shift.c"
 
-CVMGEN_FOR_AVX2
-static void logical_left_shift_output_int32_int32(const logical_left_shift_plan *plan,
-                                                  const int32_t *restrict input1,
-                                                  const int32_t *restrict input2,
-                                                  int32_t *restrict output) {
-    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, input1_step = plan->input1_step;
-    const int64_t input2_step = plan->input2_step;
-    const cvmgen_list *const input1_steps = &plan->input1_steps;
-    const cvmgen_list *const input2_steps = &plan->input2_steps;
-    const cvmgen_list *const d_box = &plan->d_box;
-    /* family shifted line 4: output[d...] = moved_up(first[d...], clip(second[d...], 0, 31)) */
-    const int32_t low = INT32_MIN;
-    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
-        const int64_t input1_row = cvmgen_walk_offset(d_row, d_box, input1_steps);
-        const int64_t input2_row = cvmgen_walk_offset(d_row, d_box, input2_steps);
-        if (input1_step == 1 && input2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int32_t)(((input1[input1_row + d]
-                    * cvmgen_power(2,
-                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31))) - low)
-                    & (INT32_MAX - (int64_t)low)) + low);
-        } else if (input1_step == 0 && input2_step == 1) {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int32_t)(((input1[input1_row]
-                    * cvmgen_power(2,
-                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31))) - low)
-                    & (INT32_MAX - (int64_t)low)) + low);
-        } else if (input1_step == 1 && input2_step == 0) {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int32_t)(((input1[input1_row + d]
-                    * cvmgen_power(2, cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row], 31)))
-                    - low) & (INT32_MAX - (int64_t)low)) + low);
-        } else {
-            for (int64_t d = 0; d < d_run; ++d)
-                output[d_row * d_run + d] =
-                    (int32_t)(((input1[input1_row + d * input1_step]
-                    * cvmgen_power(2,
-                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d * input2_step], 31)))
-                    - low) & (INT32_MAX - (int64_t)low)) + low);
-        }
-    }
-}
+#define SECTION 2
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define wide_t int64_t
+#define least_element_t INT32_MIN
+#define greatest_element_t INT32_MAX
+#include "logical_left_shift.c"
 
 int tosa_logical_left_shift_infer(const tosa_logical_left_shift_args *args,
                                   cvmgen_error *error) {
@@ -429,3 +291,85 @@ int tosa_logical_left_shift_bind(const tosa_logical_left_shift_args *args, uint6
     *bound = common;
     return CVMGEN_OK;
 }
+
+#elif SECTION == 1
+
+/* Kernels for one choice of element types. */
+
+static void TYPED(logical_left_shift_input2_refused)(const logical_left_shift_plan *plan,
+                                                     const element_t *restrict input2,
+                                                     int64_t *restrict input2_refused) {
+    const int64_t n_size = plan->n_size;
+    /* family shifted line 3: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 : "shifts are
+       from 0 to the place of the sign" */
+    int64_t smallest = INT64_MAX;
+    for (int64_t k = 0; k < n_size; ++k) {
+        const int32_t place = input2[k];
+        smallest = cvmgen_min_i64(smallest, 0 <= place
+            && place <= cvmgen_floor_log2(greatest_element_t) + 1 ? INT64_C(1099511627776) : k);
+    }
+    input2_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
+#undef greatest_element_t
+#elif SECTION == 2
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or int64_t where that
+   could overflow. */
+
+CVMGEN_FOR_AVX2
+static void TYPED(logical_left_shift_output)(const logical_left_shift_plan *plan,
+                                             const element_t *restrict input1,
+                                             const element_t *restrict input2,
+                                             element_t *restrict output) {
+    const int64_t d_rows = plan->d_rows, d_run = plan->d_run, input1_step = plan->input1_step;
+    const int64_t input2_step = plan->input2_step;
+    const cvmgen_list *const input1_steps = &plan->input1_steps;
+    const cvmgen_list *const input2_steps = &plan->input2_steps;
+    const cvmgen_list *const d_box = &plan->d_box;
+    /* family shifted line 4: output[d...] = moved_up(first[d...], clip(second[d...], 0, 31)) */
+    const int32_t low = least_element_t;
+    for (int64_t d_row = 0; d_row < d_rows; ++d_row) {
+        const int64_t input1_row = cvmgen_walk_offset(d_row, d_box, input1_steps);
+        const int64_t input2_row = cvmgen_walk_offset(d_row, d_box, input2_steps);
+        if (input1_step == 1 && input2_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                output[d_row * d_run + d] =
+                    (element_t)(((input1[input1_row + d]
+                    * cvmgen_power(2,
+                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31))) - low)
+                    & (greatest_element_t - (wide_t)low)) + low);
+        } else if (input1_step == 0 && input2_step == 1) {
+            for (int64_t d = 0; d < d_run; ++d)
+                output[d_row * d_run + d] =
+                    (element_t)(((input1[input1_row]
+                    * cvmgen_power(2,
+                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d], 31))) - low)
+                    & (greatest_element_t - (wide_t)low)) + low);
+        } else if (input1_step == 1 && input2_step == 0) {
+            for (int64_t d = 0; d < d_run; ++d)
+                output[d_row * d_run + d] =
+                    (element_t)(((input1[input1_row + d]
+                    * cvmgen_power(2, cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row], 31)))
+                    - low) & (greatest_element_t - (wide_t)low)) + low);
+        } else {
+            for (int64_t d = 0; d < d_run; ++d)
+                output[d_row * d_run + d] =
+                    (element_t)(((input1[input1_row + d * input1_step]
+                    * cvmgen_power(2,
+                    cvmgen_max_i32(0, cvmgen_min_i32(input2[input2_row + d * input2_step], 31)))
+                    - low) & (greatest_element_t - (wide_t)low)) + low);
+        }
+    }
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
+#undef wide_t
+#undef least_element_t
+#undef greatest_element_t
+#endif

@@ -19,6 +19,7 @@
        where v = input1_zp[0] - input1[d...] + output_zp[0]
      example negate([3, -128], [1], [0]) == [-2, 127]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -94,83 +95,21 @@ static int negate_prepare(const tosa_negate_args *args, negate_plan *plan,
     return CVMGEN_OK;
 }
 
-static void negate_input1_zp_refused_int8(const negate_plan *plan,
-                                          const int8_t *restrict input1_zp,
-                                          int64_t *restrict input1_zp_refused) {
-    (void)plan;
-    /* negate line 6: require input1_zp[k] == 0 or greatest(T) == 127 forall k < 1 : "only int8 has
-       a zero point" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, input1_zp[k] == 0 || 127 == 127
-            ? INT64_C(1099511627776) : k);
-    input1_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define greatest_element_t 127
+#include "negate.c"
 
-static void negate_input1_zp_refused_int16(const negate_plan *plan,
-                                           const int16_t *restrict input1_zp,
-                                           int64_t *restrict input1_zp_refused) {
-    (void)plan;
-    /* negate line 6: require input1_zp[k] == 0 or greatest(T) == 127 forall k < 1 : "only int8 has
-       a zero point" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, input1_zp[k] == 0 || 32767 == 127
-            ? INT64_C(1099511627776) : k);
-    input1_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define TYPED(name) name##_int16
+#define element_t int16_t
+#define greatest_element_t 32767
+#include "negate.c"
 
-static void negate_input1_zp_refused_int32(const negate_plan *plan,
-                                           const int32_t *restrict input1_zp,
-                                           int64_t *restrict input1_zp_refused) {
-    (void)plan;
-    /* negate line 6: require input1_zp[k] == 0 or greatest(T) == 127 forall k < 1 : "only int8 has
-       a zero point" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, input1_zp[k] == 0 || INT32_MAX == 127
-            ? INT64_C(1099511627776) : k);
-    input1_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void negate_output_zp_refused_int8(const negate_plan *plan,
-                                          const int8_t *restrict output_zp,
-                                          int64_t *restrict output_zp_refused) {
-    (void)plan;
-    /* negate line 7: require output_zp[k] == 0 or greatest(T) == 127 forall k < 1 : "only int8 has
-       a zero point" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || 127 == 127
-            ? INT64_C(1099511627776) : k);
-    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void negate_output_zp_refused_int16(const negate_plan *plan,
-                                           const int16_t *restrict output_zp,
-                                           int64_t *restrict output_zp_refused) {
-    (void)plan;
-    /* negate line 7: require output_zp[k] == 0 or greatest(T) == 127 forall k < 1 : "only int8 has
-       a zero point" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || 32767 == 127
-            ? INT64_C(1099511627776) : k);
-    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void negate_output_zp_refused_int32(const negate_plan *plan,
-                                           const int32_t *restrict output_zp,
-                                           int64_t *restrict output_zp_refused) {
-    (void)plan;
-    /* negate line 7: require output_zp[k] == 0 or greatest(T) == 127 forall k < 1 : "only int8 has
-       a zero point" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || INT32_MAX == 127
-            ? INT64_C(1099511627776) : k);
-    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define TYPED(name) name##_int32
+#define element_t int32_t
+#define greatest_element_t INT32_MAX
+#include "negate.c"
 
 typedef struct negate_output_part_call_int8_int8 {
     const int8_t *input1;
@@ -409,3 +348,38 @@ int tosa_negate_bind(const tosa_negate_args *args, uint64_t constants, cvmgen_bo
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+static void TYPED(negate_input1_zp_refused)(const negate_plan *plan,
+                                            const element_t *restrict input1_zp,
+                                            int64_t *restrict input1_zp_refused) {
+    (void)plan;
+    /* negate line 6: require input1_zp[k] == 0 or greatest(T) == 127 forall k < 1 : "only int8 has
+       a zero point" */
+    int64_t smallest = INT64_MAX;
+    for (int64_t k = 0; k < 1; ++k)
+        smallest = cvmgen_min_i64(smallest, input1_zp[k] == 0 || greatest_element_t == 127
+            ? INT64_C(1099511627776) : k);
+    input1_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
+}
+
+static void TYPED(negate_output_zp_refused)(const negate_plan *plan,
+                                            const element_t *restrict output_zp,
+                                            int64_t *restrict output_zp_refused) {
+    (void)plan;
+    /* negate line 7: require output_zp[k] == 0 or greatest(T) == 127 forall k < 1 : "only int8 has
+       a zero point" */
+    int64_t smallest = INT64_MAX;
+    for (int64_t k = 0; k < 1; ++k)
+        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || greatest_element_t == 127
+            ? INT64_C(1099511627776) : k);
+    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
+}
+
+#undef TYPED
+#undef element_t
+#undef greatest_element_t
+#endif

@@ -250,283 +250,95 @@ static void rescale_shift_refused(const rescale_plan *plan, const int8_t *restri
     shift_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
 }
 
-static void rescale_input_zp_refused_int8(const rescale_plan *plan,
-                                          const int8_t *restrict input_zp,
-                                          int64_t *restrict input_zp_refused) {
-    (void)plan;
-    /* rescale line 23: require input_zp[k] == 0 or greatest(T) <= 255 or least(T) == 0 and
-       input_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, input_zp[k] == 0 || 127 <= 255
-            || (-128 == 0 && input_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    input_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_input_zp_refused_int16(const rescale_plan *plan,
-                                           const int16_t *restrict input_zp,
-                                           int64_t *restrict input_zp_refused) {
-    (void)plan;
-    /* rescale line 23: require input_zp[k] == 0 or greatest(T) <= 255 or least(T) == 0 and
-       input_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, input_zp[k] == 0 || 32767 <= 255
-            || (-32768 == 0 && input_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    input_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_input_zp_refused_int32(const rescale_plan *plan,
-                                           const int32_t *restrict input_zp,
-                                           int64_t *restrict input_zp_refused) {
-    (void)plan;
-    /* rescale line 23: require input_zp[k] == 0 or greatest(T) <= 255 or least(T) == 0 and
-       input_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, input_zp[k] == 0 || INT32_MAX <= 255
-            || (INT32_MIN == 0 && input_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    input_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_input_zp_refused_int64(const rescale_plan *plan,
-                                           const int64_t *restrict input_zp,
-                                           int64_t *restrict input_zp_refused) {
-    (void)plan;
-    /* rescale line 23: require input_zp[k] == 0 or greatest(T) <= 255 or least(T) == 0 and
-       input_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, input_zp[k] == 0 || INT64_MAX <= 255
-            || (INT64_MIN == 0 && input_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    input_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_input_zp_refused_uint8(const rescale_plan *plan,
-                                           const uint8_t *restrict input_zp,
-                                           int64_t *restrict input_zp_refused) {
-    (void)plan;
-    /* rescale line 23: require input_zp[k] == 0 or greatest(T) <= 255 or least(T) == 0 and
-       input_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, input_zp[k] == 0 || 255 <= 255
-            || (0 == 0 && input_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    input_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_input_zp_refused_uint16(const rescale_plan *plan,
-                                            const uint16_t *restrict input_zp,
-                                            int64_t *restrict input_zp_refused) {
-    (void)plan;
-    /* rescale line 23: require input_zp[k] == 0 or greatest(T) <= 255 or least(T) == 0 and
-       input_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, input_zp[k] == 0 || 65535 <= 255
-            || (0 == 0 && input_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    input_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_output_zp_refused_int8(const rescale_plan *plan,
-                                           const int8_t *restrict output_zp,
-                                           int64_t *restrict output_zp_refused) {
-    (void)plan;
-    /* rescale line 25: require output_zp[k] == 0 or greatest(U) <= 255 or least(U) == 0 and
-       output_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || 127 <= 255
-            || (-128 == 0 && output_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_output_zp_refused_int16(const rescale_plan *plan,
-                                            const int16_t *restrict output_zp,
-                                            int64_t *restrict output_zp_refused) {
-    (void)plan;
-    /* rescale line 25: require output_zp[k] == 0 or greatest(U) <= 255 or least(U) == 0 and
-       output_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || 32767 <= 255
-            || (-32768 == 0 && output_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_output_zp_refused_int32(const rescale_plan *plan,
-                                            const int32_t *restrict output_zp,
-                                            int64_t *restrict output_zp_refused) {
-    (void)plan;
-    /* rescale line 25: require output_zp[k] == 0 or greatest(U) <= 255 or least(U) == 0 and
-       output_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || INT32_MAX <= 255
-            || (INT32_MIN == 0 && output_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_output_zp_refused_uint8(const rescale_plan *plan,
-                                            const uint8_t *restrict output_zp,
-                                            int64_t *restrict output_zp_refused) {
-    (void)plan;
-    /* rescale line 25: require output_zp[k] == 0 or greatest(U) <= 255 or least(U) == 0 and
-       output_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || 255 <= 255
-            || (0 == 0 && output_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
-static void rescale_output_zp_refused_uint16(const rescale_plan *plan,
-                                             const uint16_t *restrict output_zp,
-                                             int64_t *restrict output_zp_refused) {
-    (void)plan;
-    /* rescale line 25: require output_zp[k] == 0 or greatest(U) <= 255 or least(U) == 0 and
-       output_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t k = 0; k < 1; ++k)
-        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || 65535 <= 255
-            || (0 == 0 && output_zp[k] == 32768) ? INT64_C(1099511627776) : k);
-    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
-
 /* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 1
 #define TYPED(name) name##_int8
 #define element_t int8_t
+#define wide_t int32_t
+#define greatest_element_t 127
+#define least_element_t (-128)
 #include "rescale.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int16
 #define element_t int16_t
+#define wide_t int32_t
+#define greatest_element_t 32767
+#define least_element_t (-32768)
 #include "rescale.c"
 
+#define SECTION 1
 #define TYPED(name) name##_int32
 #define element_t int32_t
+#define wide_t int32_t
+#define greatest_element_t INT32_MAX
+#define least_element_t INT32_MIN
 #include "rescale.c"
 
+#define SECTION 1
+#define TYPED(name) name##_int64
+#define element_t int64_t
+#define wide_t int64_t
+#define greatest_element_t INT64_MAX
+#define least_element_t INT64_MIN
+#include "rescale.c"
+
+#define SECTION 1
 #define TYPED(name) name##_uint8
 #define element_t uint8_t
+#define wide_t int32_t
+#define greatest_element_t 255
+#define least_element_t 0
 #include "rescale.c"
 
+#define SECTION 1
 #define TYPED(name) name##_uint16
 #define element_t uint16_t
+#define wide_t int32_t
+#define greatest_element_t 65535
+#define least_element_t 0
 #include "rescale.c"
 
-static void rescale_input_refused_int64(const rescale_plan *plan, const int64_t *restrict input,
-                                        int64_t *restrict input_refused) {
-    const int64_t n_size = plan->n_size;
-    /* rescale line 28: require -2^47 <= input[d...] < 2^47 : "elements have at most 48 bits" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t d = 0; d < n_size; ++d) {
-        const int64_t place = input[d];
-        smallest = cvmgen_min_i64(smallest, -cvmgen_power(2, 47) <= place
-            && place < cvmgen_power(2, 47) ? INT64_C(1099511627776) : d);
-    }
-    input_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 2
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define wide_t int32_t
+#define greatest_element_t 127
+#define least_element_t (-128)
+#include "rescale.c"
 
-static void rescale_shift_refused_2_int8(const rescale_plan *plan, const int8_t *restrict input,
-                                         const int8_t *restrict shift,
-                                         const int8_t *restrict input_zp,
-                                         int64_t *restrict shift_refused_2) {
-    const int64_t R = plan->R, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    const bool scale32 = plan->scale32;
-    const bool per_channel = plan->per_channel;
-    /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
-       62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        bool test_2 = !scale32;
-        if (!test_2) {
-            bool test = 127 < cvmgen_power(2, 31);
-            if (test) {
-                const int32_t place = input[d_at] - input_zp[0];
-                test = -cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1) <= place
-                    && place < cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1);
-            }
-            test_2 = test;
-        }
-        smallest = cvmgen_min_i64(smallest, test_2 ? INT64_C(1099511627776) : d_at);
-    }
-    shift_refused_2[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define SECTION 2
+#define TYPED(name) name##_int16
+#define element_t int16_t
+#define wide_t int32_t
+#define greatest_element_t 32767
+#define least_element_t (-32768)
+#include "rescale.c"
 
-static void rescale_shift_refused_2_int16(const rescale_plan *plan,
-                                          const int16_t *restrict input,
-                                          const int8_t *restrict shift,
-                                          const int16_t *restrict input_zp,
-                                          int64_t *restrict shift_refused_2) {
-    const int64_t R = plan->R, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    const bool scale32 = plan->scale32;
-    const bool per_channel = plan->per_channel;
-    /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
-       62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        bool test_2 = !scale32;
-        if (!test_2) {
-            bool test = 32767 < cvmgen_power(2, 31);
-            if (test) {
-                const int32_t place = input[d_at] - input_zp[0];
-                test = -cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1) <= place
-                    && place < cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1);
-            }
-            test_2 = test;
-        }
-        smallest = cvmgen_min_i64(smallest, test_2 ? INT64_C(1099511627776) : d_at);
-    }
-    shift_refused_2[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define SECTION 2
+#define TYPED(name) name##_int32
+#define element_t int32_t
+#define wide_t int64_t
+#define greatest_element_t INT32_MAX
+#define least_element_t INT32_MIN
+#include "rescale.c"
 
-static void rescale_shift_refused_2_int32(const rescale_plan *plan,
-                                          const int32_t *restrict input,
-                                          const int8_t *restrict shift,
-                                          const int32_t *restrict input_zp,
-                                          int64_t *restrict shift_refused_2) {
-    const int64_t R = plan->R, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    const bool scale32 = plan->scale32;
-    const bool per_channel = plan->per_channel;
-    /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
-       62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        bool test_2 = !scale32;
-        if (!test_2) {
-            bool test = INT32_MAX < cvmgen_power(2, 31);
-            if (test) {
-                const int64_t place = (int64_t)input[d_at] - input_zp[0];
-                test = -cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1) <= place
-                    && place < cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1);
-            }
-            test_2 = test;
-        }
-        smallest = cvmgen_min_i64(smallest, test_2 ? INT64_C(1099511627776) : d_at);
-    }
-    shift_refused_2[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define SECTION 2
+#define TYPED(name) name##_uint8
+#define element_t uint8_t
+#define wide_t int32_t
+#define greatest_element_t 255
+#define least_element_t 0
+#include "rescale.c"
+
+#define SECTION 2
+#define TYPED(name) name##_uint16
+#define element_t uint16_t
+#define wide_t int32_t
+#define greatest_element_t 65535
+#define least_element_t 0
+#include "rescale.c"
 
 static void rescale_shift_refused_2_int64(const rescale_plan *plan,
                                           const int64_t *restrict input,
@@ -562,1174 +374,176 @@ static void rescale_shift_refused_2_int64(const rescale_plan *plan,
     shift_refused_2[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
 }
 
-static void rescale_shift_refused_2_uint8(const rescale_plan *plan,
-                                          const uint8_t *restrict input,
-                                          const int8_t *restrict shift,
-                                          const uint8_t *restrict input_zp,
-                                          int64_t *restrict shift_refused_2) {
-    const int64_t R = plan->R, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    const bool scale32 = plan->scale32;
-    const bool per_channel = plan->per_channel;
-    /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
-       62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        bool test_2 = !scale32;
-        if (!test_2) {
-            bool test = 255 < cvmgen_power(2, 31);
-            if (test) {
-                const int32_t place = input[d_at] - input_zp[0];
-                test = -cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1) <= place
-                    && place < cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1);
-            }
-            test_2 = test;
-        }
-        smallest = cvmgen_min_i64(smallest, test_2 ? INT64_C(1099511627776) : d_at);
-    }
-    shift_refused_2[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 3
+#define TYPED(name) name##_int8_int8
+#define element_t int8_t
+#define second_t int8_t
+#define least_second_t (-128)
+#define greatest_element_t 127
+#define greatest_second_t 127
+#include "rescale.c"
 
-static void rescale_shift_refused_2_uint16(const rescale_plan *plan,
-                                           const uint16_t *restrict input,
-                                           const int8_t *restrict shift,
-                                           const uint16_t *restrict input_zp,
-                                           int64_t *restrict shift_refused_2) {
-    const int64_t R = plan->R, d_size = plan->d_size;
-    const cvmgen_list *const n = &plan->n;
-    const bool scale32 = plan->scale32;
-    const bool per_channel = plan->per_channel;
-    /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
-       62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
-    int64_t smallest = INT64_MAX;
-    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        bool test_2 = !scale32;
-        if (!test_2) {
-            bool test = 65535 < cvmgen_power(2, 31);
-            if (test) {
-                const int32_t place = input[d_at] - input_zp[0];
-                test = -cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1) <= place
-                    && place < cvmgen_power(2,
-                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
-                    - 1);
-            }
-            test_2 = test;
-        }
-        smallest = cvmgen_min_i64(smallest, test_2 ? INT64_C(1099511627776) : d_at);
-    }
-    shift_refused_2[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-}
+#define SECTION 3
+#define TYPED(name) name##_int8_int16
+#define element_t int8_t
+#define second_t int16_t
+#define least_second_t (-32768)
+#define greatest_element_t 127
+#define greatest_second_t 32767
+#include "rescale.c"
 
-typedef struct rescale_output_part_call_int8_int8 {
-    const rescale_plan *plan;
-    const int8_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int8_t *input_zp;
-    const int8_t *output_zp;
-    int8_t *output;
-} rescale_output_part_call_int8_int8;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int8_int8(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int8_int8 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int8_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int8_t *restrict input_zp = call->input_zp;
-    const int8_t *restrict output_zp = call->output_zp;
-    int8_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (127 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 127));
-    }
-}
+#define SECTION 3
+#define TYPED(name) name##_int8_int32
+#define element_t int8_t
+#define second_t int32_t
+#define least_second_t INT32_MIN
+#define greatest_element_t 127
+#define greatest_second_t INT32_MAX
+#include "rescale.c"
 
-static void rescale_output_int8_int8(const rescale_plan *plan, const int8_t *restrict input,
-                                     const int32_t *restrict multiplier,
-                                     const int8_t *restrict shift,
-                                     const int8_t *restrict input_zp,
-                                     const int8_t *restrict output_zp,
-                                     int8_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int8_int8 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int8_int8, &call);
-}
+#define SECTION 3
+#define TYPED(name) name##_int16_int8
+#define element_t int16_t
+#define second_t int8_t
+#define least_second_t (-128)
+#define greatest_element_t 32767
+#define greatest_second_t 127
+#include "rescale.c"
 
-typedef struct rescale_output_part_call_int8_int16 {
-    const rescale_plan *plan;
-    const int8_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int8_t *input_zp;
-    const int16_t *output_zp;
-    int16_t *output;
-} rescale_output_part_call_int8_int16;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int8_int16(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int8_int16 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int8_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int8_t *restrict input_zp = call->input_zp;
-    const int16_t *restrict output_zp = call->output_zp;
-    int16_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int16_t)cvmgen_max_i64(-32768,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (127 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 32767));
-    }
-}
+#define SECTION 3
+#define TYPED(name) name##_int16_int16
+#define element_t int16_t
+#define second_t int16_t
+#define least_second_t (-32768)
+#define greatest_element_t 32767
+#define greatest_second_t 32767
+#include "rescale.c"
 
-static void rescale_output_int8_int16(const rescale_plan *plan, const int8_t *restrict input,
-                                      const int32_t *restrict multiplier,
-                                      const int8_t *restrict shift,
-                                      const int8_t *restrict input_zp,
-                                      const int16_t *restrict output_zp,
-                                      int16_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int8_int16 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int8_int16, &call);
-}
+#define SECTION 3
+#define TYPED(name) name##_int16_int32
+#define element_t int16_t
+#define second_t int32_t
+#define least_second_t INT32_MIN
+#define greatest_element_t 32767
+#define greatest_second_t INT32_MAX
+#include "rescale.c"
 
-typedef struct rescale_output_part_call_int8_int32 {
-    const rescale_plan *plan;
-    const int8_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int8_t *input_zp;
-    const int32_t *output_zp;
-    int32_t *output;
-} rescale_output_part_call_int8_int32;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int8_int32(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int8_int32 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int8_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int8_t *restrict input_zp = call->input_zp;
-    const int32_t *restrict output_zp = call->output_zp;
-    int32_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int32_t)cvmgen_max_i64(INT32_MIN,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (127 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], INT32_MAX));
-    }
-}
+#define SECTION 3
+#define TYPED(name) name##_uint8_int8
+#define element_t uint8_t
+#define second_t int8_t
+#define least_second_t (-128)
+#define greatest_element_t 255
+#define greatest_second_t 127
+#include "rescale.c"
 
-static void rescale_output_int8_int32(const rescale_plan *plan, const int8_t *restrict input,
-                                      const int32_t *restrict multiplier,
-                                      const int8_t *restrict shift,
-                                      const int8_t *restrict input_zp,
-                                      const int32_t *restrict output_zp,
-                                      int32_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int8_int32 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int8_int32, &call);
-}
+#define SECTION 3
+#define TYPED(name) name##_uint8_int16
+#define element_t uint8_t
+#define second_t int16_t
+#define least_second_t (-32768)
+#define greatest_element_t 255
+#define greatest_second_t 32767
+#include "rescale.c"
 
-typedef struct rescale_output_part_call_int16_int8 {
-    const rescale_plan *plan;
-    const int16_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int16_t *input_zp;
-    const int8_t *output_zp;
-    int8_t *output;
-} rescale_output_part_call_int16_int8;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int16_int8(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int16_int8 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int16_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int16_t *restrict input_zp = call->input_zp;
-    const int8_t *restrict output_zp = call->output_zp;
-    int8_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (32767 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 127));
-    }
-}
+#define SECTION 3
+#define TYPED(name) name##_uint16_int8
+#define element_t uint16_t
+#define second_t int8_t
+#define least_second_t (-128)
+#define greatest_element_t 65535
+#define greatest_second_t 127
+#include "rescale.c"
 
-static void rescale_output_int16_int8(const rescale_plan *plan, const int16_t *restrict input,
-                                      const int32_t *restrict multiplier,
-                                      const int8_t *restrict shift,
-                                      const int16_t *restrict input_zp,
-                                      const int8_t *restrict output_zp,
-                                      int8_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int16_int8 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int16_int8, &call);
-}
+#define SECTION 3
+#define TYPED(name) name##_uint16_int16
+#define element_t uint16_t
+#define second_t int16_t
+#define least_second_t (-32768)
+#define greatest_element_t 65535
+#define greatest_second_t 32767
+#include "rescale.c"
 
-typedef struct rescale_output_part_call_int16_int16 {
-    const rescale_plan *plan;
-    const int16_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int16_t *input_zp;
-    const int16_t *output_zp;
-    int16_t *output;
-} rescale_output_part_call_int16_int16;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int16_int16(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int16_int16 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int16_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int16_t *restrict input_zp = call->input_zp;
-    const int16_t *restrict output_zp = call->output_zp;
-    int16_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int16_t)cvmgen_max_i64(-32768,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (32767 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 32767));
-    }
-}
+#define SECTION 3
+#define TYPED(name) name##_int8_uint8
+#define element_t int8_t
+#define second_t uint8_t
+#define least_second_t 0
+#define greatest_element_t 127
+#define greatest_second_t 255
+#include "rescale.c"
 
-static void rescale_output_int16_int16(const rescale_plan *plan, const int16_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const int16_t *restrict input_zp,
-                                       const int16_t *restrict output_zp,
-                                       int16_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int16_int16 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int16_int16, &call);
-}
+#define SECTION 3
+#define TYPED(name) name##_int8_uint16
+#define element_t int8_t
+#define second_t uint16_t
+#define least_second_t 0
+#define greatest_element_t 127
+#define greatest_second_t 65535
+#include "rescale.c"
 
-typedef struct rescale_output_part_call_int16_int32 {
-    const rescale_plan *plan;
-    const int16_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int16_t *input_zp;
-    const int32_t *output_zp;
-    int32_t *output;
-} rescale_output_part_call_int16_int32;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int16_int32(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int16_int32 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int16_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int16_t *restrict input_zp = call->input_zp;
-    const int32_t *restrict output_zp = call->output_zp;
-    int32_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int32_t)cvmgen_max_i64(INT32_MIN,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (32767 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], INT32_MAX));
-    }
-}
+#define SECTION 3
+#define TYPED(name) name##_int16_uint8
+#define element_t int16_t
+#define second_t uint8_t
+#define least_second_t 0
+#define greatest_element_t 32767
+#define greatest_second_t 255
+#include "rescale.c"
 
-static void rescale_output_int16_int32(const rescale_plan *plan, const int16_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const int16_t *restrict input_zp,
-                                       const int32_t *restrict output_zp,
-                                       int32_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int16_int32 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int16_int32, &call);
-}
+#define SECTION 3
+#define TYPED(name) name##_int16_uint16
+#define element_t int16_t
+#define second_t uint16_t
+#define least_second_t 0
+#define greatest_element_t 32767
+#define greatest_second_t 65535
+#include "rescale.c"
 
-typedef struct rescale_output_part_call_int32_int8 {
-    const rescale_plan *plan;
-    const int32_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int32_t *input_zp;
-    const int8_t *output_zp;
-    int8_t *output;
-} rescale_output_part_call_int32_int8;
-CVMGEN_FOR_AVX2
-static void rescale_output_part_int32_int8(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int32_int8 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int32_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int32_t *restrict input_zp = call->input_zp;
-    const int8_t *restrict output_zp = call->output_zp;
-    int8_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int64_t value = (int64_t)input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int8_t)cvmgen_max_i128(-128,
-            cvmgen_min_i128(cvmgen_floor_div_i128((__int128)(value
-            * (INT32_MAX < cvmgen_power(2, 31) ? multiplier[c]
-            : cvmgen_min_i32(multiplier[c], 32767))) + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 127));
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 4
+#define TYPED(name) name##_int32_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "rescale.c"
 
-static void rescale_output_int32_int8(const rescale_plan *plan, const int32_t *restrict input,
-                                      const int32_t *restrict multiplier,
-                                      const int8_t *restrict shift,
-                                      const int32_t *restrict input_zp,
-                                      const int8_t *restrict output_zp,
-                                      int8_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int32_int8 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int32_int8, &call);
-}
+#define SECTION 4
+#define TYPED(name) name##_int32_int16
+#define element_t int16_t
+#define least_element_t (-32768)
+#define greatest_element_t 32767
+#include "rescale.c"
 
-typedef struct rescale_output_part_call_int32_int16 {
-    const rescale_plan *plan;
-    const int32_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int32_t *input_zp;
-    const int16_t *output_zp;
-    int16_t *output;
-} rescale_output_part_call_int32_int16;
-CVMGEN_FOR_AVX2
-static void rescale_output_part_int32_int16(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int32_int16 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int32_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int32_t *restrict input_zp = call->input_zp;
-    const int16_t *restrict output_zp = call->output_zp;
-    int16_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int64_t value = (int64_t)input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int16_t)cvmgen_max_i128(-32768,
-            cvmgen_min_i128(cvmgen_floor_div_i128((__int128)(value
-            * (INT32_MAX < cvmgen_power(2, 31) ? multiplier[c]
-            : cvmgen_min_i32(multiplier[c], 32767))) + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 32767));
-    }
-}
+#define SECTION 4
+#define TYPED(name) name##_int32_int32
+#define element_t int32_t
+#define least_element_t INT32_MIN
+#define greatest_element_t INT32_MAX
+#include "rescale.c"
 
-static void rescale_output_int32_int16(const rescale_plan *plan, const int32_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const int32_t *restrict input_zp,
-                                       const int16_t *restrict output_zp,
-                                       int16_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int32_int16 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int32_int16, &call);
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define SECTION 5
+#define TYPED(name) name##_int64_int8
+#define element_t int8_t
+#define least_element_t (-128)
+#define greatest_element_t 127
+#include "rescale.c"
 
-typedef struct rescale_output_part_call_int32_int32 {
-    const rescale_plan *plan;
-    const int32_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int32_t *input_zp;
-    const int32_t *output_zp;
-    int32_t *output;
-} rescale_output_part_call_int32_int32;
-CVMGEN_FOR_AVX2
-static void rescale_output_part_int32_int32(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int32_int32 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int32_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int32_t *restrict input_zp = call->input_zp;
-    const int32_t *restrict output_zp = call->output_zp;
-    int32_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int64_t value = (int64_t)input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int32_t)cvmgen_max_i128(INT32_MIN,
-            cvmgen_min_i128(cvmgen_floor_div_i128((__int128)(value
-            * (INT32_MAX < cvmgen_power(2, 31) ? multiplier[c]
-            : cvmgen_min_i32(multiplier[c], 32767))) + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], INT32_MAX));
-    }
-}
+#define SECTION 5
+#define TYPED(name) name##_int64_int16
+#define element_t int16_t
+#define least_element_t (-32768)
+#define greatest_element_t 32767
+#include "rescale.c"
 
-static void rescale_output_int32_int32(const rescale_plan *plan, const int32_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const int32_t *restrict input_zp,
-                                       const int32_t *restrict output_zp,
-                                       int32_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int32_int32 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int32_int32, &call);
-}
-
-typedef struct rescale_output_part_call_int64_int8 {
-    const rescale_plan *plan;
-    const int64_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int64_t *input_zp;
-    const int8_t *output_zp;
-    int8_t *output;
-} rescale_output_part_call_int64_int8;
-CVMGEN_FOR_AVX2
-static void rescale_output_part_int64_int8(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int64_int8 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int64_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int64_t *restrict input_zp = call->input_zp;
-    const int8_t *restrict output_zp = call->output_zp;
-    int8_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const __int128 value = (__int128)input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int8_t)cvmgen_max_i128(-128,
-            cvmgen_min_i128(cvmgen_floor_div_i128(value
-            * (INT64_MAX < cvmgen_power(2, 31) ? multiplier[c]
-            : cvmgen_min_i32(multiplier[c], 32767)) + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 127));
-    }
-}
-
-static void rescale_output_int64_int8(const rescale_plan *plan, const int64_t *restrict input,
-                                      const int32_t *restrict multiplier,
-                                      const int8_t *restrict shift,
-                                      const int64_t *restrict input_zp,
-                                      const int8_t *restrict output_zp,
-                                      int8_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int64_int8 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int64_int8, &call);
-}
-
-typedef struct rescale_output_part_call_int64_int16 {
-    const rescale_plan *plan;
-    const int64_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int64_t *input_zp;
-    const int16_t *output_zp;
-    int16_t *output;
-} rescale_output_part_call_int64_int16;
-CVMGEN_FOR_AVX2
-static void rescale_output_part_int64_int16(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int64_int16 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int64_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int64_t *restrict input_zp = call->input_zp;
-    const int16_t *restrict output_zp = call->output_zp;
-    int16_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const __int128 value = (__int128)input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int16_t)cvmgen_max_i128(-32768,
-            cvmgen_min_i128(cvmgen_floor_div_i128(value
-            * (INT64_MAX < cvmgen_power(2, 31) ? multiplier[c]
-            : cvmgen_min_i32(multiplier[c], 32767)) + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 32767));
-    }
-}
-
-static void rescale_output_int64_int16(const rescale_plan *plan, const int64_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const int64_t *restrict input_zp,
-                                       const int16_t *restrict output_zp,
-                                       int16_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int64_int16 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int64_int16, &call);
-}
-
-typedef struct rescale_output_part_call_int64_int32 {
-    const rescale_plan *plan;
-    const int64_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int64_t *input_zp;
-    const int32_t *output_zp;
-    int32_t *output;
-} rescale_output_part_call_int64_int32;
-CVMGEN_FOR_AVX2
-static void rescale_output_part_int64_int32(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int64_int32 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int64_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int64_t *restrict input_zp = call->input_zp;
-    const int32_t *restrict output_zp = call->output_zp;
-    int32_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const __int128 value = (__int128)input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int32_t)cvmgen_max_i128(INT32_MIN,
-            cvmgen_min_i128(cvmgen_floor_div_i128(value
-            * (INT64_MAX < cvmgen_power(2, 31) ? multiplier[c]
-            : cvmgen_min_i32(multiplier[c], 32767)) + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], INT32_MAX));
-    }
-}
-
-static void rescale_output_int64_int32(const rescale_plan *plan, const int64_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const int64_t *restrict input_zp,
-                                       const int32_t *restrict output_zp,
-                                       int32_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int64_int32 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int64_int32, &call);
-}
-
-typedef struct rescale_output_part_call_uint8_int8 {
-    const rescale_plan *plan;
-    const uint8_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const uint8_t *input_zp;
-    const int8_t *output_zp;
-    int8_t *output;
-} rescale_output_part_call_uint8_int8;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_uint8_int8(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_uint8_int8 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const uint8_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const uint8_t *restrict input_zp = call->input_zp;
-    const int8_t *restrict output_zp = call->output_zp;
-    int8_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (255 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 127));
-    }
-}
-
-static void rescale_output_uint8_int8(const rescale_plan *plan, const uint8_t *restrict input,
-                                      const int32_t *restrict multiplier,
-                                      const int8_t *restrict shift,
-                                      const uint8_t *restrict input_zp,
-                                      const int8_t *restrict output_zp,
-                                      int8_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_uint8_int8 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_uint8_int8, &call);
-}
-
-typedef struct rescale_output_part_call_uint8_int16 {
-    const rescale_plan *plan;
-    const uint8_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const uint8_t *input_zp;
-    const int16_t *output_zp;
-    int16_t *output;
-} rescale_output_part_call_uint8_int16;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_uint8_int16(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_uint8_int16 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const uint8_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const uint8_t *restrict input_zp = call->input_zp;
-    const int16_t *restrict output_zp = call->output_zp;
-    int16_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int16_t)cvmgen_max_i64(-32768,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (255 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 32767));
-    }
-}
-
-static void rescale_output_uint8_int16(const rescale_plan *plan, const uint8_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const uint8_t *restrict input_zp,
-                                       const int16_t *restrict output_zp,
-                                       int16_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_uint8_int16 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_uint8_int16, &call);
-}
-
-typedef struct rescale_output_part_call_uint16_int8 {
-    const rescale_plan *plan;
-    const uint16_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const uint16_t *input_zp;
-    const int8_t *output_zp;
-    int8_t *output;
-} rescale_output_part_call_uint16_int8;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_uint16_int8(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_uint16_int8 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const uint16_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const uint16_t *restrict input_zp = call->input_zp;
-    const int8_t *restrict output_zp = call->output_zp;
-    int8_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (65535 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 127));
-    }
-}
-
-static void rescale_output_uint16_int8(const rescale_plan *plan, const uint16_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const uint16_t *restrict input_zp,
-                                       const int8_t *restrict output_zp,
-                                       int8_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_uint16_int8 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_uint16_int8, &call);
-}
-
-typedef struct rescale_output_part_call_uint16_int16 {
-    const rescale_plan *plan;
-    const uint16_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const uint16_t *input_zp;
-    const int16_t *output_zp;
-    int16_t *output;
-} rescale_output_part_call_uint16_int16;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_uint16_int16(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_uint16_int16 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const uint16_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const uint16_t *restrict input_zp = call->input_zp;
-    const int16_t *restrict output_zp = call->output_zp;
-    int16_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (int16_t)cvmgen_max_i64(-32768,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (65535 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 32767));
-    }
-}
-
-static void rescale_output_uint16_int16(const rescale_plan *plan,
-                                        const uint16_t *restrict input,
-                                        const int32_t *restrict multiplier,
-                                        const int8_t *restrict shift,
-                                        const uint16_t *restrict input_zp,
-                                        const int16_t *restrict output_zp,
-                                        int16_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_uint16_int16 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_uint16_int16, &call);
-}
-
-typedef struct rescale_output_part_call_int8_uint8 {
-    const rescale_plan *plan;
-    const int8_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int8_t *input_zp;
-    const uint8_t *output_zp;
-    uint8_t *output;
-} rescale_output_part_call_int8_uint8;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int8_uint8(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int8_uint8 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int8_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int8_t *restrict input_zp = call->input_zp;
-    const uint8_t *restrict output_zp = call->output_zp;
-    uint8_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (uint8_t)cvmgen_max_i64(0,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (127 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 255));
-    }
-}
-
-static void rescale_output_int8_uint8(const rescale_plan *plan, const int8_t *restrict input,
-                                      const int32_t *restrict multiplier,
-                                      const int8_t *restrict shift,
-                                      const int8_t *restrict input_zp,
-                                      const uint8_t *restrict output_zp,
-                                      uint8_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int8_uint8 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int8_uint8, &call);
-}
-
-typedef struct rescale_output_part_call_int8_uint16 {
-    const rescale_plan *plan;
-    const int8_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int8_t *input_zp;
-    const uint16_t *output_zp;
-    uint16_t *output;
-} rescale_output_part_call_int8_uint16;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int8_uint16(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int8_uint16 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int8_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int8_t *restrict input_zp = call->input_zp;
-    const uint16_t *restrict output_zp = call->output_zp;
-    uint16_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (uint16_t)cvmgen_max_i64(0,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (127 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 65535));
-    }
-}
-
-static void rescale_output_int8_uint16(const rescale_plan *plan, const int8_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const int8_t *restrict input_zp,
-                                       const uint16_t *restrict output_zp,
-                                       uint16_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int8_uint16 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int8_uint16, &call);
-}
-
-typedef struct rescale_output_part_call_int16_uint8 {
-    const rescale_plan *plan;
-    const int16_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int16_t *input_zp;
-    const uint8_t *output_zp;
-    uint8_t *output;
-} rescale_output_part_call_int16_uint8;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int16_uint8(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int16_uint8 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int16_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int16_t *restrict input_zp = call->input_zp;
-    const uint8_t *restrict output_zp = call->output_zp;
-    uint8_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (uint8_t)cvmgen_max_i64(0,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (32767 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 255));
-    }
-}
-
-static void rescale_output_int16_uint8(const rescale_plan *plan, const int16_t *restrict input,
-                                       const int32_t *restrict multiplier,
-                                       const int8_t *restrict shift,
-                                       const int16_t *restrict input_zp,
-                                       const uint8_t *restrict output_zp,
-                                       uint8_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int16_uint8 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int16_uint8, &call);
-}
-
-typedef struct rescale_output_part_call_int16_uint16 {
-    const rescale_plan *plan;
-    const int16_t *input;
-    const int32_t *multiplier;
-    const int8_t *shift;
-    const int16_t *input_zp;
-    const uint16_t *output_zp;
-    uint16_t *output;
-} rescale_output_part_call_int16_uint16;
-CVMGEN_FOR_AVX512
-static void rescale_output_part_int16_uint16(const void *context, int64_t low, int64_t high) {
-    const rescale_output_part_call_int16_uint16 *const call = context;
-    const rescale_plan *const plan = call->plan;
-    const int16_t *restrict input = call->input;
-    const int32_t *restrict multiplier = call->multiplier;
-    const int8_t *restrict shift = call->shift;
-    const int16_t *restrict input_zp = call->input_zp;
-    const uint16_t *restrict output_zp = call->output_zp;
-    uint16_t *restrict output = call->output;
-    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
-       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
-       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
-       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
-       0 else -2^30) */
-    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
-    const cvmgen_list *const n = &plan->n;
-    const bool per_channel = plan->per_channel;
-    CVMGEN_APART
-    for (int64_t d_at = low; d_at < high; ++d_at) {
-        cvmgen_list d = cvmgen_unflatten(d_at, n);
-        const int32_t value = input[d_at] - input_zp[0];
-        const int64_t c = per_channel ? d.at[R - 1] : 0;
-        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
-        output[d_at] = (uint16_t)cvmgen_max_i64(0,
-            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
-            * (32767 < cvmgen_power(2, 31) ? multiplier[c] : cvmgen_min_i32(multiplier[c], 32767))
-            + cvmgen_power(2, s - 1)
-            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
-            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
-            + output_zp[0], 65535));
-    }
-}
-
-static void rescale_output_int16_uint16(const rescale_plan *plan, const int16_t *restrict input,
-                                        const int32_t *restrict multiplier,
-                                        const int8_t *restrict shift,
-                                        const int16_t *restrict input_zp,
-                                        const uint16_t *restrict output_zp,
-                                        uint16_t *restrict output) {
-    const int64_t d_size_2 = plan->d_size_2;
-    const rescale_output_part_call_int16_uint16 call = {plan, input, multiplier, shift, input_zp,
-        output_zp, output};
-    cvmgen_share(d_size_2, d_size_2 >= 131072, rescale_output_part_int16_uint16, &call);
-}
+#define SECTION 5
+#define TYPED(name) name##_int64_int32
+#define element_t int32_t
+#define least_element_t INT32_MIN
+#define greatest_element_t INT32_MAX
+#include "rescale.c"
 
 int tosa_rescale_infer(const tosa_rescale_args *args, cvmgen_error *error) {
     rescale_plan plan;
@@ -2129,9 +943,23 @@ int tosa_rescale_bind(const tosa_rescale_args *args, uint64_t constants, cvmgen_
     return CVMGEN_OK;
 }
 
-#else
+#elif SECTION == 1
 
-/* Kernels for one choice of element types. */
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or int64_t where that
+   could overflow. */
+
+static void TYPED(rescale_input_zp_refused)(const rescale_plan *plan,
+                                            const element_t *restrict input_zp,
+                                            int64_t *restrict input_zp_refused) {
+    (void)plan;
+    /* rescale line 23: require input_zp[k] == 0 or greatest(T) <= 255 or least(T) == 0 and
+       input_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
+    int64_t smallest = INT64_MAX;
+    for (int64_t k = 0; k < 1; ++k)
+        smallest = cvmgen_min_i64(smallest, input_zp[k] == 0 || greatest_element_t <= 255
+            || (least_element_t == 0 && input_zp[k] == 32768) ? INT64_C(1099511627776) : k);
+    input_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
+}
 
 static void TYPED(rescale_input_refused)(const rescale_plan *plan,
                                          const element_t *restrict input,
@@ -2140,13 +968,269 @@ static void TYPED(rescale_input_refused)(const rescale_plan *plan,
     /* rescale line 28: require -2^47 <= input[d...] < 2^47 : "elements have at most 48 bits" */
     int64_t smallest = INT64_MAX;
     for (int64_t d = 0; d < n_size; ++d) {
-        const int32_t place = input[d];
+        const wide_t place = input[d];
         smallest = cvmgen_min_i64(smallest, -cvmgen_power(2, 47) <= place
             && place < cvmgen_power(2, 47) ? INT64_C(1099511627776) : d);
     }
     input_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
 }
 
+#undef SECTION
 #undef TYPED
 #undef element_t
+#undef wide_t
+#undef greatest_element_t
+#undef least_element_t
+#elif SECTION == 2
+
+/* Kernels for one choice of element types. They calculate in wide_t: int32_t, or int64_t where that
+   could overflow. */
+
+static void TYPED(rescale_output_zp_refused)(const rescale_plan *plan,
+                                             const element_t *restrict output_zp,
+                                             int64_t *restrict output_zp_refused) {
+    (void)plan;
+    /* rescale line 25: require output_zp[k] == 0 or greatest(U) <= 255 or least(U) == 0 and
+       output_zp[k] == 32768 : "a zero point is 0, but of 8 bits, or 32768 of uint16" */
+    int64_t smallest = INT64_MAX;
+    for (int64_t k = 0; k < 1; ++k)
+        smallest = cvmgen_min_i64(smallest, output_zp[k] == 0 || greatest_element_t <= 255
+            || (least_element_t == 0 && output_zp[k] == 32768) ? INT64_C(1099511627776) : k);
+    output_zp_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
+}
+
+static void TYPED(rescale_shift_refused_2)(const rescale_plan *plan,
+                                           const element_t *restrict input,
+                                           const int8_t *restrict shift,
+                                           const element_t *restrict input_zp,
+                                           int64_t *restrict shift_refused_2) {
+    const int64_t R = plan->R, d_size = plan->d_size;
+    const cvmgen_list *const n = &plan->n;
+    const bool scale32 = plan->scale32;
+    const bool per_channel = plan->per_channel;
+    /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
+       62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
+       n... : "an element is too large for its shift" */
+    int64_t smallest = INT64_MAX;
+    for (int64_t d_at = 0; d_at < d_size; ++d_at) {
+        cvmgen_list d = cvmgen_unflatten(d_at, n);
+        bool test_2 = !scale32;
+        if (!test_2) {
+            bool test = greatest_element_t < cvmgen_power(2, 31);
+            if (test) {
+                const wide_t place = (wide_t)input[d_at] - input_zp[0];
+                test = -cvmgen_power(2,
+                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
+                    - 1) <= place
+                    && place < cvmgen_power(2,
+                    cvmgen_max_i32(2, cvmgen_min_i32(shift[per_channel ? d.at[R - 1] : 0], 62))
+                    - 1);
+            }
+            test_2 = test;
+        }
+        smallest = cvmgen_min_i64(smallest, test_2 ? INT64_C(1099511627776) : d_at);
+    }
+    shift_refused_2[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
+#undef wide_t
+#undef greatest_element_t
+#undef least_element_t
+#elif SECTION == 3
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(rescale_output_part_call) {
+    const rescale_plan *plan;
+    const element_t *input;
+    const int32_t *multiplier;
+    const int8_t *shift;
+    const element_t *input_zp;
+    const second_t *output_zp;
+    second_t *output;
+} TYPED(rescale_output_part_call);
+CVMGEN_FOR_AVX512
+static void TYPED(rescale_output_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(rescale_output_part_call) *const call = context;
+    const rescale_plan *const plan = call->plan;
+    const element_t *restrict input = call->input;
+    const int32_t *restrict multiplier = call->multiplier;
+    const int8_t *restrict shift = call->shift;
+    const element_t *restrict input_zp = call->input_zp;
+    const second_t *restrict output_zp = call->output_zp;
+    second_t *restrict output = call->output;
+    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
+       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
+       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
+       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
+       0 else -2^30) */
+    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
+    const cvmgen_list *const n = &plan->n;
+    const bool per_channel = plan->per_channel;
+    CVMGEN_APART
+    for (int64_t d_at = low; d_at < high; ++d_at) {
+        cvmgen_list d = cvmgen_unflatten(d_at, n);
+        const int32_t value = input[d_at] - input_zp[0];
+        const int64_t c = per_channel ? d.at[R - 1] : 0;
+        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
+        output[d_at] = (second_t)cvmgen_max_i64(least_second_t,
+            cvmgen_min_i64(cvmgen_floor_div((int64_t)value
+            * (greatest_element_t < cvmgen_power(2, 31) ? multiplier[c]
+            : cvmgen_min_i32(multiplier[c], 32767)) + cvmgen_power(2, s - 1)
+            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
+            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
+            + output_zp[0], greatest_second_t));
+    }
+}
+
+static void TYPED(rescale_output)(const rescale_plan *plan, const element_t *restrict input,
+                                  const int32_t *restrict multiplier,
+                                  const int8_t *restrict shift,
+                                  const element_t *restrict input_zp,
+                                  const second_t *restrict output_zp,
+                                  second_t *restrict output) {
+    const int64_t d_size_2 = plan->d_size_2;
+    const TYPED(rescale_output_part_call) call = {plan, input, multiplier, shift, input_zp,
+        output_zp, output};
+    cvmgen_share(d_size_2, d_size_2 >= 131072, TYPED(rescale_output_part), &call);
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
+#undef second_t
+#undef least_second_t
+#undef greatest_element_t
+#undef greatest_second_t
+#elif SECTION == 4
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(rescale_output_part_call) {
+    const rescale_plan *plan;
+    const int32_t *input;
+    const int32_t *multiplier;
+    const int8_t *shift;
+    const int32_t *input_zp;
+    const element_t *output_zp;
+    element_t *output;
+} TYPED(rescale_output_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(rescale_output_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(rescale_output_part_call) *const call = context;
+    const rescale_plan *const plan = call->plan;
+    const int32_t *restrict input = call->input;
+    const int32_t *restrict multiplier = call->multiplier;
+    const int8_t *restrict shift = call->shift;
+    const int32_t *restrict input_zp = call->input_zp;
+    const element_t *restrict output_zp = call->output_zp;
+    element_t *restrict output = call->output;
+    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
+       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
+       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
+       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
+       0 else -2^30) */
+    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
+    const cvmgen_list *const n = &plan->n;
+    const bool per_channel = plan->per_channel;
+    CVMGEN_APART
+    for (int64_t d_at = low; d_at < high; ++d_at) {
+        cvmgen_list d = cvmgen_unflatten(d_at, n);
+        const int64_t value = (int64_t)input[d_at] - input_zp[0];
+        const int64_t c = per_channel ? d.at[R - 1] : 0;
+        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
+        output[d_at] = (element_t)cvmgen_max_i128(least_element_t,
+            cvmgen_min_i128(cvmgen_floor_div_i128((__int128)(value
+            * (INT32_MAX < cvmgen_power(2, 31) ? multiplier[c]
+            : cvmgen_min_i32(multiplier[c], 32767))) + cvmgen_power(2, s - 1)
+            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
+            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
+            + output_zp[0], greatest_element_t));
+    }
+}
+
+static void TYPED(rescale_output)(const rescale_plan *plan, const int32_t *restrict input,
+                                  const int32_t *restrict multiplier,
+                                  const int8_t *restrict shift,
+                                  const int32_t *restrict input_zp,
+                                  const element_t *restrict output_zp,
+                                  element_t *restrict output) {
+    const int64_t d_size_2 = plan->d_size_2;
+    const TYPED(rescale_output_part_call) call = {plan, input, multiplier, shift, input_zp,
+        output_zp, output};
+    cvmgen_share(d_size_2, d_size_2 >= 131072, TYPED(rescale_output_part), &call);
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
+#undef least_element_t
+#undef greatest_element_t
+#elif SECTION == 5
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(rescale_output_part_call) {
+    const rescale_plan *plan;
+    const int64_t *input;
+    const int32_t *multiplier;
+    const int8_t *shift;
+    const int64_t *input_zp;
+    const element_t *output_zp;
+    element_t *output;
+} TYPED(rescale_output_part_call);
+CVMGEN_FOR_AVX2
+static void TYPED(rescale_output_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(rescale_output_part_call) *const call = context;
+    const rescale_plan *const plan = call->plan;
+    const int64_t *restrict input = call->input;
+    const int32_t *restrict multiplier = call->multiplier;
+    const int8_t *restrict shift = call->shift;
+    const int64_t *restrict input_zp = call->input_zp;
+    const element_t *restrict output_zp = call->output_zp;
+    element_t *restrict output = call->output;
+    /* rescale line 34: output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0],
+       least(U), greatest(U)) where c = at[d...], s = clip(shift[c], 2, 62), value = input[d...] -
+       input_zp[0], m = multiplier[c] if greatest(T) < 2^31 else min(multiplier[c],
+       greatest(int16)), up = (0 if rounding_mode != "DOUBLE_ROUND" or s <= 31 else 2^30 if value >=
+       0 else -2^30) */
+    const int64_t rounding_mode = plan->rounding_mode, R = plan->R;
+    const cvmgen_list *const n = &plan->n;
+    const bool per_channel = plan->per_channel;
+    CVMGEN_APART
+    for (int64_t d_at = low; d_at < high; ++d_at) {
+        cvmgen_list d = cvmgen_unflatten(d_at, n);
+        const __int128 value = (__int128)input[d_at] - input_zp[0];
+        const int64_t c = per_channel ? d.at[R - 1] : 0;
+        const int32_t s = cvmgen_max_i32(2, cvmgen_min_i32(shift[c], 62));
+        output[d_at] = (element_t)cvmgen_max_i128(least_element_t,
+            cvmgen_min_i128(cvmgen_floor_div_i128(value
+            * (INT64_MAX < cvmgen_power(2, 31) ? multiplier[c]
+            : cvmgen_min_i32(multiplier[c], 32767)) + cvmgen_power(2, s - 1)
+            + (rounding_mode != TOSA_RESCALE_ROUNDING_MODE_DOUBLE_ROUND || s <= 31 ? 0
+            : (value >= 0 ? cvmgen_power(2, 30) : -cvmgen_power(2, 30))), cvmgen_power(2, s))
+            + output_zp[0], greatest_element_t));
+    }
+}
+
+static void TYPED(rescale_output)(const rescale_plan *plan, const int64_t *restrict input,
+                                  const int32_t *restrict multiplier,
+                                  const int8_t *restrict shift,
+                                  const int64_t *restrict input_zp,
+                                  const element_t *restrict output_zp,
+                                  element_t *restrict output) {
+    const int64_t d_size_2 = plan->d_size_2;
+    const TYPED(rescale_output_part_call) call = {plan, input, multiplier, shift, input_zp,
+        output_zp, output};
+    cvmgen_share(d_size_2, d_size_2 >= 131072, TYPED(rescale_output_part), &call);
+}
+
+#undef SECTION
+#undef TYPED
+#undef element_t
+#undef least_element_t
+#undef greatest_element_t
 #endif

@@ -77,9 +77,8 @@ struct cvm_get_valid_count_valid_count_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_get_valid_count_valid_count_int8(
-                                     const __grid_constant__ cvm_get_valid_count_valid_count_values values,
-                                     const int64_t *__restrict__ V_length,
-                                     int8_t *__restrict__ valid_count) {
+    const __grid_constant__ cvm_get_valid_count_valid_count_values values,
+    const int64_t *__restrict__ V_length, int8_t *__restrict__ valid_count) {
     const int64_t B = values.B;
     /* get_valid_count line 11: valid_count[b] = count(V[b]) */
     const int64_t vectors = cvmgen_vectors(B, 16);
@@ -97,9 +96,8 @@ cvm_get_valid_count_valid_count_int8(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_get_valid_count_valid_count_int32(
-                                      const __grid_constant__ cvm_get_valid_count_valid_count_values values,
-                                      const int64_t *__restrict__ V_length,
-                                      int32_t *__restrict__ valid_count) {
+    const __grid_constant__ cvm_get_valid_count_valid_count_values values,
+    const int64_t *__restrict__ V_length, int32_t *__restrict__ valid_count) {
     const int64_t B = values.B;
     /* get_valid_count line 11: valid_count[b] = count(V[b]) */
     const int64_t vectors = cvmgen_vectors(B, 4);

@@ -50,19 +50,20 @@ struct cvm_non_max_suppression_I_values {
     int64_t B, N;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_non_max_suppression_I_int8(const __grid_constant__ cvm_non_max_suppression_I_values values,
-                               const int8_t *__restrict__ X,
-                               const int32_t *__restrict__ valid_count, int64_t *__restrict__ I,
-                               int64_t *__restrict__ I_length, int64_t *__restrict__ I_keys,
-                               int64_t *__restrict__ I_spare) {
+template <typename element_t, typename wide_t>
+static __device__ __forceinline__ void
+non_max_suppression_I_body(const cvm_non_max_suppression_I_values &values,
+                           const element_t *__restrict__ X,
+                           const int32_t *__restrict__ valid_count, int64_t *__restrict__ I,
+                           int64_t *__restrict__ I_length, int64_t *__restrict__ I_keys,
+                           int64_t *__restrict__ I_spare) {
     const int64_t B = values.B, N = values.N;
     /* non_max_suppression line 15: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
     for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
         const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
         for (int64_t i = threadIdx.x; i < T; i += blockDim.x) {
             I[b * N + i] = i;
-            I_keys[b * N + i] = (int64_t)-X[(b * N + i) * 6 + 1];
+            I_keys[b * N + i] = (int64_t)-(wide_t)X[(b * N + i) * 6 + 1];
         }
         __syncthreads();
         if (threadIdx.x == 0) I_length[b] = T;
@@ -72,24 +73,23 @@ cvm_non_max_suppression_I_int8(const __grid_constant__ cvm_non_max_suppression_I
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_non_max_suppression_I_int8(const __grid_constant__ cvm_non_max_suppression_I_values values,
+                               const int8_t *__restrict__ X,
+                               const int32_t *__restrict__ valid_count, int64_t *__restrict__ I,
+                               int64_t *__restrict__ I_length, int64_t *__restrict__ I_keys,
+                               int64_t *__restrict__ I_spare) {
+    non_max_suppression_I_body<int8_t, int32_t>(values, X, valid_count, I, I_length, I_keys,
+                                                I_spare);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_I_int32(const __grid_constant__ cvm_non_max_suppression_I_values values,
                                 const int32_t *__restrict__ X,
                                 const int32_t *__restrict__ valid_count,
                                 int64_t *__restrict__ I, int64_t *__restrict__ I_length,
                                 int64_t *__restrict__ I_keys, int64_t *__restrict__ I_spare) {
-    const int64_t B = values.B, N = values.N;
-    /* non_max_suppression line 15: let I[b] = sort[i < T[b]] by (-X[b, i, 1], i) */
-    for (int64_t b = blockIdx.x; b < B; b += gridDim.x) {
-        const int64_t T = cvmgen_max_i64(cvmgen_min_i64(N, (int64_t)valid_count[b]), 0);
-        for (int64_t i = threadIdx.x; i < T; i += blockDim.x) {
-            I[b * N + i] = i;
-            I_keys[b * N + i] = -(int64_t)X[(b * N + i) * 6 + 1];
-        }
-        __syncthreads();
-        if (threadIdx.x == 0) I_length[b] = T;
-        __syncthreads();
-        cvmgen_block_sort(&I[b * N], &I_keys[b * N], 1, &I_spare[b * (2 * N)], I_length[b]);
-    }
+    non_max_suppression_I_body<int32_t, int64_t>(values, X, valid_count, I, I_length, I_keys,
+                                                 I_spare);
 }
 
 /* What a call fixes for the kernels of non_max_suppression line 32. */
@@ -308,11 +308,9 @@ cvm_non_max_suppression_U_int8_pairs(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_U_int32_pairs(
-                                      const __grid_constant__ cvm_non_max_suppression_U_values values,
-                                      const int32_t *__restrict__ X,
-                                      const int32_t *__restrict__ valid_count,
-                                      const int64_t *__restrict__ I,
-                                      uint8_t *__restrict__ U_mask) {
+    const __grid_constant__ cvm_non_max_suppression_U_values values,
+    const int32_t *__restrict__ X, const int32_t *__restrict__ valid_count,
+    const int64_t *__restrict__ I, uint8_t *__restrict__ U_mask) {
     const int64_t B = values.B, N = values.N, iou_threshold = values.iou_threshold;
     const int64_t top_k = values.top_k;
     const bool force_suppress = values.force_suppress;
@@ -491,12 +489,9 @@ cvm_non_max_suppression_Y_int32_int8(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_non_max_suppression_Y_int32_int32(
-                                      const __grid_constant__ cvm_non_max_suppression_Y_values values,
-                                      const int32_t *__restrict__ X,
-                                      const int64_t *__restrict__ I,
-                                      const int64_t *__restrict__ U,
-                                      const int64_t *__restrict__ U_length,
-                                      int32_t *__restrict__ Y) {
+    const __grid_constant__ cvm_non_max_suppression_Y_values values,
+    const int32_t *__restrict__ X, const int64_t *__restrict__ I, const int64_t *__restrict__ U,
+    const int64_t *__restrict__ U_length, int32_t *__restrict__ Y) {
     non_max_suppression_Y_body<int32_t, int32_t>(values, X, I, U, U_length, Y);
 }
 

@@ -89,8 +89,9 @@ onnx_dequantize_linear_Y_int32(const __grid_constant__ onnx_dequantize_linear_Y_
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 4; ++lane)
             Y_vector.at[lane] =
-                cvmgen_stored_f32((double)(float)((double)(float)(double)((int64_t)X_vector.at[lane]
-                - zero[at]) * (double)scale[at]));
+                cvmgen_stored_f32(
+                (double)(float)((double)(float)(double)((int64_t)X_vector.at[lane] - zero[at])
+                * (double)scale[at]));
         Y_vector.store(&Y[(d * n_axis + k) * e_extents_size + e], 1, lanes);
     }
 }

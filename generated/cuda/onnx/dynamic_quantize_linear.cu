@@ -68,9 +68,10 @@ struct onnx_dynamic_quantize_linear_scale_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-onnx_dynamic_quantize_linear_scale(const __grid_constant__ cvmgen_teams teams,
-                                   const __grid_constant__ onnx_dynamic_quantize_linear_scale_values values,
-                                   const float *__restrict__ X, float *__restrict__ scale) {
+onnx_dynamic_quantize_linear_scale(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ onnx_dynamic_quantize_linear_scale_values values,
+    const float *__restrict__ X, float *__restrict__ scale) {
     const int64_t n_size = values.n_size;
     /* dynamic_quantize_linear line 13: scale[0] = s */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
@@ -103,9 +104,10 @@ struct onnx_dynamic_quantize_linear_zero_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-onnx_dynamic_quantize_linear_zero(const __grid_constant__ cvmgen_teams teams,
-                                  const __grid_constant__ onnx_dynamic_quantize_linear_zero_values values,
-                                  const float *__restrict__ X, uint8_t *__restrict__ zero) {
+onnx_dynamic_quantize_linear_zero(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ onnx_dynamic_quantize_linear_zero_values values,
+    const float *__restrict__ X, uint8_t *__restrict__ zero) {
     const int64_t n_size = values.n_size;
     /* dynamic_quantize_linear line 14: zero[0] = z */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {

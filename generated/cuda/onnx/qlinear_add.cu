@@ -73,8 +73,8 @@ onnx_qlinear_add_Y_int8(const __grid_constant__ onnx_qlinear_add_Y_values values
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A_vector.at[lane],
-                ra,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
+                (double)A_vector.at[lane], ra,
                 (double)(float)cvmgen_fma_f64((double)B_vector.at[lane], rb,
                 (double)(float)((double)zy
                 - (double)(float)cvmgen_fma_f64(ra, (double)za,
@@ -114,8 +114,8 @@ onnx_qlinear_add_Y_uint8(const __grid_constant__ onnx_qlinear_add_Y_values value
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64((double)A_vector.at[lane],
-                ra,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)cvmgen_fma_f64(
+                (double)A_vector.at[lane], ra,
                 (double)(float)cvmgen_fma_f64((double)B_vector.at[lane], rb,
                 (double)(float)((double)zy
                 - (double)(float)cvmgen_fma_f64(ra, (double)za,

@@ -33,9 +33,10 @@ struct onnx_qlinear_global_average_pool_Y_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-onnx_qlinear_global_average_pool_Y_int8(const __grid_constant__ cvmgen_teams teams,
-                                        const __grid_constant__ onnx_qlinear_global_average_pool_Y_values values,
-                                        const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+onnx_qlinear_global_average_pool_Y_int8(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ onnx_qlinear_global_average_pool_Y_values values,
+    const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, places = values.places, n_1 = values.n_1;
     const int64_t z_extents_size = values.z_extents_size, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, X_step = values.X_step;
@@ -66,17 +67,18 @@ onnx_qlinear_global_average_pool_Y_int8(const __grid_constant__ cvmgen_teams tea
         total = cvmgen_combine<cvmgen_plus>(team, total);
         if (cvmgen_stores(team))
             Y[(b * n_1 + c) * z_extents_size + z] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)(int64_t)total
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)(double)(int64_t)total
                 * (double)(float)(sx / (double)(float)(sy * (double)(float)(double)places))))
                 + (double)zy), 127));
     }
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-onnx_qlinear_global_average_pool_Y_uint8(const __grid_constant__ cvmgen_teams teams,
-                                         const __grid_constant__ onnx_qlinear_global_average_pool_Y_values values,
-                                         const uint8_t *__restrict__ X,
-                                         uint8_t *__restrict__ Y) {
+onnx_qlinear_global_average_pool_Y_uint8(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ onnx_qlinear_global_average_pool_Y_values values,
+    const uint8_t *__restrict__ X, uint8_t *__restrict__ Y) {
     const int64_t zx = values.zx, zy = values.zy, places = values.places, n_1 = values.n_1;
     const int64_t z_extents_size = values.z_extents_size, d_rows = values.d_rows;
     const int64_t d_run = values.d_run, X_step = values.X_step;
@@ -107,7 +109,8 @@ onnx_qlinear_global_average_pool_Y_uint8(const __grid_constant__ cvmgen_teams te
         total = cvmgen_combine<cvmgen_plus>(team, total);
         if (cvmgen_stores(team))
             Y[(b * n_1 + c) * z_extents_size + z] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)(double)(int64_t)total
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)(double)(int64_t)total
                 * (double)(float)(sx / (double)(float)(sy * (double)(float)(double)places))))
                 + (double)zy), 255));
     }
@@ -131,9 +134,8 @@ static const int32_t qlinear_global_average_pool_rows[2][2] = {
 };
 enum { qlinear_global_average_pool_of_int8, qlinear_global_average_pool_of_uint8 };
 static const char *const qlinear_global_average_pool_types_names[] = {"X"};
-static const cvmgen_types qlinear_global_average_pool_types = {2, 1, 2,
-                                                               qlinear_global_average_pool_rows[0],
-                                                               qlinear_global_average_pool_types_names};
+static const cvmgen_types qlinear_global_average_pool_types = {
+    2, 1, 2, qlinear_global_average_pool_rows[0], qlinear_global_average_pool_types_names};
 
 /* Check the call and infer shapes and precisions. */
 CVMGEN_SELDOM

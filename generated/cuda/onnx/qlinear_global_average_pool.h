@@ -25,7 +25,8 @@ typedef struct onnx_qlinear_global_average_pool_args {
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } onnx_qlinear_global_average_pool_args;
 /* All attributes at their defaults, everything else 0. */
-static inline void onnx_qlinear_global_average_pool_defaults(onnx_qlinear_global_average_pool_args *args) {
+static inline void onnx_qlinear_global_average_pool_defaults(
+    onnx_qlinear_global_average_pool_args *args) {
     static onnx_qlinear_global_average_pool_args zero; /* in C++ a const one would need a value */
     *args = zero;
     args->sx = 1.0;

@@ -68,8 +68,9 @@ onnx_qlinear_mul_Y_int8(const __grid_constant__ onnx_qlinear_mul_Y_values values
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A_vector.at[lane]
-                - za) * (B_vector.at[lane] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)((double)((A_vector.at[lane] - za)
+                * (B_vector.at[lane] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
                 + (double)zy)) + 0.0), 127));
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
@@ -103,8 +104,9 @@ onnx_qlinear_mul_Y_uint8(const __grid_constant__ onnx_qlinear_mul_Y_values value
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)((double)((A_vector.at[lane]
-                - za) * (B_vector.at[lane] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)((double)((A_vector.at[lane] - za)
+                * (B_vector.at[lane] - zb)) * (double)(float)((double)(float)(sa * sb) / sy))
                 + (double)zy)) + 0.0), 255));
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }

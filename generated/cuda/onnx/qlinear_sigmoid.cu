@@ -44,8 +44,10 @@ onnx_qlinear_sigmoid_Y_int8(const __grid_constant__ onnx_qlinear_sigmoid_Y_value
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)cvmgen_sigmoid_f64((double)(float)((double)(float)(double)(X_vector.at[lane]
-                - zx) * sx)) / sy)) + (double)zy), 127));
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)cvmgen_sigmoid_f64(
+                (double)(float)((double)(float)(double)(X_vector.at[lane] - zx) * sx)) / sy))
+                + (double)zy), 127));
         Y_vector.store(&Y[d], 1, lanes);
     }
 }
@@ -66,8 +68,10 @@ onnx_qlinear_sigmoid_Y_uint8(const __grid_constant__ onnx_qlinear_sigmoid_Y_valu
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (uint8_t)cvmgen_max_i64(0,
-                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((double)(float)((double)(float)cvmgen_sigmoid_f64((double)(float)((double)(float)(double)(X_vector.at[lane]
-                - zx) * sx)) / sy)) + (double)zy), 255));
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)cvmgen_sigmoid_f64(
+                (double)(float)((double)(float)(double)(X_vector.at[lane] - zx) * sx)) / sy))
+                + (double)zy), 255));
         Y_vector.store(&Y[d], 1, lanes);
     }
 }

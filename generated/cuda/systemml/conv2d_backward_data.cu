@@ -43,9 +43,8 @@ struct systemml_conv2d_backward_data_dx_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 systemml_conv2d_backward_data_dx(
-                                 const __grid_constant__ systemml_conv2d_backward_data_dx_values values,
-                                 const double *__restrict__ w, const double *__restrict__ dout,
-                                 double *__restrict__ dx) {
+    const __grid_constant__ systemml_conv2d_backward_data_dx_values values,
+    const double *__restrict__ w, const double *__restrict__ dout, double *__restrict__ dx) {
     const int64_t N = values.N, C = values.C, H = values.H, W = values.W, F = values.F;
     const int64_t R = values.R, S = values.S, SH = values.SH, SW = values.SW, PH = values.PH;
     const int64_t PW = values.PW, YH = values.YH, YW = values.YW;

@@ -34,8 +34,8 @@ tflite_quantize_Y(const __grid_constant__ tflite_quantize_Y_values values,
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
             Y_vector.at[lane] = (int8_t)cvmgen_max_i128(-128,
-                cvmgen_min_i128((__int128)cvmgen_to_int(cvmgen_round_f64((double)(float)((double)X_vector.at[lane]
-                / scale))) + zy, 127));
+                cvmgen_min_i128((__int128)cvmgen_to_int(cvmgen_round_f64(
+                (double)(float)((double)X_vector.at[lane] / scale))) + zy, 127));
         Y_vector.store(&Y[d], 1, lanes);
     }
 }

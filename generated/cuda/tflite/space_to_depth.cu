@@ -168,9 +168,9 @@ int tflite_space_to_depth_cuda(const tflite_space_to_depth_args *args, cvmgen_st
     int status = CVMGEN_OK;
     const tflite_space_to_depth_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.block,
                                                    plan.Y_extent_1, plan.Y_extent_2};
-    const int64_t elements = cvmgen_domain({plan.N, plan.Y_extent_1, plan.Y_extent_2,
-                                            cvmgen_saturate((__int128)(plan.C * plan.block)
-                                                * plan.block)});
+    const int64_t elements = cvmgen_domain({
+        plan.N, plan.Y_extent_1, plan.Y_extent_2,
+        cvmgen_saturate((__int128)(plan.C * plan.block) * plan.block)});
     if (plan.types == space_to_depth_of_int8) {
         status = cvmgen_launch(error, stream, elements, tflite_space_to_depth_Y_int8, values,
                                (const int8_t *)args->X->data, (int8_t *)args->Y->data);

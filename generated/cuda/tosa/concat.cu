@@ -169,8 +169,7 @@ static int concat_prepare(const tosa_concat_args *args, concat_plan *plan,
                           cvmgen_error *error) {
     cvmgen_begin(error, "tosa.concat");
     const cvmgen_tensor *const typed[] = {
-                                          args->input1 == NULL || args->input1_count < 1 ? NULL
-                                              : args->input1[0]};
+        args->input1 == NULL || args->input1_count < 1 ? NULL : args->input1[0]};
     int types = 0;
     if (cvmgen_choose_types(error, &concat_types, typed, &types)) return CVMGEN_REFUSED;
     if (cvmgen_check_alike(error, "input1", args->input1, args->input1_count))

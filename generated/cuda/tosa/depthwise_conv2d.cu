@@ -66,13 +66,10 @@ struct tosa_depthwise_conv2d_output_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_depthwise_conv2d_output_int8_int8_int32(
-                                             const __grid_constant__ tosa_depthwise_conv2d_output_values values,
-                                             const int8_t *__restrict__ input,
-                                             const int8_t *__restrict__ weight,
-                                             const int32_t *__restrict__ bias,
-                                             const int8_t *__restrict__ input_zp,
-                                             const int8_t *__restrict__ weight_zp,
-                                             int32_t *__restrict__ output, int64_t *overflow) {
+    const __grid_constant__ tosa_depthwise_conv2d_output_values values,
+    const int8_t *__restrict__ input, const int8_t *__restrict__ weight,
+    const int32_t *__restrict__ bias, const int8_t *__restrict__ input_zp,
+    const int8_t *__restrict__ weight_zp, int32_t *__restrict__ output, int64_t *overflow) {
     const int64_t N = values.N, IH = values.IH, IW = values.IW, C = values.C, KH = values.KH;
     const int64_t KW = values.KW, M = values.M, BC = values.BC, top = values.top;
     const int64_t left = values.left, sy = values.sy, sx = values.sx, dy = values.dy;
@@ -120,13 +117,10 @@ tosa_depthwise_conv2d_output_int8_int8_int32(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_depthwise_conv2d_output_int16_int8_int64(
-                                              const __grid_constant__ tosa_depthwise_conv2d_output_values values,
-                                              const int16_t *__restrict__ input,
-                                              const int8_t *__restrict__ weight,
-                                              const int64_t *__restrict__ bias,
-                                              const int16_t *__restrict__ input_zp,
-                                              const int8_t *__restrict__ weight_zp,
-                                              int64_t *__restrict__ output, int64_t *overflow) {
+    const __grid_constant__ tosa_depthwise_conv2d_output_values values,
+    const int16_t *__restrict__ input, const int8_t *__restrict__ weight,
+    const int64_t *__restrict__ bias, const int16_t *__restrict__ input_zp,
+    const int8_t *__restrict__ weight_zp, int64_t *__restrict__ output, int64_t *overflow) {
     const int64_t N = values.N, IH = values.IH, IW = values.IW, C = values.C, KH = values.KH;
     const int64_t KW = values.KW, M = values.M, BC = values.BC, top = values.top;
     const int64_t left = values.left, sy = values.sy, sx = values.sx, dy = values.dy;

@@ -34,10 +34,10 @@ struct tosa_logical_right_shift_input2_refused_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_logical_right_shift_input2_refused_int8(const __grid_constant__ cvmgen_teams teams,
-                                             const __grid_constant__ tosa_logical_right_shift_input2_refused_values values,
-                                             const int8_t *__restrict__ input2,
-                                             int64_t *__restrict__ input2_refused) {
+tosa_logical_right_shift_input2_refused_int8(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ tosa_logical_right_shift_input2_refused_values values,
+    const int8_t *__restrict__ input2, int64_t *__restrict__ input2_refused) {
     const int64_t n_size = values.n_size;
     /* family shifted line 3: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 : "shifts are
        from 0 to the place of the sign" */
@@ -58,10 +58,10 @@ tosa_logical_right_shift_input2_refused_int8(const __grid_constant__ cvmgen_team
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_logical_right_shift_input2_refused_int16(const __grid_constant__ cvmgen_teams teams,
-                                              const __grid_constant__ tosa_logical_right_shift_input2_refused_values values,
-                                              const int16_t *__restrict__ input2,
-                                              int64_t *__restrict__ input2_refused) {
+tosa_logical_right_shift_input2_refused_int16(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ tosa_logical_right_shift_input2_refused_values values,
+    const int16_t *__restrict__ input2, int64_t *__restrict__ input2_refused) {
     const int64_t n_size = values.n_size;
     /* family shifted line 3: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 : "shifts are
        from 0 to the place of the sign" */
@@ -82,10 +82,10 @@ tosa_logical_right_shift_input2_refused_int16(const __grid_constant__ cvmgen_tea
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_logical_right_shift_input2_refused_int32(const __grid_constant__ cvmgen_teams teams,
-                                              const __grid_constant__ tosa_logical_right_shift_input2_refused_values values,
-                                              const int32_t *__restrict__ input2,
-                                              int64_t *__restrict__ input2_refused) {
+tosa_logical_right_shift_input2_refused_int32(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ tosa_logical_right_shift_input2_refused_values values,
+    const int32_t *__restrict__ input2, int64_t *__restrict__ input2_refused) {
     const int64_t n_size = values.n_size;
     /* family shifted line 3: require 0 <= input2[k...] <= floor_log2(greatest(T)) + 1 : "shifts are
        from 0 to the place of the sign" */
@@ -113,10 +113,9 @@ struct tosa_logical_right_shift_output_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_logical_right_shift_output_int8_int8(
-                                          const __grid_constant__ tosa_logical_right_shift_output_values values,
-                                          const int8_t *__restrict__ input1,
-                                          const int8_t *__restrict__ input2,
-                                          int8_t *__restrict__ output) {
+    const __grid_constant__ tosa_logical_right_shift_output_values values,
+    const int8_t *__restrict__ input1, const int8_t *__restrict__ input2,
+    int8_t *__restrict__ output) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run;
     const int64_t input1_step = values.input1_step, input2_step = values.input2_step;
     const cvmgen_list &input1_steps = values.input1_steps;
@@ -148,10 +147,9 @@ tosa_logical_right_shift_output_int8_int8(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_logical_right_shift_output_int16_int16(
-                                            const __grid_constant__ tosa_logical_right_shift_output_values values,
-                                            const int16_t *__restrict__ input1,
-                                            const int16_t *__restrict__ input2,
-                                            int16_t *__restrict__ output) {
+    const __grid_constant__ tosa_logical_right_shift_output_values values,
+    const int16_t *__restrict__ input1, const int16_t *__restrict__ input2,
+    int16_t *__restrict__ output) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run;
     const int64_t input1_step = values.input1_step, input2_step = values.input2_step;
     const cvmgen_list &input1_steps = values.input1_steps;
@@ -184,10 +182,9 @@ tosa_logical_right_shift_output_int16_int16(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_logical_right_shift_output_int32_int32(
-                                            const __grid_constant__ tosa_logical_right_shift_output_values values,
-                                            const int32_t *__restrict__ input1,
-                                            const int32_t *__restrict__ input2,
-                                            int32_t *__restrict__ output) {
+    const __grid_constant__ tosa_logical_right_shift_output_values values,
+    const int32_t *__restrict__ input1, const int32_t *__restrict__ input2,
+    int32_t *__restrict__ output) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run;
     const int64_t input1_step = values.input1_step, input2_step = values.input2_step;
     const cvmgen_list &input1_steps = values.input1_steps;

@@ -35,9 +35,8 @@ struct tosa_reduce_product_output1_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_reduce_product_output1_float32(
-                                    const __grid_constant__ tosa_reduce_product_output1_values values,
-                                    const float *__restrict__ input1,
-                                    float *__restrict__ output1) {
+    const __grid_constant__ tosa_reduce_product_output1_values values,
+    const float *__restrict__ input1, float *__restrict__ output1) {
     const int64_t d_K_rows = values.d_K_rows, d_K_run = values.d_K_run;
     const int64_t input1_K_step = values.input1_K_step, output1_K_step = values.output1_K_step;
     const int64_t d_R_rows = values.d_R_rows, d_R_run = values.d_R_run;

@@ -54,10 +54,10 @@ struct tosa_rescale_multiplier_refused_values {
 };
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_rescale_multiplier_refused(const __grid_constant__ cvmgen_teams teams,
-                                const __grid_constant__ tosa_rescale_multiplier_refused_values values,
-                                const int32_t *__restrict__ multiplier,
-                                int64_t *__restrict__ multiplier_refused) {
+tosa_rescale_multiplier_refused(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ tosa_rescale_multiplier_refused_values values,
+    const int32_t *__restrict__ multiplier, int64_t *__restrict__ multiplier_refused) {
     const int64_t NC = values.NC;
     const bool scale32 = values.scale32;
     /* rescale line 20: require 0 <= multiplier[c] <= (greatest(int32) if scale32 else
@@ -254,7 +254,7 @@ struct tosa_rescale_input_refused_values {
     int64_t n_size;
 };
 
-template <typename element_t>
+template <typename element_t, typename wide_t>
 static __device__ __forceinline__ void
 rescale_input_refused_body(const cvmgen_teams &teams,
                            const tosa_rescale_input_refused_values &values,
@@ -268,7 +268,7 @@ rescale_input_refused_body(const cvmgen_teams &teams,
         const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
         CVMGEN_OVERLAP
         for (int64_t d = share.column; d < n_size; d += share.columns) {
-            const int32_t place = input[d];
+            const wide_t place = input[d];
             smallest = cvmgen_min_i64(smallest, -cvmgen_power(2, 47) <= place
                 && place < cvmgen_power(2, 47) ? INT64_C(1099511627776) : d);
         }
@@ -283,7 +283,7 @@ tosa_rescale_input_refused_int8(const __grid_constant__ cvmgen_teams teams,
                                 const __grid_constant__ tosa_rescale_input_refused_values values,
                                 const int8_t *__restrict__ input,
                                 int64_t *__restrict__ input_refused) {
-    rescale_input_refused_body<int8_t>(teams, values, input, input_refused);
+    rescale_input_refused_body<int8_t, int32_t>(teams, values, input, input_refused);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -291,7 +291,7 @@ tosa_rescale_input_refused_int16(const __grid_constant__ cvmgen_teams teams,
                                  const __grid_constant__ tosa_rescale_input_refused_values values,
                                  const int16_t *__restrict__ input,
                                  int64_t *__restrict__ input_refused) {
-    rescale_input_refused_body<int16_t>(teams, values, input, input_refused);
+    rescale_input_refused_body<int16_t, int32_t>(teams, values, input, input_refused);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -299,23 +299,7 @@ tosa_rescale_input_refused_int32(const __grid_constant__ cvmgen_teams teams,
                                  const __grid_constant__ tosa_rescale_input_refused_values values,
                                  const int32_t *__restrict__ input,
                                  int64_t *__restrict__ input_refused) {
-    rescale_input_refused_body<int32_t>(teams, values, input, input_refused);
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_rescale_input_refused_uint8(const __grid_constant__ cvmgen_teams teams,
-                                 const __grid_constant__ tosa_rescale_input_refused_values values,
-                                 const uint8_t *__restrict__ input,
-                                 int64_t *__restrict__ input_refused) {
-    rescale_input_refused_body<uint8_t>(teams, values, input, input_refused);
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_rescale_input_refused_uint16(const __grid_constant__ cvmgen_teams teams,
-                                  const __grid_constant__ tosa_rescale_input_refused_values values,
-                                  const uint16_t *__restrict__ input,
-                                  int64_t *__restrict__ input_refused) {
-    rescale_input_refused_body<uint16_t>(teams, values, input, input_refused);
+    rescale_input_refused_body<int32_t, int32_t>(teams, values, input, input_refused);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -323,22 +307,23 @@ tosa_rescale_input_refused_int64(const __grid_constant__ cvmgen_teams teams,
                                  const __grid_constant__ tosa_rescale_input_refused_values values,
                                  const int64_t *__restrict__ input,
                                  int64_t *__restrict__ input_refused) {
-    const int64_t n_size = values.n_size;
-    /* rescale line 28: require -2^47 <= input[d...] < 2^47 : "elements have at most 48 bits" */
-    for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
-        const cvmgen_team team = cvmgen_team_of(teams, item);
-        int64_t smallest = INT64_MAX;
-        const cvmgen_share share = cvmgen_share_of(team, 1, n_size);
-        CVMGEN_OVERLAP
-        for (int64_t d = share.column; d < n_size; d += share.columns) {
-            const int64_t place = input[d];
-            smallest = cvmgen_min_i64(smallest, -cvmgen_power(2, 47) <= place
-                && place < cvmgen_power(2, 47) ? INT64_C(1099511627776) : d);
-        }
-        smallest = cvmgen_combine<cvmgen_least>(team, smallest);
-        if (cvmgen_stores(team))
-            input_refused[0] = cvmgen_min_i64(smallest, INT64_C(1099511627776));
-    }
+    rescale_input_refused_body<int64_t, int64_t>(teams, values, input, input_refused);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+tosa_rescale_input_refused_uint8(const __grid_constant__ cvmgen_teams teams,
+                                 const __grid_constant__ tosa_rescale_input_refused_values values,
+                                 const uint8_t *__restrict__ input,
+                                 int64_t *__restrict__ input_refused) {
+    rescale_input_refused_body<uint8_t, int32_t>(teams, values, input, input_refused);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+tosa_rescale_input_refused_uint16(const __grid_constant__ cvmgen_teams teams,
+                                  const __grid_constant__ tosa_rescale_input_refused_values values,
+                                  const uint16_t *__restrict__ input,
+                                  int64_t *__restrict__ input_refused) {
+    rescale_input_refused_body<uint16_t, int32_t>(teams, values, input, input_refused);
 }
 
 /* What a call fixes for the kernels of rescale line 29. */
@@ -391,12 +376,11 @@ tosa_rescale_shift_refused_2_int8(const __grid_constant__ cvmgen_teams teams,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_rescale_shift_refused_2_int16(const __grid_constant__ cvmgen_teams teams,
-                                   const __grid_constant__ tosa_rescale_shift_refused_2_values values,
-                                   const int16_t *__restrict__ input,
-                                   const int8_t *__restrict__ shift,
-                                   const int16_t *__restrict__ input_zp,
-                                   int64_t *__restrict__ shift_refused_2) {
+tosa_rescale_shift_refused_2_int16(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ tosa_rescale_shift_refused_2_values values,
+    const int16_t *__restrict__ input, const int8_t *__restrict__ shift,
+    const int16_t *__restrict__ input_zp, int64_t *__restrict__ shift_refused_2) {
     const int64_t R = values.R, d_size = values.d_size;
     const bool scale32 = values.scale32, per_channel = values.per_channel;
     const cvmgen_list &n = values.n;
@@ -433,12 +417,11 @@ tosa_rescale_shift_refused_2_int16(const __grid_constant__ cvmgen_teams teams,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_rescale_shift_refused_2_int32(const __grid_constant__ cvmgen_teams teams,
-                                   const __grid_constant__ tosa_rescale_shift_refused_2_values values,
-                                   const int32_t *__restrict__ input,
-                                   const int8_t *__restrict__ shift,
-                                   const int32_t *__restrict__ input_zp,
-                                   int64_t *__restrict__ shift_refused_2) {
+tosa_rescale_shift_refused_2_int32(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ tosa_rescale_shift_refused_2_values values,
+    const int32_t *__restrict__ input, const int8_t *__restrict__ shift,
+    const int32_t *__restrict__ input_zp, int64_t *__restrict__ shift_refused_2) {
     const int64_t R = values.R, d_size = values.d_size;
     const bool scale32 = values.scale32, per_channel = values.per_channel;
     const cvmgen_list &n = values.n;
@@ -475,12 +458,11 @@ tosa_rescale_shift_refused_2_int32(const __grid_constant__ cvmgen_teams teams,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_rescale_shift_refused_2_int64(const __grid_constant__ cvmgen_teams teams,
-                                   const __grid_constant__ tosa_rescale_shift_refused_2_values values,
-                                   const int64_t *__restrict__ input,
-                                   const int8_t *__restrict__ shift,
-                                   const int64_t *__restrict__ input_zp,
-                                   int64_t *__restrict__ shift_refused_2) {
+tosa_rescale_shift_refused_2_int64(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ tosa_rescale_shift_refused_2_values values,
+    const int64_t *__restrict__ input, const int8_t *__restrict__ shift,
+    const int64_t *__restrict__ input_zp, int64_t *__restrict__ shift_refused_2) {
     const int64_t R = values.R, d_size = values.d_size;
     const bool scale32 = values.scale32, per_channel = values.per_channel;
     const cvmgen_list &n = values.n;
@@ -517,12 +499,11 @@ tosa_rescale_shift_refused_2_int64(const __grid_constant__ cvmgen_teams teams,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_rescale_shift_refused_2_uint8(const __grid_constant__ cvmgen_teams teams,
-                                   const __grid_constant__ tosa_rescale_shift_refused_2_values values,
-                                   const uint8_t *__restrict__ input,
-                                   const int8_t *__restrict__ shift,
-                                   const uint8_t *__restrict__ input_zp,
-                                   int64_t *__restrict__ shift_refused_2) {
+tosa_rescale_shift_refused_2_uint8(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ tosa_rescale_shift_refused_2_values values,
+    const uint8_t *__restrict__ input, const int8_t *__restrict__ shift,
+    const uint8_t *__restrict__ input_zp, int64_t *__restrict__ shift_refused_2) {
     const int64_t R = values.R, d_size = values.d_size;
     const bool scale32 = values.scale32, per_channel = values.per_channel;
     const cvmgen_list &n = values.n;
@@ -559,12 +540,11 @@ tosa_rescale_shift_refused_2_uint8(const __grid_constant__ cvmgen_teams teams,
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_rescale_shift_refused_2_uint16(const __grid_constant__ cvmgen_teams teams,
-                                    const __grid_constant__ tosa_rescale_shift_refused_2_values values,
-                                    const uint16_t *__restrict__ input,
-                                    const int8_t *__restrict__ shift,
-                                    const uint16_t *__restrict__ input_zp,
-                                    int64_t *__restrict__ shift_refused_2) {
+tosa_rescale_shift_refused_2_uint16(
+    const __grid_constant__ cvmgen_teams teams,
+    const __grid_constant__ tosa_rescale_shift_refused_2_values values,
+    const uint16_t *__restrict__ input, const int8_t *__restrict__ shift,
+    const uint16_t *__restrict__ input_zp, int64_t *__restrict__ shift_refused_2) {
     const int64_t R = values.R, d_size = values.d_size;
     const bool scale32 = values.scale32, per_channel = values.per_channel;
     const cvmgen_list &n = values.n;

@@ -49,9 +49,8 @@ struct tosa_resize_bilinear_output_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_resize_bilinear_output_int8_int32(
-                                       const __grid_constant__ tosa_resize_bilinear_output_values values,
-                                       const int8_t *__restrict__ input,
-                                       int32_t *__restrict__ output, int64_t *overflow) {
+    const __grid_constant__ tosa_resize_bilinear_output_values values,
+    const int8_t *__restrict__ input, int32_t *__restrict__ output, int64_t *overflow) {
     const int64_t N = values.N, IH = values.IH, IW = values.IW, C = values.C, yn = values.yn;
     const int64_t yd = values.yd, xn = values.xn, xd = values.xd, fy = values.fy;
     const int64_t fx = values.fx, OH = values.OH, OW = values.OW;
@@ -104,9 +103,8 @@ tosa_resize_bilinear_output_int8_int32(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_resize_bilinear_output_int16_int64(
-                                        const __grid_constant__ tosa_resize_bilinear_output_values values,
-                                        const int16_t *__restrict__ input,
-                                        int64_t *__restrict__ output) {
+    const __grid_constant__ tosa_resize_bilinear_output_values values,
+    const int16_t *__restrict__ input, int64_t *__restrict__ output) {
     const int64_t N = values.N, IH = values.IH, IW = values.IW, C = values.C, yn = values.yn;
     const int64_t yd = values.yd, xn = values.xn, xd = values.xd, fy = values.fy;
     const int64_t fx = values.fx, OH = values.OH, OW = values.OW;

@@ -47,9 +47,8 @@ struct tosa_resize_nearest_output_values {
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_resize_nearest_output_int8_int8(
-                                     const __grid_constant__ tosa_resize_nearest_output_values values,
-                                     const int8_t *__restrict__ input,
-                                     int8_t *__restrict__ output) {
+    const __grid_constant__ tosa_resize_nearest_output_values values,
+    const int8_t *__restrict__ input, int8_t *__restrict__ output) {
     const int64_t N = values.N, IH = values.IH, IW = values.IW, C = values.C, yn = values.yn;
     const int64_t yd = values.yd, xn = values.xn, xd = values.xd, fy = values.fy;
     const int64_t fx = values.fx, OH = values.OH, OW = values.OW;
@@ -81,9 +80,8 @@ tosa_resize_nearest_output_int8_int8(
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_resize_nearest_output_int16_int16(
-                                       const __grid_constant__ tosa_resize_nearest_output_values values,
-                                       const int16_t *__restrict__ input,
-                                       int16_t *__restrict__ output) {
+    const __grid_constant__ tosa_resize_nearest_output_values values,
+    const int16_t *__restrict__ input, int16_t *__restrict__ output) {
     const int64_t N = values.N, IH = values.IH, IW = values.IW, C = values.C, yn = values.yn;
     const int64_t yd = values.yd, xn = values.xn, xd = values.xd, fy = values.fy;
     const int64_t fx = values.fx, OH = values.OH, OW = values.OW;

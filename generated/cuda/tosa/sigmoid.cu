@@ -37,7 +37,8 @@ tosa_sigmoid_output1_float16(const __grid_constant__ tosa_sigmoid_output1_values
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 8; ++lane)
             output1_vector.at[lane] =
-                cvmgen_stored_float16(cvmgen_sigmoid_f64(cvmgen_of_float16(input1_vector.at[lane])));
+                cvmgen_stored_float16(cvmgen_sigmoid_f64(cvmgen_of_float16(
+                input1_vector.at[lane])));
         output1_vector.store(&output1[d], 1, lanes);
     }
 }
