@@ -329,8 +329,8 @@ static void max_pool2d35_step_part(const void *context, int64_t low, int64_t hig
             CVMGEN_APART
             for (int64_t c = 0; c < 20; ++c) {
                 const int32_t largest =
-                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvm_clip34[980
-                    * n + 280 * y + 40 * x + c - 140],
+                    cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(
+                    cvm_clip34[980 * n + 280 * y + 40 * x + c - 140],
                     cvm_clip34[980 * n + 280 * y + 40 * x + c - 120]),
                     cvm_clip34[980 * n + 280 * y + 40 * x + c]),
                     cvm_clip34[980 * n + 280 * y + 40 * x + c + 20]),

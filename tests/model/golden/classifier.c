@@ -119,8 +119,9 @@ static void head1_step(const int32_t *restrict broadcast_add12, int32_t *restric
     /* max15: cvm.max, family reduce line 21 */
     for (int64_t d0 = 0; d0 < 3; ++d0) {
         const int32_t largest =
-            cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(broadcast_add12[10
-            * d0], broadcast_add12[10 * d0 + 1]), broadcast_add12[10 * d0 + 2]),
+            cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(
+            cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(cvmgen_max_i32(broadcast_add12[10 * d0],
+            broadcast_add12[10 * d0 + 1]), broadcast_add12[10 * d0 + 2]),
             broadcast_add12[10 * d0 + 3]), broadcast_add12[10 * d0 + 4]),
             broadcast_add12[10 * d0 + 5]), broadcast_add12[10 * d0 + 6]),
             broadcast_add12[10 * d0 + 7]), broadcast_add12[10 * d0 + 8]),
