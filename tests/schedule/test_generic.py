@@ -49,12 +49,12 @@ ALIKE = [
     ),
 ]
 DIFFERENT = [
-    (i.Convert("i32", X), i.Convert("i64", X), "types that are no elements'"),
+    (i.Convert("i32", X), i.Convert("f64", X), "types that are no elements'"),
     (i.Convert("i32", X), i.Convert("i8", X), "types the other way around"),
     (store(i.Const(4)), store(i.Const(16)), "numbers"),
     (i.Call("max_i32", (X, X)), i.Call("max_i64", (X, X)), "helpers"),
     (X, i.ONE, "other nodes"),
-    (X, i.Convert("i64", X), "a wider type for one of two"),
+    (X, i.Convert("f64", X), "a real number for one of two"),
     ((store(X),), (store(X), store(X)), "more statements"),
 ]
 

@@ -9,7 +9,7 @@
      attr   axis in [0, R)
      require R <= most_dimensions : "the rank must be at most 6"
      output output : int32[n[:axis]..., n[axis + 1:]...] or empty
-     output[i..., j...] = min[k < n[axis] if input[i..., k, j...] == max[l < n[axis]](input[i..., l, j...])](k)
+     output[i..., j...] = min[k < n[axis]](k - input[i..., k, j...]*n[axis]) mod n[axis]
        forall i... < n[:axis]..., j... < n[axis + 1:]...
      example argmax([[3, 9, 9]], axis=1) == [1]
    } */
@@ -161,15 +161,15 @@ typedef struct TYPED(argmax_output_part_call) {
     int32_t *output;
     int64_t *overflow;
 } TYPED(argmax_output_part_call);
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void TYPED(argmax_output_part)(const void *context, int64_t low, int64_t high) {
     const TYPED(argmax_output_part_call) *const call = context;
     const argmax_plan *const plan = call->plan;
     const element_t *restrict input = call->input;
     int32_t *restrict output = call->output;
     int64_t *const overflow = call->overflow;
-    /* argmax line 9: output[i..., j...] = min[k < n[axis] if input[i..., k, j...] == max[l <
-       n[axis]](input[i..., l, j...])](k) forall i... < n[:axis]..., j... < n[axis + 1:]... */
+    /* argmax line 9: output[i..., j...] = min[k < n[axis]](k - input[i..., k, j...]*n[axis]) mod
+       n[axis] forall i... < n[:axis]..., j... < n[axis + 1:]... */
     const int64_t j_extents_size = plan->j_extents_size, n_axis = plan->n_axis;
     const int64_t j_blocks = cvmgen_ceildiv(j_extents_size, 8192);
     for (int64_t at = low; at < high; ++at) {
@@ -178,19 +178,30 @@ static void TYPED(argmax_output_part)(const void *context, int64_t low, int64_t 
         _Alignas(64) int64_t smallest[8192];
         for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane)
             smallest[j_lane] = INT64_MAX;
-        for (int64_t k = 0; k < n_axis; ++k) {
+        const int64_t k_whole = n_axis / 4 * 4;
+        for (int64_t k = 0; k < k_whole; k += 4) {
             for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane) {
-                int32_t largest = INT32_MIN;
-                for (int64_t l = 0; l < n_axis; ++l)
-                    largest = cvmgen_max_i32(largest,
-                        input[(i * n_axis + l) * j_extents_size + (j_block + j_lane)]);
-                if (input[(i * n_axis + k) * j_extents_size + (j_block + j_lane)] == largest)
-                    smallest[j_lane] = cvmgen_min_i64(smallest[j_lane], k);
+                int64_t smallest_so_far = smallest[j_lane];
+                smallest_so_far = cvmgen_min_i64(smallest_so_far, k
+                    - input[(i * n_axis + k) * j_extents_size + (j_block + j_lane)] * n_axis);
+                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 1
+                    - input[(i * n_axis + (k + 1)) * j_extents_size + (j_block + j_lane)] * n_axis);
+                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 2
+                    - input[(i * n_axis + (k + 2)) * j_extents_size + (j_block + j_lane)] * n_axis);
+                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 3
+                    - input[(i * n_axis + (k + 3)) * j_extents_size + (j_block + j_lane)] * n_axis);
+                smallest[j_lane] = smallest_so_far;
             }
         }
+        for (int64_t k = k_whole; k < n_axis; ++k) {
+            for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane)
+                smallest[j_lane] = cvmgen_min_i64(smallest[j_lane], k
+                    - input[(i * n_axis + k) * j_extents_size + (j_block + j_lane)] * n_axis);
+        }
         for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane) {
-            if (smallest[j_lane] >= INT32_MIN && smallest[j_lane] <= INT32_MAX) {
-                output[i * j_extents_size + (j_block + j_lane)] = (int32_t)smallest[j_lane];
+            const int64_t value = cvmgen_floor_mod(smallest[j_lane], n_axis);
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                output[i * j_extents_size + (j_block + j_lane)] = (int32_t)value;
             } else {
                 cvmgen_note_overflow(overflow, i * j_extents_size + (j_block + j_lane));
             }
@@ -206,6 +217,7 @@ typedef struct TYPED(argmax_output_part_3_call) {
     int64_t j_result;
     int64_t *smallest;
 } TYPED(argmax_output_part_3_call);
+CVMGEN_FOR_AVX2
 static void TYPED(argmax_output_part_3)(const void *context, int64_t low, int64_t high) {
     const TYPED(argmax_output_part_3_call) *const call = context;
     const argmax_plan *const plan = call->plan;
@@ -213,22 +225,33 @@ static void TYPED(argmax_output_part_3)(const void *context, int64_t low, int64_
     const int64_t i = call->i;
     const int64_t j_group = call->j_group;
     const int64_t j_result = call->j_result;
-    /* argmax line 9: output[i..., j...] = min[k < n[axis] if input[i..., k, j...] == max[l <
-       n[axis]](input[i..., l, j...])](k) forall i... < n[:axis]..., j... < n[axis + 1:]... */
+    /* argmax line 9: output[i..., j...] = min[k < n[axis]](k - input[i..., k, j...]*n[axis]) mod
+       n[axis] forall i... < n[:axis]..., j... < n[axis + 1:]... */
     const int64_t j_extents_size = plan->j_extents_size, n_axis = plan->n_axis;
     int64_t smallest = INT64_MAX;
     for (int64_t at = low; at < high; ++at) {
         const int64_t k_part = at * 131072;
         const int64_t k_pieces = cvmgen_min_i64(131072, n_axis - k_part);
-        for (int64_t k_piece = 0; k_piece < k_pieces; ++k_piece) {
-            int32_t largest = INT32_MIN;
-            for (int64_t l = 0; l < n_axis; ++l)
-                largest = cvmgen_max_i32(largest,
-                    input[(i * n_axis + l) * j_extents_size + (j_group + j_result)]);
-            if (input[(i * n_axis + (k_part + k_piece)) * j_extents_size
-                + (j_group + j_result)] == largest)
-                smallest = cvmgen_min_i64(smallest, k_part + k_piece);
+        const int64_t k_share = k_pieces / 4;
+        for (int64_t k_stream = 0; k_stream < k_share; ++k_stream) {
+            int64_t together = k_part + k_stream
+                - input[(i * n_axis + (k_part + k_stream)) * j_extents_size + (j_group + j_result)]
+                * n_axis;
+            together = cvmgen_min_i64(together, k_part + (k_stream + k_share)
+                - input[(i * n_axis + (k_part + (k_stream + k_share))) * j_extents_size
+                + (j_group + j_result)] * n_axis);
+            together = cvmgen_min_i64(together, k_part + (k_stream + 2 * k_share)
+                - input[(i * n_axis + (k_part + (k_stream + 2 * k_share))) * j_extents_size
+                + (j_group + j_result)] * n_axis);
+            together = cvmgen_min_i64(together, k_part + (k_stream + 3 * k_share)
+                - input[(i * n_axis + (k_part + (k_stream + 3 * k_share))) * j_extents_size
+                + (j_group + j_result)] * n_axis);
+            smallest = cvmgen_min_i64(smallest, together);
         }
+        for (int64_t k_piece = 4 * k_share; k_piece < k_pieces; ++k_piece)
+            smallest = cvmgen_min_i64(smallest, k_part + k_piece
+                - input[(i * n_axis + (k_part + k_piece)) * j_extents_size + (j_group + j_result)]
+                * n_axis);
     }
     cvmgen_lock();
     *call->smallest = cvmgen_min_i64(*call->smallest, smallest);
@@ -241,14 +264,15 @@ typedef struct TYPED(argmax_output_part_2_call) {
     int32_t *output;
     int64_t *overflow;
 } TYPED(argmax_output_part_2_call);
+CVMGEN_FOR_AVX2
 static void TYPED(argmax_output_part_2)(const void *context, int64_t low, int64_t high) {
     const TYPED(argmax_output_part_2_call) *const call = context;
     const argmax_plan *const plan = call->plan;
     const element_t *restrict input = call->input;
     int32_t *restrict output = call->output;
     int64_t *const overflow = call->overflow;
-    /* argmax line 9: output[i..., j...] = min[k < n[axis] if input[i..., k, j...] == max[l <
-       n[axis]](input[i..., l, j...])](k) forall i... < n[:axis]..., j... < n[axis + 1:]... */
+    /* argmax line 9: output[i..., j...] = min[k < n[axis]](k - input[i..., k, j...]*n[axis]) mod
+       n[axis] forall i... < n[:axis]..., j... < n[axis + 1:]... */
     const int64_t j_extents_size = plan->j_extents_size, n_axis = plan->n_axis;
     const int64_t j_groups = cvmgen_ceildiv(j_extents_size, 64);
     for (int64_t at = low; at < high; ++at) {
@@ -256,7 +280,7 @@ static void TYPED(argmax_output_part_2)(const void *context, int64_t low, int64_
         const int64_t j_results = cvmgen_min_i64(64, j_extents_size - j_group);
         for (int64_t j_result = 0; j_result < j_results; ++j_result) {
             int64_t smallest = INT64_MAX;
-            if (n_axis * n_axis >= 262144) {
+            if (n_axis >= 262144) {
                 int64_t smallest_in_threads = smallest;
                 const TYPED(argmax_output_part_3_call) call_3 = {plan, input, i, j_group, j_result,
                     &smallest_in_threads};
@@ -264,17 +288,13 @@ static void TYPED(argmax_output_part_2)(const void *context, int64_t low, int64_
                     &call_3);
                 smallest = smallest_in_threads;
             } else {
-                for (int64_t k = 0; k < n_axis; ++k) {
-                    int32_t largest = INT32_MIN;
-                    for (int64_t l = 0; l < n_axis; ++l)
-                        largest = cvmgen_max_i32(largest,
-                            input[(i * n_axis + l) * j_extents_size + (j_group + j_result)]);
-                    if (input[(i * n_axis + k) * j_extents_size + (j_group + j_result)] == largest)
-                        smallest = cvmgen_min_i64(smallest, k);
-                }
+                for (int64_t k = 0; k < n_axis; ++k)
+                    smallest = cvmgen_min_i64(smallest, k
+                        - input[(i * n_axis + k) * j_extents_size + (j_group + j_result)] * n_axis);
             }
-            if (smallest >= INT32_MIN && smallest <= INT32_MAX) {
-                output[i * j_extents_size + (j_group + j_result)] = (int32_t)smallest;
+            const int64_t value = cvmgen_floor_mod(smallest, n_axis);
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                output[i * j_extents_size + (j_group + j_result)] = (int32_t)value;
             } else {
                 cvmgen_note_overflow(overflow, i * j_extents_size + (j_group + j_result));
             }
@@ -286,17 +306,17 @@ static void TYPED(argmax_output)(const argmax_plan *plan, const element_t *restr
                                  int32_t *restrict output, int64_t *overflow) {
     const int64_t i_extents_size = plan->i_extents_size, j_extents_size = plan->j_extents_size;
     const int64_t n_axis = plan->n_axis;
-    /* argmax line 9: output[i..., j...] = min[k < n[axis] if input[i..., k, j...] == max[l <
-       n[axis]](input[i..., l, j...])](k) forall i... < n[:axis]..., j... < n[axis + 1:]... */
+    /* argmax line 9: output[i..., j...] = min[k < n[axis]](k - input[i..., k, j...]*n[axis]) mod
+       n[axis] forall i... < n[:axis]..., j... < n[axis + 1:]... */
     if (j_extents_size >= 16) {
         const TYPED(argmax_output_part_call) call = {plan, input, output, overflow};
         cvmgen_share(i_extents_size * cvmgen_ceildiv(j_extents_size, 8192),
-                     i_extents_size * j_extents_size * n_axis * n_axis >= 65536,
+                     i_extents_size * j_extents_size * n_axis >= 65536,
                      TYPED(argmax_output_part), &call);
     } else {
         const TYPED(argmax_output_part_2_call) call_2 = {plan, input, output, overflow};
         cvmgen_share(i_extents_size * cvmgen_ceildiv(j_extents_size, 64),
-                     i_extents_size * j_extents_size * n_axis * n_axis >= 65536,
+                     i_extents_size * j_extents_size * n_axis >= 65536,
                      TYPED(argmax_output_part_2), &call_2);
     }
 }

@@ -9,7 +9,7 @@
      attr   axis in [0, R)
      require R <= most_dimensions : "the rank must be at most 6"
      output output : int32[n[:axis]..., n[axis + 1:]...] or empty
-     output[i..., j...] = min[k < n[axis] if input[i..., k, j...] == max[l < n[axis]](input[i..., l, j...])](k)
+     output[i..., j...] = min[k < n[axis]](k - input[i..., k, j...]*n[axis]) mod n[axis]
        forall i... < n[:axis]..., j... < n[axis + 1:]...
      example argmax([[3, 9, 9]], axis=1) == [1]
    } */
@@ -27,25 +27,23 @@ argmax_output_body(const cvmgen_teams &teams, const tosa_argmax_output_values &v
                    const element_t *__restrict__ input, int32_t *__restrict__ output,
                    int64_t *overflow) {
     const int64_t j_extents_size = values.j_extents_size, n_axis = values.n_axis;
-    /* argmax line 9: output[i..., j...] = min[k < n[axis] if input[i..., k, j...] == max[l <
-       n[axis]](input[i..., l, j...])](k) forall i... < n[:axis]..., j... < n[axis + 1:]... */
+    /* argmax line 9: output[i..., j...] = min[k < n[axis]](k - input[i..., k, j...]*n[axis]) mod
+       n[axis] forall i... < n[:axis]..., j... < n[axis + 1:]... */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         const int64_t i = team.result / j_extents_size;
         const int64_t j = team.result % j_extents_size;
         int64_t smallest = INT64_MAX;
         const cvmgen_share share = cvmgen_share_of(team, 1, n_axis);
-        for (int64_t k = share.column; k < n_axis; k += share.columns) {
-            int32_t largest = INT32_MIN;
-            for (int64_t l = 0; l < n_axis; ++l)
-                largest = cvmgen_max_i32(largest, input[(i * n_axis + l) * j_extents_size + j]);
-            if (input[(i * n_axis + k) * j_extents_size + j] == largest)
-                smallest = cvmgen_min_i64(smallest, k);
-        }
+        CVMGEN_OVERLAP
+        for (int64_t k = share.column; k < n_axis; k += share.columns)
+            smallest = cvmgen_min_i64(smallest, k - input[(i * n_axis + k) * j_extents_size + j]
+                * n_axis);
         smallest = cvmgen_combine<cvmgen_least>(team, smallest);
         if (cvmgen_stores(team)) {
-            if (smallest >= INT32_MIN && smallest <= INT32_MAX) {
-                output[i * j_extents_size + j] = (int32_t)smallest;
+            const int64_t value = cvmgen_floor_mod(smallest, n_axis);
+            if (value >= INT32_MIN && value <= INT32_MAX) {
+                output[i * j_extents_size + j] = (int32_t)value;
             } else {
                 cvmgen_note_overflow(overflow, i * j_extents_size + j);
             }
