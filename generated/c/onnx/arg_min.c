@@ -12,10 +12,11 @@
    operator arg_min = first_place() {
      "Where the first of the least elements stands along an axis."
      alias  ArgMin
-     Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
+     Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k, e...])*n[axis]) mod n[axis]
        forall d... < n[:axis]..., e... < n[axis + 1:]...
      example arg_min([[3, 9, 3]], axis=1) == [[0]]
    } */
+#ifndef TYPED
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
 #include "cvmgen_threads.h"
@@ -77,319 +78,30 @@ static int arg_min_prepare(const onnx_arg_min_args *args, arg_min_plan *plan,
     return CVMGEN_OK;
 }
 
-typedef struct arg_min_Y_part_call_int8 {
-    const arg_min_plan *plan;
-    const int8_t *X;
-    int64_t *Y;
-} arg_min_Y_part_call_int8;
-CVMGEN_FOR_AVX512
-static void arg_min_Y_part_int8(const void *context, int64_t low, int64_t high) {
-    const arg_min_Y_part_call_int8 *const call = context;
-    const arg_min_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int64_t *restrict Y = call->Y;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
-    const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
-    const int64_t e_blocks = cvmgen_ceildiv(e_extents_size, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d = at / e_blocks, e_block = at % e_blocks * 8192;
-        const int64_t e_lanes = cvmgen_min_i64(8192, e_extents_size - e_block);
-        _Alignas(64) int64_t smallest[8192];
-        for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
-            smallest[e_lane] = INT64_MAX;
-        const int64_t k_whole = n_axis / 4 * 4;
-        for (int64_t k = 0; k < k_whole; k += 4) {
-            for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane) {
-                int64_t smallest_so_far = smallest[e_lane];
-                smallest_so_far = cvmgen_min_i64(smallest_so_far, k
-                    + X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)] * n_axis);
-                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 1
-                    + X[(d * n_axis + (k + 1)) * e_extents_size + (e_block + e_lane)] * n_axis);
-                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 2
-                    + X[(d * n_axis + (k + 2)) * e_extents_size + (e_block + e_lane)] * n_axis);
-                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 3
-                    + X[(d * n_axis + (k + 3)) * e_extents_size + (e_block + e_lane)] * n_axis);
-                smallest[e_lane] = smallest_so_far;
-            }
-        }
-        for (int64_t k = k_whole; k < n_axis; ++k) {
-            for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
-                smallest[e_lane] = cvmgen_min_i64(smallest[e_lane], k
-                    + X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)] * n_axis);
-        }
-        for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
-            Y[d * e_extents_size + (e_block + e_lane)] = cvmgen_floor_mod(smallest[e_lane], n_axis);
-    }
-}
+/* The kernels at the end of this file, which includes itself for each choice of types. */
+#define TYPED(name) name##_int8
+#define element_t int8_t
+#define greatest_element_t 127
+#include "arg_min.c"
 
-typedef struct arg_min_Y_part_3_call_int8 {
-    const arg_min_plan *plan;
-    const int8_t *X;
-    int64_t d;
-    int64_t e_group;
-    int64_t e_result;
-    int64_t *smallest;
-} arg_min_Y_part_3_call_int8;
-CVMGEN_FOR_AVX2
-static void arg_min_Y_part_3_int8(const void *context, int64_t low, int64_t high) {
-    const arg_min_Y_part_3_call_int8 *const call = context;
-    const arg_min_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    const int64_t d = call->d;
-    const int64_t e_group = call->e_group;
-    const int64_t e_result = call->e_result;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
-    const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
-    int64_t smallest = INT64_MAX;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t k_part = at * 131072;
-        const int64_t k_pieces = cvmgen_min_i64(131072, n_axis - k_part);
-        const int64_t k_share = k_pieces / 4;
-        for (int64_t k_stream = 0; k_stream < k_share; ++k_stream) {
-            int64_t together = k_part + k_stream
-                + X[(d * n_axis + (k_part + k_stream)) * e_extents_size + (e_group + e_result)]
-                * n_axis;
-            together = cvmgen_min_i64(together, k_part + (k_stream + k_share)
-                + X[(d * n_axis + (k_part + (k_stream + k_share))) * e_extents_size
-                + (e_group + e_result)] * n_axis);
-            together = cvmgen_min_i64(together, k_part + (k_stream + 2 * k_share)
-                + X[(d * n_axis + (k_part + (k_stream + 2 * k_share))) * e_extents_size
-                + (e_group + e_result)] * n_axis);
-            together = cvmgen_min_i64(together, k_part + (k_stream + 3 * k_share)
-                + X[(d * n_axis + (k_part + (k_stream + 3 * k_share))) * e_extents_size
-                + (e_group + e_result)] * n_axis);
-            smallest = cvmgen_min_i64(smallest, together);
-        }
-        for (int64_t k_piece = 4 * k_share; k_piece < k_pieces; ++k_piece)
-            smallest = cvmgen_min_i64(smallest, k_part + k_piece
-                + X[(d * n_axis + (k_part + k_piece)) * e_extents_size + (e_group + e_result)]
-                * n_axis);
-    }
-    cvmgen_lock();
-    *call->smallest = cvmgen_min_i64(*call->smallest, smallest);
-    cvmgen_unlock();
-}
-
-typedef struct arg_min_Y_part_2_call_int8 {
-    const arg_min_plan *plan;
-    const int8_t *X;
-    int64_t *Y;
-} arg_min_Y_part_2_call_int8;
-CVMGEN_FOR_AVX2
-static void arg_min_Y_part_2_int8(const void *context, int64_t low, int64_t high) {
-    const arg_min_Y_part_2_call_int8 *const call = context;
-    const arg_min_plan *const plan = call->plan;
-    const int8_t *restrict X = call->X;
-    int64_t *restrict Y = call->Y;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
-    const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
-    const int64_t e_groups = cvmgen_ceildiv(e_extents_size, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d = at / e_groups, e_group = at % e_groups * 64;
-        const int64_t e_results = cvmgen_min_i64(64, e_extents_size - e_group);
-        for (int64_t e_result = 0; e_result < e_results; ++e_result) {
-            int64_t smallest = INT64_MAX;
-            if (n_axis >= 262144) {
-                int64_t smallest_in_threads = smallest;
-                const arg_min_Y_part_3_call_int8 call_3 = {plan, X, d, e_group, e_result,
-                    &smallest_in_threads};
-                cvmgen_share(cvmgen_ceildiv(n_axis, 131072), true, arg_min_Y_part_3_int8, &call_3);
-                smallest = smallest_in_threads;
-            } else {
-                for (int64_t k = 0; k < n_axis; ++k)
-                    smallest = cvmgen_min_i64(smallest, k
-                        + X[(d * n_axis + k) * e_extents_size + (e_group + e_result)] * n_axis);
-            }
-            Y[d * e_extents_size + (e_group + e_result)] = cvmgen_floor_mod(smallest, n_axis);
-        }
-    }
-}
-
-static void arg_min_Y_int8(const arg_min_plan *plan, const int8_t *restrict X,
-                           int64_t *restrict Y) {
-    const int64_t d_extents_size = plan->d_extents_size, e_extents_size = plan->e_extents_size;
-    const int64_t n_axis = plan->n_axis;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
-    if (e_extents_size >= 16) {
-        const arg_min_Y_part_call_int8 call = {plan, X, Y};
-        cvmgen_share(d_extents_size * cvmgen_ceildiv(e_extents_size, 8192),
-                     d_extents_size * e_extents_size * n_axis >= 65536, arg_min_Y_part_int8,
-                     &call);
-    } else {
-        const arg_min_Y_part_2_call_int8 call_2 = {plan, X, Y};
-        cvmgen_share(d_extents_size * cvmgen_ceildiv(e_extents_size, 64),
-                     d_extents_size * e_extents_size * n_axis >= 65536, arg_min_Y_part_2_int8,
-                     &call_2);
-    }
-}
-
-typedef struct arg_min_Y_part_call_uint8 {
-    const arg_min_plan *plan;
-    const uint8_t *X;
-    int64_t *Y;
-} arg_min_Y_part_call_uint8;
-CVMGEN_FOR_AVX512
-static void arg_min_Y_part_uint8(const void *context, int64_t low, int64_t high) {
-    const arg_min_Y_part_call_uint8 *const call = context;
-    const arg_min_plan *const plan = call->plan;
-    const uint8_t *restrict X = call->X;
-    int64_t *restrict Y = call->Y;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
-    const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
-    const int64_t e_blocks = cvmgen_ceildiv(e_extents_size, 8192);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d = at / e_blocks, e_block = at % e_blocks * 8192;
-        const int64_t e_lanes = cvmgen_min_i64(8192, e_extents_size - e_block);
-        _Alignas(64) int64_t smallest[8192];
-        for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
-            smallest[e_lane] = INT64_MAX;
-        const int64_t k_whole = n_axis / 4 * 4;
-        for (int64_t k = 0; k < k_whole; k += 4) {
-            for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane) {
-                int64_t smallest_so_far = smallest[e_lane];
-                smallest_so_far = cvmgen_min_i64(smallest_so_far, k
-                    + X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)] * n_axis);
-                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 1
-                    + X[(d * n_axis + (k + 1)) * e_extents_size + (e_block + e_lane)] * n_axis);
-                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 2
-                    + X[(d * n_axis + (k + 2)) * e_extents_size + (e_block + e_lane)] * n_axis);
-                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 3
-                    + X[(d * n_axis + (k + 3)) * e_extents_size + (e_block + e_lane)] * n_axis);
-                smallest[e_lane] = smallest_so_far;
-            }
-        }
-        for (int64_t k = k_whole; k < n_axis; ++k) {
-            for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
-                smallest[e_lane] = cvmgen_min_i64(smallest[e_lane], k
-                    + X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)] * n_axis);
-        }
-        for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
-            Y[d * e_extents_size + (e_block + e_lane)] = smallest[e_lane] % n_axis;
-    }
-}
-
-typedef struct arg_min_Y_part_3_call_uint8 {
-    const arg_min_plan *plan;
-    const uint8_t *X;
-    int64_t d;
-    int64_t e_group;
-    int64_t e_result;
-    int64_t *smallest;
-} arg_min_Y_part_3_call_uint8;
-CVMGEN_FOR_AVX2
-static void arg_min_Y_part_3_uint8(const void *context, int64_t low, int64_t high) {
-    const arg_min_Y_part_3_call_uint8 *const call = context;
-    const arg_min_plan *const plan = call->plan;
-    const uint8_t *restrict X = call->X;
-    const int64_t d = call->d;
-    const int64_t e_group = call->e_group;
-    const int64_t e_result = call->e_result;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
-    const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
-    int64_t smallest = INT64_MAX;
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t k_part = at * 131072;
-        const int64_t k_pieces = cvmgen_min_i64(131072, n_axis - k_part);
-        const int64_t k_share = k_pieces / 4;
-        for (int64_t k_stream = 0; k_stream < k_share; ++k_stream) {
-            int64_t together = k_part + k_stream
-                + X[(d * n_axis + (k_part + k_stream)) * e_extents_size + (e_group + e_result)]
-                * n_axis;
-            together = cvmgen_min_i64(together, k_part + (k_stream + k_share)
-                + X[(d * n_axis + (k_part + (k_stream + k_share))) * e_extents_size
-                + (e_group + e_result)] * n_axis);
-            together = cvmgen_min_i64(together, k_part + (k_stream + 2 * k_share)
-                + X[(d * n_axis + (k_part + (k_stream + 2 * k_share))) * e_extents_size
-                + (e_group + e_result)] * n_axis);
-            together = cvmgen_min_i64(together, k_part + (k_stream + 3 * k_share)
-                + X[(d * n_axis + (k_part + (k_stream + 3 * k_share))) * e_extents_size
-                + (e_group + e_result)] * n_axis);
-            smallest = cvmgen_min_i64(smallest, together);
-        }
-        for (int64_t k_piece = 4 * k_share; k_piece < k_pieces; ++k_piece)
-            smallest = cvmgen_min_i64(smallest, k_part + k_piece
-                + X[(d * n_axis + (k_part + k_piece)) * e_extents_size + (e_group + e_result)]
-                * n_axis);
-    }
-    cvmgen_lock();
-    *call->smallest = cvmgen_min_i64(*call->smallest, smallest);
-    cvmgen_unlock();
-}
-
-typedef struct arg_min_Y_part_2_call_uint8 {
-    const arg_min_plan *plan;
-    const uint8_t *X;
-    int64_t *Y;
-} arg_min_Y_part_2_call_uint8;
-CVMGEN_FOR_AVX2
-static void arg_min_Y_part_2_uint8(const void *context, int64_t low, int64_t high) {
-    const arg_min_Y_part_2_call_uint8 *const call = context;
-    const arg_min_plan *const plan = call->plan;
-    const uint8_t *restrict X = call->X;
-    int64_t *restrict Y = call->Y;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
-    const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
-    const int64_t e_groups = cvmgen_ceildiv(e_extents_size, 64);
-    for (int64_t at = low; at < high; ++at) {
-        const int64_t d = at / e_groups, e_group = at % e_groups * 64;
-        const int64_t e_results = cvmgen_min_i64(64, e_extents_size - e_group);
-        for (int64_t e_result = 0; e_result < e_results; ++e_result) {
-            int64_t smallest = INT64_MAX;
-            if (n_axis >= 262144) {
-                int64_t smallest_in_threads = smallest;
-                const arg_min_Y_part_3_call_uint8 call_3 = {plan, X, d, e_group, e_result,
-                    &smallest_in_threads};
-                cvmgen_share(cvmgen_ceildiv(n_axis, 131072), true, arg_min_Y_part_3_uint8, &call_3);
-                smallest = smallest_in_threads;
-            } else {
-                for (int64_t k = 0; k < n_axis; ++k)
-                    smallest = cvmgen_min_i64(smallest, k
-                        + X[(d * n_axis + k) * e_extents_size + (e_group + e_result)] * n_axis);
-            }
-            Y[d * e_extents_size + (e_group + e_result)] = smallest % n_axis;
-        }
-    }
-}
-
-static void arg_min_Y_uint8(const arg_min_plan *plan, const uint8_t *restrict X,
-                            int64_t *restrict Y) {
-    const int64_t d_extents_size = plan->d_extents_size, e_extents_size = plan->e_extents_size;
-    const int64_t n_axis = plan->n_axis;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
-    if (e_extents_size >= 16) {
-        const arg_min_Y_part_call_uint8 call = {plan, X, Y};
-        cvmgen_share(d_extents_size * cvmgen_ceildiv(e_extents_size, 8192),
-                     d_extents_size * e_extents_size * n_axis >= 65536, arg_min_Y_part_uint8,
-                     &call);
-    } else {
-        const arg_min_Y_part_2_call_uint8 call_2 = {plan, X, Y};
-        cvmgen_share(d_extents_size * cvmgen_ceildiv(e_extents_size, 64),
-                     d_extents_size * e_extents_size * n_axis >= 65536, arg_min_Y_part_2_uint8,
-                     &call_2);
-    }
-}
+#define TYPED(name) name##_uint8
+#define element_t uint8_t
+#define greatest_element_t 255
+#include "arg_min.c"
 
 typedef struct arg_min_Y_part_call_int32 {
     const arg_min_plan *plan;
     const int32_t *X;
     int64_t *Y;
 } arg_min_Y_part_call_int32;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void arg_min_Y_part_int32(const void *context, int64_t low, int64_t high) {
     const arg_min_Y_part_call_int32 *const call = context;
     const arg_min_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     int64_t *restrict Y = call->Y;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
     const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
     const int64_t e_blocks = cvmgen_ceildiv(e_extents_size, 8192);
     for (int64_t at = low; at < high; ++at) {
@@ -403,15 +115,19 @@ static void arg_min_Y_part_int32(const void *context, int64_t low, int64_t high)
             for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane) {
                 __int128 smallest_so_far = smallest[e_lane];
                 smallest_so_far = cvmgen_min_i128(smallest_so_far, k
-                    + (__int128)X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)] * n_axis);
+                    - (__int128)(INT32_MAX
+                    - (int64_t)X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)]) * n_axis);
                 smallest_so_far = cvmgen_min_i128(smallest_so_far, k + 1
-                    + (__int128)X[(d * n_axis + (k + 1)) * e_extents_size + (e_block + e_lane)]
+                    - (__int128)(INT32_MAX
+                    - (int64_t)X[(d * n_axis + (k + 1)) * e_extents_size + (e_block + e_lane)])
                     * n_axis);
                 smallest_so_far = cvmgen_min_i128(smallest_so_far, k + 2
-                    + (__int128)X[(d * n_axis + (k + 2)) * e_extents_size + (e_block + e_lane)]
+                    - (__int128)(INT32_MAX
+                    - (int64_t)X[(d * n_axis + (k + 2)) * e_extents_size + (e_block + e_lane)])
                     * n_axis);
                 smallest_so_far = cvmgen_min_i128(smallest_so_far, k + 3
-                    + (__int128)X[(d * n_axis + (k + 3)) * e_extents_size + (e_block + e_lane)]
+                    - (__int128)(INT32_MAX
+                    - (int64_t)X[(d * n_axis + (k + 3)) * e_extents_size + (e_block + e_lane)])
                     * n_axis);
                 smallest[e_lane] = smallest_so_far;
             }
@@ -419,7 +135,8 @@ static void arg_min_Y_part_int32(const void *context, int64_t low, int64_t high)
         for (int64_t k = k_whole; k < n_axis; ++k) {
             for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
                 smallest[e_lane] = cvmgen_min_i128(smallest[e_lane], k
-                    + (__int128)X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)] * n_axis);
+                    - (__int128)(INT32_MAX
+                    - (int64_t)X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)]) * n_axis);
         }
         for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
             Y[d * e_extents_size + (e_block + e_lane)] =
@@ -435,7 +152,7 @@ typedef struct arg_min_Y_part_3_call_int32 {
     int64_t e_result;
     __int128 *smallest;
 } arg_min_Y_part_3_call_int32;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void arg_min_Y_part_3_int32(const void *context, int64_t low, int64_t high) {
     const arg_min_Y_part_3_call_int32 *const call = context;
     const arg_min_plan *const plan = call->plan;
@@ -443,8 +160,8 @@ static void arg_min_Y_part_3_int32(const void *context, int64_t low, int64_t hig
     const int64_t d = call->d;
     const int64_t e_group = call->e_group;
     const int64_t e_result = call->e_result;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
     const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
     __int128 smallest = (__int128)1 << 126;
     for (int64_t at = low; at < high; ++at) {
@@ -453,23 +170,28 @@ static void arg_min_Y_part_3_int32(const void *context, int64_t low, int64_t hig
         const int64_t k_share = k_pieces / 4;
         for (int64_t k_stream = 0; k_stream < k_share; ++k_stream) {
             __int128 together = k_part + k_stream
-                + (__int128)X[(d * n_axis + (k_part + k_stream)) * e_extents_size
-                + (e_group + e_result)] * n_axis;
+                - (__int128)(INT32_MAX
+                - (int64_t)X[(d * n_axis + (k_part + k_stream)) * e_extents_size
+                + (e_group + e_result)]) * n_axis;
             together = cvmgen_min_i128(together, k_part + (k_stream + k_share)
-                + (__int128)X[(d * n_axis + (k_part + (k_stream + k_share))) * e_extents_size
-                + (e_group + e_result)] * n_axis);
+                - (__int128)(INT32_MAX
+                - (int64_t)X[(d * n_axis + (k_part + (k_stream + k_share))) * e_extents_size
+                + (e_group + e_result)]) * n_axis);
             together = cvmgen_min_i128(together, k_part + (k_stream + 2 * k_share)
-                + (__int128)X[(d * n_axis + (k_part + (k_stream + 2 * k_share))) * e_extents_size
-                + (e_group + e_result)] * n_axis);
+                - (__int128)(INT32_MAX
+                - (int64_t)X[(d * n_axis + (k_part + (k_stream + 2 * k_share))) * e_extents_size
+                + (e_group + e_result)]) * n_axis);
             together = cvmgen_min_i128(together, k_part + (k_stream + 3 * k_share)
-                + (__int128)X[(d * n_axis + (k_part + (k_stream + 3 * k_share))) * e_extents_size
-                + (e_group + e_result)] * n_axis);
+                - (__int128)(INT32_MAX
+                - (int64_t)X[(d * n_axis + (k_part + (k_stream + 3 * k_share))) * e_extents_size
+                + (e_group + e_result)]) * n_axis);
             smallest = cvmgen_min_i128(smallest, together);
         }
         for (int64_t k_piece = 4 * k_share; k_piece < k_pieces; ++k_piece)
             smallest = cvmgen_min_i128(smallest, k_part + k_piece
-                + (__int128)X[(d * n_axis + (k_part + k_piece)) * e_extents_size
-                + (e_group + e_result)] * n_axis);
+                - (__int128)(INT32_MAX
+                - (int64_t)X[(d * n_axis + (k_part + k_piece)) * e_extents_size
+                + (e_group + e_result)]) * n_axis);
     }
     cvmgen_lock();
     *call->smallest = cvmgen_min_i128(*call->smallest, smallest);
@@ -481,14 +203,14 @@ typedef struct arg_min_Y_part_2_call_int32 {
     const int32_t *X;
     int64_t *Y;
 } arg_min_Y_part_2_call_int32;
-CVMGEN_FOR_AVX2
+CVMGEN_FOR_AVX512
 static void arg_min_Y_part_2_int32(const void *context, int64_t low, int64_t high) {
     const arg_min_Y_part_2_call_int32 *const call = context;
     const arg_min_plan *const plan = call->plan;
     const int32_t *restrict X = call->X;
     int64_t *restrict Y = call->Y;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
     const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
     const int64_t e_groups = cvmgen_ceildiv(e_extents_size, 64);
     for (int64_t at = low; at < high; ++at) {
@@ -505,7 +227,8 @@ static void arg_min_Y_part_2_int32(const void *context, int64_t low, int64_t hig
             } else {
                 for (int64_t k = 0; k < n_axis; ++k)
                     smallest = cvmgen_min_i128(smallest, k
-                        + (__int128)X[(d * n_axis + k) * e_extents_size + (e_group + e_result)]
+                        - (__int128)(INT32_MAX
+                        - (int64_t)X[(d * n_axis + k) * e_extents_size + (e_group + e_result)])
                         * n_axis);
             }
             Y[d * e_extents_size + (e_group + e_result)] = (int64_t)cvmgen_floor_mod_i128(smallest,
@@ -518,8 +241,8 @@ static void arg_min_Y_int32(const arg_min_plan *plan, const int32_t *restrict X,
                             int64_t *restrict Y) {
     const int64_t d_extents_size = plan->d_extents_size, e_extents_size = plan->e_extents_size;
     const int64_t n_axis = plan->n_axis;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
     if (e_extents_size >= 16) {
         const arg_min_Y_part_call_int32 call = {plan, X, Y};
         cvmgen_share(d_extents_size * cvmgen_ceildiv(e_extents_size, 8192),
@@ -594,3 +317,176 @@ int onnx_arg_min_bind(const onnx_arg_min_args *args, uint64_t constants, cvmgen_
     *bound = common;
     return CVMGEN_OK;
 }
+
+#else
+
+/* Kernels for one choice of element types. */
+
+typedef struct TYPED(arg_min_Y_part_call) {
+    const arg_min_plan *plan;
+    const element_t *X;
+    int64_t *Y;
+} TYPED(arg_min_Y_part_call);
+CVMGEN_FOR_AVX512
+static void TYPED(arg_min_Y_part)(const void *context, int64_t low, int64_t high) {
+    const TYPED(arg_min_Y_part_call) *const call = context;
+    const arg_min_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    int64_t *restrict Y = call->Y;
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
+    const int64_t e_blocks = cvmgen_ceildiv(e_extents_size, 8192);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d = at / e_blocks, e_block = at % e_blocks * 8192;
+        const int64_t e_lanes = cvmgen_min_i64(8192, e_extents_size - e_block);
+        _Alignas(64) int64_t smallest[8192];
+        for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
+            smallest[e_lane] = INT64_MAX;
+        const int64_t k_whole = n_axis / 4 * 4;
+        for (int64_t k = 0; k < k_whole; k += 4) {
+            for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane) {
+                int64_t smallest_so_far = smallest[e_lane];
+                smallest_so_far = cvmgen_min_i64(smallest_so_far, k
+                    - (greatest_element_t
+                    - X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)]) * n_axis);
+                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 1
+                    - (greatest_element_t
+                    - X[(d * n_axis + (k + 1)) * e_extents_size + (e_block + e_lane)]) * n_axis);
+                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 2
+                    - (greatest_element_t
+                    - X[(d * n_axis + (k + 2)) * e_extents_size + (e_block + e_lane)]) * n_axis);
+                smallest_so_far = cvmgen_min_i64(smallest_so_far, k + 3
+                    - (greatest_element_t
+                    - X[(d * n_axis + (k + 3)) * e_extents_size + (e_block + e_lane)]) * n_axis);
+                smallest[e_lane] = smallest_so_far;
+            }
+        }
+        for (int64_t k = k_whole; k < n_axis; ++k) {
+            for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
+                smallest[e_lane] = cvmgen_min_i64(smallest[e_lane], k
+                    - (greatest_element_t
+                    - X[(d * n_axis + k) * e_extents_size + (e_block + e_lane)]) * n_axis);
+        }
+        for (int64_t e_lane = 0; e_lane < e_lanes; ++e_lane)
+            Y[d * e_extents_size + (e_block + e_lane)] = (int64_t)cvmgen_floor_mod(smallest[e_lane],
+                n_axis);
+    }
+}
+
+typedef struct TYPED(arg_min_Y_part_3_call) {
+    const arg_min_plan *plan;
+    const element_t *X;
+    int64_t d;
+    int64_t e_group;
+    int64_t e_result;
+    int64_t *smallest;
+} TYPED(arg_min_Y_part_3_call);
+CVMGEN_FOR_AVX2
+static void TYPED(arg_min_Y_part_3)(const void *context, int64_t low, int64_t high) {
+    const TYPED(arg_min_Y_part_3_call) *const call = context;
+    const arg_min_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    const int64_t d = call->d;
+    const int64_t e_group = call->e_group;
+    const int64_t e_result = call->e_result;
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
+    int64_t smallest = INT64_MAX;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t k_part = at * 131072;
+        const int64_t k_pieces = cvmgen_min_i64(131072, n_axis - k_part);
+        const int64_t k_share = k_pieces / 4;
+        for (int64_t k_stream = 0; k_stream < k_share; ++k_stream) {
+            int64_t together = k_part + k_stream
+                - (greatest_element_t
+                - X[(d * n_axis + (k_part + k_stream)) * e_extents_size + (e_group + e_result)])
+                * n_axis;
+            together = cvmgen_min_i64(together, k_part + (k_stream + k_share)
+                - (greatest_element_t
+                - X[(d * n_axis + (k_part + (k_stream + k_share))) * e_extents_size
+                + (e_group + e_result)]) * n_axis);
+            together = cvmgen_min_i64(together, k_part + (k_stream + 2 * k_share)
+                - (greatest_element_t
+                - X[(d * n_axis + (k_part + (k_stream + 2 * k_share))) * e_extents_size
+                + (e_group + e_result)]) * n_axis);
+            together = cvmgen_min_i64(together, k_part + (k_stream + 3 * k_share)
+                - (greatest_element_t
+                - X[(d * n_axis + (k_part + (k_stream + 3 * k_share))) * e_extents_size
+                + (e_group + e_result)]) * n_axis);
+            smallest = cvmgen_min_i64(smallest, together);
+        }
+        for (int64_t k_piece = 4 * k_share; k_piece < k_pieces; ++k_piece)
+            smallest = cvmgen_min_i64(smallest, k_part + k_piece
+                - (greatest_element_t
+                - X[(d * n_axis + (k_part + k_piece)) * e_extents_size + (e_group + e_result)])
+                * n_axis);
+    }
+    cvmgen_lock();
+    *call->smallest = cvmgen_min_i64(*call->smallest, smallest);
+    cvmgen_unlock();
+}
+
+typedef struct TYPED(arg_min_Y_part_2_call) {
+    const arg_min_plan *plan;
+    const element_t *X;
+    int64_t *Y;
+} TYPED(arg_min_Y_part_2_call);
+CVMGEN_FOR_AVX2
+static void TYPED(arg_min_Y_part_2)(const void *context, int64_t low, int64_t high) {
+    const TYPED(arg_min_Y_part_2_call) *const call = context;
+    const arg_min_plan *const plan = call->plan;
+    const element_t *restrict X = call->X;
+    int64_t *restrict Y = call->Y;
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    const int64_t e_extents_size = plan->e_extents_size, n_axis = plan->n_axis;
+    const int64_t e_groups = cvmgen_ceildiv(e_extents_size, 64);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t d = at / e_groups, e_group = at % e_groups * 64;
+        const int64_t e_results = cvmgen_min_i64(64, e_extents_size - e_group);
+        for (int64_t e_result = 0; e_result < e_results; ++e_result) {
+            int64_t smallest = INT64_MAX;
+            if (n_axis >= 262144) {
+                int64_t smallest_in_threads = smallest;
+                const TYPED(arg_min_Y_part_3_call) call_3 = {plan, X, d, e_group, e_result,
+                    &smallest_in_threads};
+                cvmgen_share(cvmgen_ceildiv(n_axis, 131072), true, TYPED(arg_min_Y_part_3),
+                    &call_3);
+                smallest = smallest_in_threads;
+            } else {
+                for (int64_t k = 0; k < n_axis; ++k)
+                    smallest = cvmgen_min_i64(smallest, k
+                        - (greatest_element_t
+                        - X[(d * n_axis + k) * e_extents_size + (e_group + e_result)]) * n_axis);
+            }
+            Y[d * e_extents_size + (e_group + e_result)] = (int64_t)cvmgen_floor_mod(smallest,
+                n_axis);
+        }
+    }
+}
+
+static void TYPED(arg_min_Y)(const arg_min_plan *plan, const element_t *restrict X,
+                             int64_t *restrict Y) {
+    const int64_t d_extents_size = plan->d_extents_size, e_extents_size = plan->e_extents_size;
+    const int64_t n_axis = plan->n_axis;
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    if (e_extents_size >= 16) {
+        const TYPED(arg_min_Y_part_call) call = {plan, X, Y};
+        cvmgen_share(d_extents_size * cvmgen_ceildiv(e_extents_size, 8192),
+                     d_extents_size * e_extents_size * n_axis >= 65536, TYPED(arg_min_Y_part),
+                     &call);
+    } else {
+        const TYPED(arg_min_Y_part_2_call) call_2 = {plan, X, Y};
+        cvmgen_share(d_extents_size * cvmgen_ceildiv(e_extents_size, 64),
+                     d_extents_size * e_extents_size * n_axis >= 65536, TYPED(arg_min_Y_part_2),
+                     &call_2);
+    }
+}
+
+#undef TYPED
+#undef element_t
+#undef greatest_element_t
+#endif

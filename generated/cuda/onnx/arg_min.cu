@@ -12,7 +12,7 @@
    operator arg_min = first_place() {
      "Where the first of the least elements stands along an axis."
      alias  ArgMin
-     Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
+     Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k, e...])*n[axis]) mod n[axis]
        forall d... < n[:axis]..., e... < n[axis + 1:]...
      example arg_min([[3, 9, 3]], axis=1) == [[0]]
    } */
@@ -29,8 +29,8 @@ onnx_arg_min_Y_int8(const __grid_constant__ cvmgen_teams teams,
                     const __grid_constant__ onnx_arg_min_Y_values values,
                     const int8_t *__restrict__ X, int64_t *__restrict__ Y) {
     const int64_t e_extents_size = values.e_extents_size, n_axis = values.n_axis;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         const int64_t d = team.result / e_extents_size;
@@ -39,8 +39,8 @@ onnx_arg_min_Y_int8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, 1, n_axis);
         CVMGEN_OVERLAP
         for (int64_t k = share.column; k < n_axis; k += share.columns)
-            smallest = cvmgen_min_i64(smallest, k + X[(d * n_axis + k) * e_extents_size + e]
-                * n_axis);
+            smallest = cvmgen_min_i64(smallest, k
+                - (127 - X[(d * n_axis + k) * e_extents_size + e]) * n_axis);
         smallest = cvmgen_combine<cvmgen_least>(team, smallest);
         if (cvmgen_stores(team)) Y[d * e_extents_size + e] = cvmgen_floor_mod(smallest, n_axis);
     }
@@ -51,8 +51,8 @@ onnx_arg_min_Y_uint8(const __grid_constant__ cvmgen_teams teams,
                      const __grid_constant__ onnx_arg_min_Y_values values,
                      const uint8_t *__restrict__ X, int64_t *__restrict__ Y) {
     const int64_t e_extents_size = values.e_extents_size, n_axis = values.n_axis;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         const int64_t d = team.result / e_extents_size;
@@ -61,10 +61,10 @@ onnx_arg_min_Y_uint8(const __grid_constant__ cvmgen_teams teams,
         const cvmgen_share share = cvmgen_share_of(team, 1, n_axis);
         CVMGEN_OVERLAP
         for (int64_t k = share.column; k < n_axis; k += share.columns)
-            smallest = cvmgen_min_i64(smallest, k + X[(d * n_axis + k) * e_extents_size + e]
-                * n_axis);
+            smallest = cvmgen_min_i64(smallest, k
+                - (255 - X[(d * n_axis + k) * e_extents_size + e]) * n_axis);
         smallest = cvmgen_combine<cvmgen_least>(team, smallest);
-        if (cvmgen_stores(team)) Y[d * e_extents_size + e] = smallest % n_axis;
+        if (cvmgen_stores(team)) Y[d * e_extents_size + e] = cvmgen_floor_mod(smallest, n_axis);
     }
 }
 
@@ -73,8 +73,8 @@ onnx_arg_min_Y_int32(const __grid_constant__ cvmgen_teams teams,
                      const __grid_constant__ onnx_arg_min_Y_values values,
                      const int32_t *__restrict__ X, int64_t *__restrict__ Y) {
     const int64_t e_extents_size = values.e_extents_size, n_axis = values.n_axis;
-    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k + X[d..., k, e...]*n[axis]) mod n[axis]
-       forall d... < n[:axis]..., e... < n[axis + 1:]... */
+    /* arg_min line 4: Y[d..., 0, e...] = min[k < n[axis]](k - (greatest(T) - X[d..., k,
+       e...])*n[axis]) mod n[axis] forall d... < n[:axis]..., e... < n[axis + 1:]... */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         const int64_t d = team.result / e_extents_size;
@@ -84,7 +84,8 @@ onnx_arg_min_Y_int32(const __grid_constant__ cvmgen_teams teams,
         CVMGEN_OVERLAP
         for (int64_t k = share.column; k < n_axis; k += share.columns)
             smallest = cvmgen_min_i128(smallest, k
-                + (__int128)X[(d * n_axis + k) * e_extents_size + e] * n_axis);
+                - (__int128)(INT32_MAX - (int64_t)X[(d * n_axis + k) * e_extents_size + e])
+                * n_axis);
         smallest = cvmgen_combine<cvmgen_least>(team, smallest);
         if (cvmgen_stores(team))
             Y[d * e_extents_size + e] = (int64_t)cvmgen_floor_mod_i128(smallest, n_axis);
