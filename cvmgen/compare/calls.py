@@ -14,7 +14,8 @@ from cvmgen.functions import unflatten
 from cvmgen.reals import STORED
 from cvmgen.reference.failures import Budget, Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Later, Operand, Reference
-from cvmgen.reference.sampling import PRECISIONS, Ends, Sampler, Tape, formula_numbers
+from cvmgen.reference.sampled_elements import Ends
+from cvmgen.reference.sampling import PRECISIONS, Sampler, Tape, formula_numbers
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec import formula as f
 from cvmgen.verification.values.calls import ChosenCall, tensors_of

@@ -8,19 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from cvmgen.dtypes import CVM, DTYPES, DType, precision_bound
+from cvmgen.dtypes import CVM
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import Budget, Env, FormulaError, WorkLimit
 from cvmgen.reference.operator import Later, Operand, Reference, ReferenceResult
+from cvmgen.reference.sampled_elements import Ends, sampled_elements
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.demands import Limit, limits
 
-Ends = tuple[float, float]
 Tape = dict[str, Any]  # what was drawn, by name: extents, packs, attributes, "p(X)", ...
 EXTENTS = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3)
-SPECIAL_REALS = (math.nan, math.inf, -math.inf, -0.0)
 RANKS = (1,) * 8 + (2,) * 10 + (3,) * 6 + (4,)
 ZERO = 0.15  # how often an extent is 0 where it may be
 PRECISIONS = (1, 2, 2, 3, 3, 4, 4, 5, 5)
@@ -438,49 +437,6 @@ def limit_ends(limit: Limit, env: Env, value: Callable[[n.Expr, Env], Any]) -> E
             return end, math.inf
         case _:
             return end, end
-
-
-def sampled_elements(tensor: Tensor, pick: Random, ends: Iterable[Ends] = ()) -> list[Any]:
-    """Values within the precision, its extremes and 0 often among them; of other types small
-    ones, and now and then an end of the type or what only real numbers have. Those beyond `ends`
-    give way to others."""
-    dtype = DTYPES[tensor.dtype]
-    low = max((least for least, _ in ends), default=-math.inf)
-    high = min((most for _, most in ends), default=math.inf)
-    drawn = drawn_elements(tensor, dtype, pick)
-    if not ends or dtype.kind == "bool":
-        return drawn
-    return [each if low <= each <= high else between(low, high, dtype, pick) for each in drawn]
-
-
-def between(low: float, high: float, dtype: DType, pick: Random) -> Any:
-    """A value from `low` to `high`, as far as the type has one."""
-    if dtype.kind == "real":
-        known = [each for each in (low, high) if math.isfinite(each)]
-        return pick.choice([*known, sum(known) / len(known)]) if known else 0.0
-    least, most = max(low, dtype.low), min(high, dtype.high)
-    return pick.randint(int(least), int(most)) if least <= most else 0
-
-
-def drawn_elements(tensor: Tensor, dtype: DType, pick: Random) -> list[Any]:
-    """Elements of which nothing is required."""
-    if dtype.kind == "bool":
-        return [pick.random() < 0.5 for _ in range(tensor.size)]
-    if dtype.kind == "real":
-        return [
-            pick.choice(SPECIAL_REALS) if pick.random() < 0.1 else pick.randint(-12, 12) / 4
-            for _ in range(tensor.size)
-        ]
-    if not tensor.precision:
-        return [
-            pick.choice((dtype.low, dtype.high)) if pick.random() < 0.02 else pick.randint(-9, 9)
-            for _ in range(tensor.size)
-        ]
-    bound = precision_bound(tensor.precision)
-    return [
-        pick.choice((-bound, bound, 0)) if pick.random() < 0.3 else pick.randint(-bound, bound)
-        for _ in range(tensor.size)
-    ]
 
 
 def formula_numbers(operator: f.Operator) -> Iterator[int]:
