@@ -18,7 +18,11 @@ from cvmgen.verification.values.executor import Executor
 from cvmgen.verification.values.intrinsics import intrinsic
 
 END = -1
-REFUSAL = "cvmgen_refuse"  # with which names of functions begin that refuse a call
+REFUSING = (
+    "cvmgen_refuse", "cvmgen_no_memory", "cvmgen_format", "cvmgen_list_text",
+    "cvmgen_precision_text", "llvm.ubsantrap", "llvm.trap",
+)  # fmt: skip
+"""With what names of functions begin that only calls which are refused come to."""
 Registers = list[Any]
 Edge = Callable[[Registers], int]
 
@@ -327,17 +331,19 @@ def number_of(value: llvm.Value) -> int:
     return value.value if known else 0  # type: ignore[union-attr]
 
 
-def _refuses(block: llvm.BasicBlock) -> bool:
+def refuses(block: llvm.BasicBlock) -> bool:
+    """Whether a call that comes to a block is refused, or ends in a trap."""
     named = (value for each in block.instructions for value in each.operands)
-    return any(isinstance(v, llvm.Global) and v.name.startswith(REFUSAL) for v in named)
+    return any(each.opcode == "unreachable" for each in block.instructions) or any(
+        isinstance(each, llvm.Global) and each.name.startswith(REFUSING) for each in named
+    )
 
 
 def _guarding(function: llvm.LlvmFunction) -> set[str]:
     """The tests behind which there may be a trap, or a call is refused: they compare with how long
     an array is, or with where a range ends."""
     last = [(block, block.instructions[-1]) for block in function.blocks]
-    traps = {block.label for block, each in last if each.opcode == "unreachable"}
-    traps |= {block.label for block in function.blocks if _refuses(block)}
+    traps = {block.label for block in function.blocks if refuses(block)}
     made = {each.result: each for block in function.blocks for each in block.instructions}
     guards = [each for block, each in last if traps.intersection(llvm.targets(block))]
     left = [value for each in guards for value in each.operands]

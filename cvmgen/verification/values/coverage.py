@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, TypeVar
 
 from cvmgen.verification.values import llvm
+from cvmgen.verification.values.blocks import REFUSING, refuses
 
 if TYPE_CHECKING:
     from cvmgen.verification.values.machine import Machine
@@ -16,10 +17,6 @@ MOST_BITS = 7  # of how often a block ran
 SEVERAL = 100  # in the place of how often: it ran in a call that has several of everything
 OF_CALL = -1  # in the place of a block: what a call itself is like
 FIXED = 1000  # blocks that any call costs
-_REFUSING = (
-    "cvmgen_refuse", "cvmgen_no_memory", "cvmgen_format", "cvmgen_list_text",
-    "cvmgen_precision_text", "llvm.ubsantrap", "llvm.trap",
-)  # fmt: skip
 
 
 def features(machine: Machine) -> set[Feature]:
@@ -52,7 +49,7 @@ def not_run(machine: Machine, name: str, ran: set[Feature]) -> tuple[int, dict[s
     """How many blocks there are from this function on, and those that did not run by function.
     What is called of the runtime counts where it was called; what refuses calls does not count."""
     blocks = blocks_of(ran)
-    called = {name for name, _ in blocks if not name.startswith(_REFUSING)}
+    called = {name for name, _ in blocks if not name.startswith(REFUSING)}
     total, missing = 0, dict[str, int]()
     for function in _from(machine, name, called):
         refusing = _refusing(function)
@@ -91,18 +88,7 @@ def _refusing(function: llvm.LlvmFunction) -> set[int]:
     labels = {block.label: at for at, block in enumerate(function.blocks)}
     after = [[labels[each] for each in llvm.targets(block)] for block in function.blocks]
     before = [[at for at, ends in enumerate(after) if to in ends] for to in range(len(after))]
-    found = {
-        at
-        for at, block in enumerate(function.blocks)
-        if any(
-            each.opcode == "unreachable"
-            or any(
-                isinstance(value, llvm.Global) and value.name.startswith(_REFUSING)
-                for value in each.operands
-            )
-            for each in block.instructions
-        )
-    }
+    found = {at for at, block in enumerate(function.blocks) if refuses(block)}
     while True:
         more = {
             at
