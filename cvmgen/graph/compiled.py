@@ -27,8 +27,8 @@ from cvmgen.graph.limits import (
 from cvmgen.memory import zeroed_bytes
 
 VERSION = 2
-HEADS = ("", "shape", "type", "bits")
 """Counts the changes of what <name>.json holds."""
+HEADS = ("", "shape", "type", "bits")
 
 SUFFIXES = (".c", ".h", ".json")
 

@@ -42,13 +42,6 @@ VERSION = 2  # counts the changes of what <name>.json holds
 WORKSPACE_LEAST = 64
 LONG = 4096  # elements of an array
 TEXT_BYTES = 22  # on a line
-STATE_RULE = """
-   `state` is memory of the caller for what a run leaves for the next one."""
-STATE_HEAD = """/* Make the state what it is before the first run. It must begin on a multiple of
-   64, has {name}_state_size bytes, and belongs to one stream of runs. */
-void {name}_begin(void *state);
-
-"""
 OCTAL = [f"\\{byte:03o}" for byte in range(256)]
 
 
@@ -111,8 +104,7 @@ class Files:
             doc=self.doc(),
             constants="\n".join(self.constants()),
             run=self.run_head(),
-            begin=STATE_HEAD.format(name=self.name) if self.model.states else "",
-            rule=STATE_RULE if self.model.states else "",
+            states=bool(self.model.states),
             notice_model=NOTICE,
         )
 
