@@ -116,6 +116,7 @@ def tensor(name: str, **members: Any) -> Any:
 
 BRANCH = onnx.helper.make_graph([], "branch", [], [])
 ADDED = node("Add", "x c", "y")
+PLACES = onnx.helper.make_tensor("p", onnx.TensorProto.INT64, [1 << 13], [0] * (1 << 13))
 REFUSED = [
     (
         graph_of(node("Gelu", "x", "a"), node("Erf", "a", "b"), node("Softmax", "x", "y")),
@@ -145,6 +146,28 @@ REFUSED = [
             ],
         ),
         "node 0 ConstantOfShape a: a constant of 1152921504606846976 elements is too large",
+    ),
+    *(
+        (
+            graph_of(made, constants=[tensor("c", dims=dims, raw_data=bytes(1 << 15)), PLACES]),
+            f"a constant of {1 << 26} elements is too large",
+        )
+        for made, dims in (
+            (node("Greater", "c p", "y"), [1 << 13, 1]),
+            (node("Gather", "c p", "y"), [1, 1 << 13]),
+            (node("Concat", " ".join(["c"] * (1 << 13)), "y", axis=0), [1 << 13]),
+        )
+    ),
+    (
+        graph_of(
+            node("QuantizeLinear", "x s", "q"),
+            node("DequantizeLinear", "q s", "a"),
+            node("Add", "a a", "b"),
+            node("Relu", "b", "r", domain="other"),
+            node("QuantizeLinear", "r s", "y"),
+            constants=[tensor("s", dims=[], raw_data=b"\0\0\x80\x3f")],
+        ),
+        "1 of 5 operators cannot be used: node 3 Relu r: no formula of the opset onnx",
     ),
     (
         graph_of(ADDED, constants=[tensor("c", dims=[1 << 40], raw_data=b"1234")]),

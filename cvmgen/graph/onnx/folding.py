@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from cvmgen.graph.limits import MAX_EXTENT, Array
+from cvmgen.graph.limits import MAX_EXTENT, MAX_SIZE, Array
 from cvmgen.graph.onnx.node import Node
 
 # Each of their operations on float32 is one that is rounded to the nearest.
@@ -71,8 +71,11 @@ def folded(node: Node) -> list[Array] | None:
     names = [each for each in node.node.inputs if each]
     if operator not in (ARITHMETIC | MOVES) or not all(each in known for each in names):
         return None
-    if size_of(node) > MAX_EXTENT:
-        node.refuse(f"a constant of {size_of(node)} elements is too large")
+    if (size := size_of(node)) > MAX_EXTENT:
+        node.refuse(f"a constant of {size} elements is too large")
+    node.translated.folded += size
+    if node.translated.folded > MAX_SIZE:
+        node.refuse(f"constants that are computed have more than {MAX_SIZE} elements together")
     evaluator = import_module("onnx.reference").ReferenceEvaluator
     versions = {"": node.translated.graph.version}
     made = evaluator(node.node.proto, opsets=versions).run(
@@ -101,7 +104,7 @@ def shape_of(node: Node) -> Array:
 
 
 def size_of(node: Node) -> int:
-    """How many elements an operator would make that can make many out of few."""
+    """How many elements an operator would make, at most; what moves none is a view of its input."""
     match node.node.operator:
         case "ConstantOfShape":
             return math.prod(node.integers(0))
@@ -110,7 +113,13 @@ def size_of(node: Node) -> int:
         case "Range":
             first, last, by = (float(node.values(at).reshape(-1)[0]) for at in range(3))
             return abs(int((last - first) / by)) if by else 0
-        case "Add" | "Sub" | "Mul" | "Div" | "Max" | "Min" | "Where" | "Equal":
+        case "Gather":
+            data, places = node.values(0), node.values(1)
+            axis = node.axis(node.attribute("axis", 0), data.ndim)
+            return places.size * math.prod(data.shape[:axis] + data.shape[axis + 1 :])
+        case "Concat":
+            return sum(node.values(at).size for at in range(len(node.node.inputs)))
+        case operator if operator in ARITHMETIC and not operator.startswith("Reduce"):
             shapes = [node.values(at).shape for at in range(len(node.node.inputs))]
             return math.prod(np.broadcast_shapes(*shapes))
         case _:

@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 
 from cvmgen.graph.limits import Array
-from cvmgen.graph.onnx import moves, products
 from cvmgen.graph.onnx.file import FileNode
 from cvmgen.graph.onnx.node import Made, Node, Quantized
+from cvmgen.graph.onnx.operators import OPERATORS
 from cvmgen.graph.onnx.pointwise import quantized_pair, quantized_single
 from cvmgen.graph.onnx.products import Scale, quantized_conv, quantized_matmul
 
@@ -105,20 +105,11 @@ FUSED: Final[Mapping[str, Callable[[Node, Given, Scale], Made]]] = MappingProxyT
     }
 )
 
-MOVED: Final[Mapping[str, Callable[[Node], Made]]] = MappingProxyType(
-    {
-        "Expand": moves.expand,
-        "Flatten": moves.flatten,
-        "Gather": moves.gather,
-        "MaxPool": products.max_pool,
-        "Reshape": moves.reshape,
-        "Slice": moves.slice_,
-        "Squeeze": moves.squeeze,
-        "Tile": moves.tile,
-        "Transpose": moves.transpose,
-        "Unsqueeze": moves.unsqueeze,
-    }
-)
+MOVED: Final = (
+    "Expand", "Flatten", "Gather", "MaxPool", "Reshape", "Slice", "Squeeze", "Tile", "Transpose",
+    "Unsqueeze",
+)  # fmt: skip
+"""Operators with one result whose elements are some of those that they are given."""
 
 
 def fused(node: Node, readers: Mapping[str, Sequence[FileNode | None]]) -> tuple[Made, End] | None:
@@ -141,7 +132,9 @@ def fused(node: Node, readers: Mapping[str, Sequence[FileNode | None]]) -> tuple
     if (scale, node.building.dtype(made.index)) != (end.scale, end.dtype):
         return None
     inner = replace(node.node, inputs=(given[0].name, *node.node.inputs[1:]))
-    return cut(node, MOVED[operator](replace(node, node=inner)), end), end
+    moved = OPERATORS[operator](replace(node, node=inner))
+    assert isinstance(moved, Made)
+    return cut(node, moved, end), end
 
 
 def end_of(node: Node, readers: Mapping[str, Sequence[FileNode | None]]) -> End | None:
@@ -153,6 +146,8 @@ def end_of(node: Node, readers: Mapping[str, Sequence[FileNode | None]]) -> End 
         if len(after) != 1 or after[0] is None:
             return None
         at = after[0]
+        if at.domain:  # where names mean something else
+            return None
         reader = Node(node.translated, at)
         passed.append(at.number)
         match at.operator:

@@ -158,7 +158,7 @@ class _Translation:
     def head(self, value: FileValue) -> int:
         """A result, as the file states it."""
         try:
-            made = Node(self.translated, HEADS).tensor(value.name)
+            made = self.translated.tensor(value.name)
         except RefusedNode as error:
             self.fail(f"output {value.name}: {error}")
         dtype = self.building.dtype(made.index)
@@ -179,6 +179,3 @@ def could_be_used(node: FileNode) -> bool:
     """Whether there is a translation for some inputs."""
     known = OPERATORS.keys() | FUSED.keys() | ARITHMETIC | MOVES
     return (f"{node.domain}.{node.operator}" if node.domain else node.operator) in known
-
-
-HEADS = FileNode(-1, "", "", "", (), (), {}, None)

@@ -43,6 +43,18 @@ class Translated:
     at: dict[str, Made] = field(default_factory=dict)
     known: dict[str, Array] = field(default_factory=dict)
     quantized: dict[str, Quantized] = field(default_factory=dict)
+    folded: int = 0  # elements that were computed beforehand
+
+    def tensor(self, name: str) -> Made:
+        """The tensor of a name; a known value becomes a constant of the plan."""
+        if name not in self.at and name in self.known:
+            values = self.known[name]
+            if values.size == 0:
+                raise RefusedNode(f"{name} has no elements")
+            self.at[name] = Made(self.plan.constant(name, values), values.shape)
+        if name not in self.at:
+            raise RefusedNode(f"nothing makes {name} before")
+        return self.at[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +89,7 @@ class Node:
         return self.tensor(self.input(at))
 
     def tensor(self, name: str) -> Made:
-        """The tensor of a name; a known value becomes a constant of the plan."""
-        translated = self.translated
-        if name not in translated.at and name in translated.known:
-            values = translated.known[name]
-            if values.size == 0:
-                self.refuse(f"{name} has no elements")
-            index = self.building.constant(name, values)
-            translated.at[name] = Made(index, values.shape)
-        if name not in translated.at:
-            self.refuse(f"nothing makes {name} before")
-        return translated.at[name]
+        return self.translated.tensor(name)
 
     def given(self, at: int) -> int:
         return self.made(at).index

@@ -44,10 +44,6 @@ def single(operator: str) -> Callable[[Node], Made]:
     return made
 
 
-def greater_or_equal(node: Node) -> Made:
-    return paired("less_or_equal", turned=True)(node)
-
-
 def identity(node: Node) -> Made:
     return node.made(0)
 
@@ -155,7 +151,7 @@ def quantized_single(node: Node, operator: str, x: tuple[Made, Scale], y: Scale)
     if operator == "qlinear_global_average_pool" and node.attribute("channels_last", 0):
         node.refuse("the channels must stand in front of the places")
     made = node.step(operator, given.index, **points)
-    return Made(made.index, given.shape if "pool" not in operator else made.shape)
+    return made if given.shape else Made(made.index, ())
 
 
 # ---------------------------------------------------------------- reductions
