@@ -162,6 +162,8 @@ class Target:
     kernel_passes: KernelPasses | None = None
     emit_interface: Callable[[Any], str] | None = None  # where operators have headers
     interface_file: str = "{opset}/{name}.h"
+    emit_cpp_header: Callable[[str, Iterable[Operator]], str] | None = None  # where C++ calls them
+    cpp_header_file: str = "{opset}.hpp"
 
 
 TARGETS: Mapping[str, Target] = {
@@ -193,6 +195,7 @@ TARGETS: Mapping[str, Target] = {
         support_file="{name}",
         kernel_passes=C_KERNELS,
         emit_interface=lambda kernels: c_support.emit_interface(kernels.operator),
+        emit_cpp_header=c_support.emit_cpp_header,
     ),
     "cuda": Target(
         CUDA,
@@ -417,6 +420,8 @@ def shared_files(
     target = TARGETS[name]
     for opset, members in by_opset(operators).items():
         yield target.header_file.format(opset=opset), target.emit_header(opset, members)
+        if target.emit_cpp_header:
+            yield target.cpp_header_file.format(opset=opset), target.emit_cpp_header(opset, members)
         for support, text in target.emit_support(schedules).items():
             yield target.support_file.format(opset=opset, name=support), text
 

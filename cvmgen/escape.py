@@ -58,6 +58,11 @@ def in_c_comment(text: str) -> str:
     return re.sub(r"\\[ \t]*(?=\n|$)", r"\\ .", text)
 
 
+def in_line_comments(text: str, sign: str) -> str:
+    """A text as comments that end with their lines, as `sign` begins them in Rust and CMake."""
+    return "\n".join(f"{sign} {line}".rstrip() for line in lines_for_terminal(text).split("\n"))
+
+
 def in_c_string(text: str) -> str:
     """The inside of a C string literal with this text in UTF-8."""
     return "".join(map(_c_char, text)).replace("??", "?\\?")

@@ -45,7 +45,8 @@ def install(folder: Path, prefix: Path) -> list[Path]:
 def public_headers(folder: Path) -> Mapping[str, bytes]:
     """What callers include: the header of each opset and operator, and what these include."""
     root = folder / "c"
-    own = [path for path in root.rglob("*.h") if not path.name.startswith("cvmgen_")]
+    found = (*root.rglob("*.h"), *root.rglob("*.hpp"))
+    own = [path for path in found if not path.name.startswith("cvmgen_")]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(own)}
 
 

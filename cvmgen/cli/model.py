@@ -21,12 +21,15 @@ def build_model(
     name: str | None,
     check: bool,
     report: bool,
+    rust: bool,
     as_json: bool,
 ) -> Exit:
     """Write the model's files where they changed, compile them, and say where they are; with
-    `report`, also what the schedules, those of the spec folder, made of each step."""
+    `report`, also what the schedules, those of the spec folder, made of each step; with `rust` also
+    a crate around them."""
     # Imported here: this needs lark, sympy and jinja2.
     from cvmgen.model.build import make_files, model_name
+    from cvmgen.model.clients import cmake_files, rust_files
     from cvmgen.schedule.schedules import read_schedules
 
     chosen = name or model_name(symbol)
@@ -34,7 +37,9 @@ def build_model(
     with Progress() as progress:
         progress.step(f"generating {chosen}")
         made = make_files(symbol, params, chosen, schedules=read_schedules(spec))
-        files = made.all()
+        library = made.all()
+        files = library | cmake_files(made, library)
+        files |= rust_files(made, library) if rust else {}
         steps = list(made.story()) if report else []
         if check:
             difference = folder_diff(place, files)
@@ -42,10 +47,10 @@ def build_model(
             return Exit.WRONG if difference else Exit.OK
         changes = write_changed(place, files)
         progress.step(f"compiling {chosen}")
-        library = load_model(place).library
+        compiled = load_model(place).library
     if as_json:
         written = [{"path": str(each.path), "kind": each.kind} for each in changes]
-        told = {"folder": str(place), "changes": written, "library": str(library)}
+        told = {"folder": str(place), "changes": written, "library": str(compiled)}
         told |= {"report": steps} if report else {}
         print(json_text(told))
         return Exit.OK
@@ -54,5 +59,5 @@ def build_model(
     for each in changes:
         print(f"{each.kind:<8} {each.path}")
     sys.stdout.flush()
-    print(f"library  {library}")
+    print(f"library  {compiled}")
     return Exit.OK

@@ -72,6 +72,9 @@ def add_build(made: argparse.ArgumentParser) -> None:
         help="with --model: what its files and functions are called (default: the graph's folder)",
     )
     made.add_argument(
+        "--rust", action="store_true", help="with --model: write a crate of Rust around it too"
+    )
+    made.add_argument(
         "--check",
         action="store_true",
         help="write and compile nothing; fail with a unified diff when a file would change",

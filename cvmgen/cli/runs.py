@@ -20,8 +20,9 @@ def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import build
 
     targets = chosen_targets(options)
-    if options.name is not None:
-        raise UsageError("--name goes with --model")
+    for option in ("name", "rust"):
+        if getattr(options, option):
+            raise UsageError(f"--{option} goes with --model")
     folder = out_folder(options)
     if options.install is not None and "c" not in targets:
         raise UsageError("--install is about the C library: it needs --target c")
@@ -77,6 +78,7 @@ def run_build_model(options: argparse.Namespace) -> Exit:
         name=options.name,
         check=options.check,
         report=options.report,
+        rust=options.rust,
         as_json=options.json,
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from cvmgen import rules
 from cvmgen.dtypes import DTYPES, LIST_CAPACITY, MAX_INPUTS, MAX_PRECISION, MAX_RANK, MAX_SIZE
 from cvmgen.emit import c_words, interface
 from cvmgen.emit.c_bound import bind_head
 from cvmgen.emit.c_spelling import comment
+from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.c_types import dtype_names
 from cvmgen.emit.c_variants import variant_values
 from cvmgen.emit.lines import indented, wrap_c
@@ -104,7 +105,19 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
             for dtype in sorted(DTYPES.values(), key=lambda dtype: dtype.code)
         ),
     }
-    return {name: support_file(f"c/{name}", **values) for name in (*HEADERS, *KERNEL_FILES)}
+    values["elements"] = "\n".join(cpp_elements())
+    files = (*HEADERS, *KERNEL_FILES, "cvmgen.hpp")
+    return {name: support_file(f"c/{name}", **values) for name in files}
+
+
+def cpp_elements() -> Iterator[str]:
+    """What C++ knows of each type of elements; what C has integers for is a type of its own."""
+    integers = {dtype.c for dtype in DTYPES.values() if dtype.kind == "int"}
+    for dtype in DTYPES.values():
+        name = dtype.name if dtype.c in integers else dtype.c
+        name = f"std::{dtype.c}" if dtype.kind == "int" else name
+        code = f"static constexpr std::int32_t code = CVMGEN_{dtype.name.upper()};"
+        yield f"template <> struct element<{name}> {{ {code} }};"
 
 
 def dtype_bytes() -> str:
@@ -117,6 +130,23 @@ def emit_header(opset: str, operators: Iterable[Operator]) -> str:
     """The public header of an opset, which includes those of its operators."""
     includes = "\n".join(f'#include "{opset}/{each.name}.h"' for each in operators)
     return render_template("c/opset.h.j2", opset=opset, guard=opset.upper(), includes=includes)
+
+
+def emit_cpp_header(opset: str, operators: Iterable[Operator]) -> str:
+    """The header of an opset for C++, in which each operator is a structure that is called."""
+    calls = "\n".join(line for each in operators for line in cpp_call(each))
+    return render_template("c/opset.hpp.j2", opset=opset, guard=opset.upper(), calls=calls)
+
+
+def cpp_call(operator: Operator) -> list[str]:
+    name = interface.c_name(operator)
+    given = [f"{name}_args", *(f"::{name}{each}" for each in ("_infer", "", "_bind"))]
+    return [
+        *wrap_c([comment(f"{operator.full_name}: {operator.doc}")]),
+        *wrapped_list(f"struct {name} : call<", given, "> {"),
+        f"    {name}() {{ ::{name}_defaults(this); }}",
+        "};",
+    ]
 
 
 def emit_interface(operator: Operator) -> str:

@@ -113,15 +113,18 @@ class Files:
         return f"{self.name}: {len(self.plan.steps)} nodes in {len(self.model.kernels)} steps."
 
     def doc(self) -> str:
-        """What goes in and comes out."""
+        """What goes in and comes out, for a comment of C."""
+        return in_c_comment("\n".join(f"   {line}" for line in self.ends()))
+
+    def ends(self) -> list[str]:
+        """Lines about what goes in and comes out."""
         lines = []
         for name, tensor in self.given():
             cut = "; values beyond it are cut to it" if tensor.precision is not None else ""
             lines.append(f"{name}: {elements_text(tensor)}{cut}.")
         for name, tensor in self.got():
             lines.append(f"{name}: {elements_text(tensor)}, of {tensor.node}.")
-        wrapped = [textwrap.wrap(line, 94, subsequent_indent="  ") for line in lines]
-        return in_c_comment("\n".join(f"   {line}" for group in wrapped for line in group))
+        return [part for line in lines for part in textwrap.wrap(line, 94, subsequent_indent="  ")]
 
     def constants(self) -> Iterable[str]:
         """The sizes of what goes in and comes out."""

@@ -16,6 +16,7 @@ from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import children, walk
 from cvmgen.ranges import Range
 from cvmgen.spec.formula import Operator
+from cvmgen.spec.words import C_WORDS
 
 LONGEST_NAME = 64  # characters of a name that a node gives
 Shape = tuple[int, ...]
@@ -133,9 +134,9 @@ class Model:
 
 
 def identifier(name: str) -> str:
-    """A name of a model's file as one of C: the end of a long one."""
+    """A name of a model's file as one of C and C++: the end of a long one."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)[-LONGEST_NAME:]
-    return plain if plain[:1].isalpha() else f"t_{plain}"
+    return plain if plain[:1].isalpha() and plain not in (*C_WORDS, "NULL") else f"t_{plain}"
 
 
 def kernels_by_tensor(names: Iterable[Iterable[str]]) -> dict[str, list[int]]:

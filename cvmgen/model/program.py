@@ -46,7 +46,7 @@ class KernelBuilder:
         self.formulas = formulas
         self.programs: dict[str, i.Program] = {}
         self.numbers: Iterator[int] = count(1)
-        self.taken = {"STEP", "memset", "memory", "share", "kept"}
+        self.taken = {"STEP", "memset", "memory", "share", "kept", "state", "workspace"}
         self.tensors: dict[str, ModelTensor] = {}
         self.kernels: list[ModelKernel] = []
         used = {

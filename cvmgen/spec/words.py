@@ -50,11 +50,24 @@ C_WORDS = frozenset(
             "switch typedef union unsigned void volatile while bool true false",
             "class new delete this template private public protected operator",
             "namespace and or not xor asm catch constexpr decltype explicit export friend mutable",
-            "nullptr throw try typename using virtual",
+            "nullptr throw try typename using virtual alignas alignof and_eq bitand bitor char8_t",
+            "char16_t char32_t compl concept const_cast consteval constinit co_await co_return",
+            "co_yield dynamic_cast noexcept not_eq or_eq reinterpret_cast requires static_assert",
+            "static_cast thread_local typeid wchar_t xor_eq",
         )
     ).split()
 )
 PYTHON_WORDS = frozenset(keyword.kwlist)
+RUST_WORDS = frozenset(
+    " ".join(
+        (
+            "abstract as async await become box break const continue crate do dyn else enum extern",
+            "false final fn for gen if impl in let loop macro match mod move mut override priv pub",
+            "ref return self static struct super trait true try type typeof unsafe unsized use",
+            "virtual where while yield Self",
+        )
+    ).split()
+)
 # What a call has beside its inputs, outputs and attributes.
 CALL_ARGUMENTS = (
     *("self", "shapes", "precisions", "dtype", "out", "check", "check_values"),

@@ -79,6 +79,7 @@ def test_what_lies_where(prefix: Path) -> None:
     assert os.readlink(prefix / f"lib/libcvmgen.so.{major}") == f"libcvmgen.so.{__version__}"
     assert (prefix / f"lib/libcvmgen.so.{__version__}").stat().st_mode & 0o777 == 0o755
     headers = {"cvmgen.h", "toy.h", "toy/double.h", "toy/shifted.h", ".cvmgen-files"}
+    headers |= {"cvmgen.hpp", "toy.hpp"}
     assert contents(prefix / "include/cvmgen").keys() == headers
     files = [path for path in (prefix / "lib").rglob("*") if path.is_file()]
     assert len(files) == 6

@@ -29,6 +29,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = [(document, *each) for document in DOCUMENTS for each in fenced(document)]
 COMMAND = re.compile(r"^    (?:> )?(cvmgen [^\n#]*)", re.MULTILINE)
 LARGEST = 12 * 1024
+KINDS = ("cvm", "text", "pycon", "python", "c", "cpp", "cmake", "rust", "diff")
 
 
 def block(kind: str, part: str, document: str = "") -> str:
@@ -47,7 +48,7 @@ def test_the_readme_is_short() -> None:
 def test_every_block_is_one_that_tests_run() -> None:
     """Formulas, sessions, programs and what is printed; of Python at least the syntax."""
     for document, language, text in BLOCKS:
-        assert language in ("cvm", "text", "pycon", "python", "c", "diff", ""), document
+        assert language in (*KINDS, ""), document
         if language == "python":
             compile(text, document.name, "exec")
 
@@ -170,6 +171,27 @@ def test_the_c_program(cvmgen: Command, spec: Path, generated: Path, tmp_path: P
         check=False,
     )
     assert (done.stdout, done.stderr) == ("11 17\n", "")
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_program_in_cpp(cvmgen: Command, spec: Path, generated: Path, tmp_path: Path) -> None:
+    if shutil.which("c++") is None:
+        pytest.skip("no c++ here")
+    folders = ("--spec", spec, "--out", generated)
+    assert cvmgen("build", *folders, "--install", tmp_path / ".local").code == 0
+    (tmp_path / "dense.cc").write_text(block("cpp", "cvm_dense", "clients"))
+    said = (ROOT / "docs/clients.md").read_text(encoding="utf-8")
+    found = re.search(r"^    (c\+\+ -std.*)$", said, re.MULTILINE)
+    assert found is not None
+    done = subprocess.run(
+        ["sh", "-ec", f"{found[1].replace('~', '$HOME')} && ./dense"],
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == (block("text", "11 17", "clients"), "")
 
 
 def test_the_adjoint_is_what_the_command_derives(cvmgen: Command) -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from cvmgen.api import Operators
 from cvmgen.api.library import compiled_operators
-from cvmgen.build import c_compiler
+from cvmgen.build import c_compiler, cpp_compiler
 from cvmgen.emit.c_support import HEADERS
-from cvmgen.errors import OperatorError
+from cvmgen.errors import BuildError, OperatorError
 from cvmgen.spec import formula as f
 from tests.conformance.calls import Call
 from tests.conformance.random_calls import DRAW, call
@@ -83,6 +83,35 @@ BOUND_PRINTED = """\
 def test_a_bound_call_in_c(generated: Path, tmp_path: Path) -> None:
     library = compiled_operators(generated)
     assert printed_by(HERE / "bind_from_c.c", generated, library, tmp_path) == BOUND_PRINTED
+
+
+CPP_PRINTED = """\
+2 dimensions, 2 of 2, precision 18
+11 17
+1
+1
+10
+1 2
+cvmgen::tensor: more elements than the memory holds
+cvmgen::tensor: more elements than the memory holds
+cvmgen::tensor: more elements than the memory holds
+cvmgen::list: at most 16 entries
+tosa.reduce_sum: keep_dims = 7: must be in [0, 1]
+cvm.dense: W: this input is missing
+cvm.dense: W: this input is missing
+"""
+
+
+def test_a_program_in_c_plus_plus(generated: Path, tmp_path: Path) -> None:
+    try:
+        compiler = cpp_compiler().command
+    except BuildError as error:
+        pytest.skip(str(error))
+    library, program = compiled_operators(generated), tmp_path / "program"
+    build = (*compiler, "-std=c++17", *WARNINGS, "-I", generated / "c", HERE / "use_from_cpp.cc")
+    subprocess.run([*build, library, f"-Wl,-rpath,{library.parent}", "-o", program], check=True)
+    done = subprocess.run([program], check=True, capture_output=True, text=True)
+    assert done.stdout == CPP_PRINTED
 
 
 def printed_by(source: Path, folder: Path, library: Path, build_folder: Path) -> str:
