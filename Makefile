@@ -6,7 +6,8 @@
 # make fuzz       invented formulas, schedules and files, 50 times as many as in tests (FUZZ=50)
 # make sanitize   CUDA kernels on the CPU under sanitizers and the race detector
 # make emulated   kernels and models of the C target on other processors, under emulation
-# make mutants    faults put into formulas, kernels and text: what engines and tests make of them
+# make mutants    faults put into formulas, kernels and text: what engines and tests make of them;
+#                 docs/mutants.md says which engine found each
 # make check      everything about the text: lint, format, types, layers, generated/ and the list of operators
 # make format     mend what can be;  make readme  list the operators in docs/operators.md
 # make docs       a site of docs/, formulas and headers, in site/; it asks nothing of elsewhere
@@ -99,8 +100,8 @@ emulated: $(TEST) $(EMULATION)
 	@$(BIN)/python -m pytest -q -m '' tests/conformance/test_emulated.py tests/emit/test_tile.py tests/model/test_models.py -k 'answers or arm or another'
 
 mutants: $(TEST)
-	@$(BIN)/python -m pytest -q -m slow tests/emit/test_cuda_mutants.py
-	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -q -m slow tests/verification/mutants tests/verification/values/test_actions.py
+	@$(BIN)/python -m tests.verification.mutants
+	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -q -m slow tests/emit/test_cuda_mutants.py tests/verification/values/test_actions.py
 
 check: $(CHECK)
 	@$(BIN)/ruff check .

@@ -1,7 +1,6 @@
 """Bugs put into CUDA text, and the steps that catch them: whether those steps still do.
 
-The usual run looks at one bug for each step; `make mutants` at all of them, and prints what every
-step makes of every bug.
+The usual run looks at one bug for each step; `make mutants` at all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -186,19 +184,3 @@ def test_a_bug_without_its_place_is_stale(generated: Path) -> None:
     stale = Mutant("gone", "cvm.relu", "forward", "cvm/relu.cu", "no such text", "")
     with pytest.raises(ValueError, match="'no such text' 0 times"):
         stale.applied(sources_of("cvm.relu", generated))
-
-
-@pytest.mark.slow
-def test_table(generated: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What every step makes of every bug: x where it is caught, X where it must be."""
-    width = max(len(each.name) for each in MUTANTS)
-    say = partial(print, flush=True)
-    with capsys.disabled():
-        say("", f"{'':{width}} | {' | '.join(STEPS)}", sep="\n")
-        for mutant in MUTANTS:
-            marks = []
-            for step in STEPS:
-                mark = "x" if caught(mutant, step, generated) else "."
-                marks.append((mark.upper() if step == mutant.step else mark).center(len(step)))
-            say(f"{mutant.name:{width}} | {' | '.join(marks)}")
-            assert "X" in "".join(marks), mutant

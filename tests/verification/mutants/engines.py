@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from cvmgen.dtypes import CVM
 from cvmgen.errors import BuildError
-from cvmgen.reference.tensor import Tensor
 from cvmgen.schedule.kernels import Kernel
-from cvmgen.spec.formula import Input
-from cvmgen.verification.obligations import Obligation
+from cvmgen.verification.obligations import VACUITY, Obligation
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.threads import races_of
+from cvmgen.verification.values import program
 from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.found import ValidatedCalls
-from cvmgen.verification.values.shapes import edge_calls
-from cvmgen.verification.values.validate import Text, validate, validate_edges
+from cvmgen.verification.values.validate import Case, Text, validate
 from cvmgen.verification.verify import KernelProofs
 from tests.verification.mutants.made import Mutant
 from tests.verification.mutants.operators import (
-    CALLS,
     file_of,
     generated,
     kernels,
     mapped,
     operator,
-    ships,
     text_of,
 )
-
-EDGES = {"c": 6, "cuda": 3}
-"""Calls of each operator that ships on terms."""
-REAL = "float32"
-DRAWN = 12  # calls of an operator that ships
 
 
 @dataclass
@@ -47,17 +38,23 @@ class Said:
     why: str = ""
     call: ChosenCall | None = None
     model: Mapping[str, int] = field(default_factory=dict)
+    calls: int = 0  # of which it is said
+
+
+PROVER = Prover()
+HYPOTHESES: Counter[str] = Counter()
+"""How many sets of them can hold at once, as was shown; and how many were not shown to."""
 
 
 # ---------------------------------------------------------------- sizes
 
-
-PROVER = Prover()
 Known = Counter[tuple[str, str]]
 
 
 def obligations(name: str, kernel: Kernel) -> list[Obligation]:
-    return [*KernelProofs(kernels(name), kernel, PROVER).obligations()]
+    found = [*KernelProofs(kernels(name), kernel, PROVER).obligations()]
+    HYPOTHESES.update(each.status for each in found if each.about == VACUITY)
+    return found
 
 
 @cache
@@ -86,48 +83,26 @@ def sizes(mutant: Mutant) -> Said:
 # ---------------------------------------------------------------- values
 
 
-@cache
-def calls_of(name: str) -> tuple[ChosenCall, ...]:
-    """Calls with elements of each type, of 12 bits and of few; the small ones first."""
-    if ships(name):
-        return tuple(edge_calls(operator(name), text_of(name, "c"), DRAWN))
-    found = []
-    for row in CALLS[name]:
-        shapes = [each for each in row if not isinstance(each, dict)]
-        attributes = dict(*(each for each in row if isinstance(each, dict)))
-        for dtype, precision in (("int32", 12), ("int8", 2)):
-            pairs = zip(operator(name).inputs, shapes, strict=True)
-            inputs = {item.name: tensor(item, shape, dtype, precision) for item, shape in pairs}
-            found.append(ChosenCall(inputs, attributes))
-    return tuple({each.text(): each for each in found}.values())
+def text(mutant: Mutant, work: Path) -> Text:
+    folder, own = generated(mutant.formula, work), file_of(mutant.formula, mutant.target)
+    return Text(folder, {own: mutant.text}, mutant.target)
 
 
-def tensor(item: Input, shape: tuple[int, ...] | None, dtype: str, precision: int) -> Tensor | None:
-    if shape is None:
-        return None
-    return Tensor(shape, [], precision, dtype) if item.dtype == CVM else Tensor(shape, [], 0, REAL)
-
-
-def values(mutant: Mutant, work: Path) -> Said:
-    """All values of the mutant's text beside the formula."""
-    name, target = mutant.formula, mutant.target
-    folder = generated(name, work)
-    text = Text(folder, {file_of(name, target): mutant.text}, target)
+def values(mutant: Mutant, cases: Sequence[Case], work: Path) -> Said:
+    """All values of the mutant's text beside the formula, call by call."""
     open_: list[str] = []
+    known = 0
     try:
-        for result in results(name, text):
+        own = text(mutant, work)
+        for call, features in cases:
+            result = validate(operator(mutant.formula), own, [call], features)
             if result.refuted:
                 return Said("refuted", reason(result), result.shown_by)
             open_ += result.open
+            known += result.validated
     except BuildError as error:
         return Said("refused", str(error).splitlines()[-1])
-    return Said("open", open_[0][:200]) if open_ else Said("proved")
-
-
-def results(name: str, text: Text) -> Iterator[ValidatedCalls]:
-    if ships(name):
-        yield validate_edges(operator(name), text, EDGES[text.target])
-    yield from (validate(operator(name), text, [call]) for call in calls_of(name))
+    return Said("open" if open_ else "proved", "".join(open_[:1])[:300], calls=known)
 
 
 def reason(result: ValidatedCalls) -> str:
@@ -135,6 +110,22 @@ def reason(result: ValidatedCalls) -> str:
         return result.faults[0]
     number, wanted = found.numbers or ("", "")
     return f"{found.call}: {number} for {wanted}"
+
+
+def alike(mutant: Mutant, work: Path) -> bool:
+    """Whether the compiler makes the same instructions of the mutant and of the right text."""
+    name, target = mutant.formula, mutant.target
+    right = Text(generated(name, work), {file_of(name, target): text_of(name, target)}, target)
+    try:
+        return instructions(right, name, target) == instructions(text(mutant, work), name, target)
+    except BuildError:
+        return False
+
+
+def instructions(text: Text, name: str, target: str) -> str:
+    own = file_of(name, target)
+    written = program.compiled(own, text.read_by(own), ()).read_text(encoding="utf-8")
+    return re.sub(r"(?m)^(; ModuleID|source_filename).*$", "", written)
 
 
 # ---------------------------------------------------------------- threads

@@ -1,17 +1,33 @@
-"""What becomes of mutants: refused by compilers, refuted by engines, or survivors."""
+"""What becomes of mutants: refused by compilers, refuted by engines, or of the same meaning.
+
+What a mutant does when it runs is found first, on the calls that the prover has chosen for the
+right text and on more: that costs little, and tells in which call an engine must find the fault.
+Where nothing else comes out, all values are asked, in the calls that come to the lines that differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
+from cvmgen.verification.values.shapes import edge_calls
+from cvmgen.verification.values.validate import Case
 from tests.clang import has_clang
 from tests.verification.mutants import engines, truth
 from tests.verification.mutants.engines import Said
 from tests.verification.mutants.made import GPU, Mutant
-from tests.verification.mutants.operators import HEAVY, ships
-from tests.verification.mutants.survivors import EQUIVALENT, MISSED, Rule
+from tests.verification.mutants.operators import HEAVY, operator, ships, text_of
+from tests.verification.mutants.reach import changed_lines, chosen
+
+TRIED = 3  # calls in which something else comes out that an engine is asked of
+ASKED = 8  # calls of which all values are asked where nothing else comes out
+MORE = 24  # calls that a prover has not chosen
+NOT_CHOSEN = -1
+
+EQUAL, UNREACHED, REFUTED, REFUSED = "equal", "not reached", "refuted", "refused"
+MISSED, OPEN, UNSHOWN = "missed", "open", "refuted, not reproduced"
 
 
 @dataclass
@@ -20,74 +36,133 @@ class Judged:
 
     mutant: Mutant
     said: dict[str, Said] = field(default_factory=dict)
-    wrong: str = ""
+    ran: truth.Ran = field(default_factory=truth.Ran)
+    reached: int = 0  # calls that come to the lines that differ
+    alike: bool = False  # the compiler makes the same of it
 
     @property
     def refused(self) -> str:
         """Why a compiler does not take it: ours, or that of C."""
-        why = next((each.why for each in self.said.values() if each.status == "refused"), "")
-        return (
-            self.mutant.refused or why or (self.wrong if self.wrong.startswith("COMPILE") else "")
-        )
+        why = next((each.why for each in self.said.values() if each.status == REFUSED), "")
+        return self.mutant.refused or self.ran.refused or why
 
     @property
     def refuted(self) -> tuple[str, ...]:
         """The engines that refute it."""
-        return tuple(name for name, each in self.said.items() if each.status == "refuted")
+        return tuple(name for name, each in self.said.items() if each.status == REFUTED)
 
     @property
     def verdict(self) -> str:
         if self.refused:
-            return "refused"
+            return REFUSED
         if self.refuted:
-            shown = self.wrong or self.mutant.layer == GPU
-            return "refuted" if shown else "refuted, not reproduced"
-        return "missed" if self.wrong else "survives"
+            # Two threads and a place show a race; numbers are shown by the text that is run.
+            alone = self.refuted == ("sizes",)
+            return REFUTED if self.ran.wrong or not alone else UNSHOWN
+        if self.ran.wrong:
+            return MISSED
+        if self.alike or (self.said and self.said["values"].status == "proved" and self.reached):
+            return EQUAL
+        return OPEN if self.reached else UNREACHED
 
     @property
     def by(self) -> str:
-        """What told that it is wrong."""
-        return " and ".join(self.refuted) if self.verdict == "refuted" else self.verdict
+        """What told that it is wrong, or what became of it."""
+        return self.refuted[0] if self.verdict == REFUTED else self.verdict
 
     @property
     def reason(self) -> str:
-        """Why a survivor means the same, or what does not look where one is missed."""
-        rules: Iterable[Rule] = {"survives": EQUIVALENT, "missed": MISSED}.get(self.verdict, ())
-        return next((rule.why for rule in rules if rule.explains(self.mutant)), "")
+        """What the engines say of one that means the same."""
+        if self.alike:
+            return "the compiler makes the same instructions of it"
+        return f"the same for all values in {self.said['values'].calls} calls"
 
     def __str__(self) -> str:
         says = ", ".join(
-            f"{name} {each.status} {each.why[:80]}" for name, each in self.said.items()
+            f"{name} {each.status} {each.why[:160]}" for name, each in self.said.items()
         )
-        return f"{self.verdict} | {self.mutant.name[:300]} | {says} | {self.wrong[:160]}"
+        wrong = next(iter(self.ran.wrong.items()), "")
+        return f"{self.verdict} | {self.mutant.name[:300]} | {says} | {wrong}"
 
 
-def judged(several: Sequence[Mutant], folder: Path, *, run: bool = True) -> list[Judged]:
-    """Each engine asked of each mutant; where they are `run`, on the calls of counterexamples and
-    on others."""
-    found = [Judged(each, {} if each.refused else asked(each, folder)) for each in several]
+def judged(several: Sequence[Mutant], work: Path) -> list[Judged]:
+    """What becomes of mutants, those of one operator together."""
+    found = [Judged(each) for each in several]
+    groups: dict[tuple[str, str], list[Judged]] = {}
     for each in found:
-        if run and each.mutant.text and not each.refused:
-            each.wrong = truth.wrong(each.mutant, calls(each.mutant.formula, each.said), folder)
+        if not each.mutant.refused:
+            groups.setdefault((each.mutant.formula, each.mutant.target), []).append(each)
+    for (name, target), group in groups.items():
+        made = numbered(name, target, work)
+        runs = truth.ran([each.mutant for each in group], made, work)
+        for each, ran in zip(group, runs, strict=True):
+            each.ran = ran
+            if not ran.refused:
+                judge(each, made, work)
     return found
 
 
-def asked(mutant: Mutant, folder: Path) -> dict[str, Said]:
+@cache
+def numbered(name: str, target: str, work: Path) -> list[truth.Numbered]:
+    """The calls of the prover, each several times with other numbers, and calls beside these."""
+    found: list[truth.Numbered] = []
+    for at, each in enumerate(chosen(name, target, work)):
+        for seed in range(truth.DRAWN):
+            call = truth.drawn(each.call, seed)
+            found += truth.numbered(name, target, call, at, each.features, work)
+    for call in edge_calls(operator(name), text_of(name, target), MORE):
+        given = truth.drawn(call, 0)
+        found += truth.numbered(name, target, given, NOT_CHOSEN, frozenset(), work)
+    return found
+
+
+def judge(one: Judged, made: Sequence[truth.Numbered], work: Path) -> None:
+    mutant = one.mutant
     if mutant.layer == GPU:
-        return {"threads": engines.threads(mutant)}
-    said = {"values": engines.values(mutant, folder)} if has_clang() else {}
-    if mutant.kernel is not None and not ships(mutant.formula) and mutant.formula not in HEAVY:
-        said["sizes"] = engines.sizes(mutant)
-    return said
+        one.said["threads"] = engines.threads(mutant)
+    if one.ran.faults and has_sizes(mutant):
+        one.said["sizes"] = engines.sizes(mutant)
+    if one.refuted:
+        return
+    cases = chosen(mutant.formula, mutant.target, work)
+    where = dict.fromkeys(made[each].of for each in one.ran.wrong)
+    told: list[Case] = [(cases[at].call, cases[at].features) for at in where if at != NOT_CHOSEN]
+    if told or one.ran.wrong:
+        one.said["values"] = engines.values(mutant, told[:TRIED], work)
+        return
+    if engines.alike(mutant, work):
+        one.alike = True
+        return
+    lines = changed_lines(text_of(mutant.formula, mutant.target), mutant.text)
+    reaching = [(each.call, each.features) for each in cases if each.lines & lines]
+    one.reached = len(reaching)
+    one.said["values"] = engines.values(mutant, reaching[:ASKED], work)
+    if not one.refuted and has_sizes(mutant):
+        sizes(one, work)
 
 
-def calls(name: str, said: Mapping[str, Said]) -> truth.Calls:
-    """What engines say of the mutant, and elements drawn for all calls."""
-    parts = []
-    for each in said.values():
-        if each.call is not None:
-            parts.append(truth.of_numbers(name, each.call))
-        if each.model:
-            parts.append(truth.of_sizes(name, each.model))
-    drawn = (truth.of_numbers(name, truth.drawn(call, 0)) for call in engines.calls_of(name))
-    return truth.together((*parts, *drawn))
+def has_sizes(mutant: Mutant) -> bool:
+    own = mutant.kernel is not None and mutant.layer != GPU
+    return own and not ships(mutant.formula) and mutant.formula not in HEAVY
+
+
+def sizes(one: Judged, work: Path) -> None:
+    """Whether there are sizes for which it is wrong, and whether it is when it runs."""
+    found = one.said["sizes"] = engines.sizes(one.mutant)
+    call = truth.of_sizes(one.mutant.formula, found.model) if found.model else None
+    if call is not None:
+        given = truth.drawn(call, 0)
+        made = truth.numbered(one.mutant.formula, one.mutant.target, given, 0, frozenset(), work)
+        (one.ran,) = truth.ran([one.mutant], made, work)
+
+
+def refuted_at_once(mutant: Mutant, work: Path) -> Said:
+    """What the engine says that is asked first, without a run."""
+    if mutant.layer == GPU:
+        return engines.threads(mutant)
+    if not has_clang():
+        return engines.sizes(mutant)
+    cases = chosen(mutant.formula, mutant.target, work)
+    lines = changed_lines(text_of(mutant.formula, mutant.target), mutant.text)
+    several: Iterable[Case] = ((e.call, e.features) for e in cases if e.lines & lines)
+    return engines.values(mutant, [*several], work)

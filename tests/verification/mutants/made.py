@@ -22,6 +22,7 @@ from tests.verification.mutants.operators import (
     GPU_NAMES,
     checked,
     emitted,
+    emitted_for_gpu,
     kernels,
     mapped,
     names,
@@ -85,7 +86,7 @@ class Mutant:
 
     @property
     def target(self) -> str:
-        return "cuda" if self.layer == DEVICE else "c"
+        return "cuda" if self.layer in (DEVICE, GPU) else "c"
 
 
 Making = Callable[[], Mutant]
@@ -189,7 +190,16 @@ def with_function(
     name: str, kind: str, place: Place, kernel: Kernel, function: DeviceFunction
 ) -> Mutant:
     site, other = place.site(), replace(function, body=place.changed())
-    return Mutant(name, GPU, kind, site.before, site.after, kernel=kernel, function=other)
+    mutant = Mutant(name, GPU, kind, site.before, site.after, kernel=kernel, function=other)
+    assert kernel.mapped is not None
+    several = tuple(other if each.name == other.name else each for each in kernel.mapped.functions)
+    own = replace(kernel, mapped=replace(kernel.mapped, functions=several))
+    made = mapped(name)
+    try:
+        text = emitted_for_gpu(replace(made, kernels=(own, *made.kernels[1:])))
+    except (CvmgenError, InternalError) as error:
+        return replace(mutant, refused=str(error))
+    return replace(mutant, text=text)
 
 
 MAKERS: Mapping[str, Callable[[str, str], Iterator[Making]]] = {

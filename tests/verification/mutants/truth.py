@@ -1,19 +1,22 @@
-"""What mutants do when they run: compiled under sanitizers, called beside the reference.
+"""What mutants do when they run: compiled under sanitizers, called beside the right text.
 
-`python -m tests.verification.mutants.truth FILE` makes the calls of one in a process of its own,
-which may break.
+`python -m tests.verification.mutants.truth FILE` makes the calls of several in a process that has
+loaded all that they need, each in a fork of it, which may break.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import pickle
 import resource
-import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from math import prod
 from pathlib import Path
 from random import Random
@@ -25,99 +28,261 @@ import cvmgen
 from cvmgen.api.cuda_cpu_backend import PRELUDE, order_code
 from cvmgen.api.library import library_sources
 from cvmgen.build import c_compiler, compile_library, cpp_compiler, sanitizer_environment
-from cvmgen.dtypes import CVM, DTYPES
-from cvmgen.errors import BuildError
+from cvmgen.dtypes import CVM
+from cvmgen.errors import BuildError, CvmgenError, OperatorError
 from cvmgen.reference import Reference
-from cvmgen.reference.failures import Budget, WorkLimit
+from cvmgen.reference.failures import FormulaError
+from cvmgen.reference.tensor import Tensor
 from cvmgen.spec import nodes as n
-from cvmgen.spec.formula import Operator
 from cvmgen.verification.values import calls
-from tests.conformance.calls import Call, Conformance, Expected
-from tests.fuzz.scheduled_calls import SANITIZERS, called
 from tests.verification.mutants.made import Mutant
-from tests.verification.mutants.operators import file_of, generated, operator
+from tests.verification.mutants.operators import file_of, generated, operator, text_of
 
-Calls = tuple[tuple[Call, Expected], ...]
-POINTS = 100_000  # that the formula goes through in a call
-LARGEST = 1 << 20  # elements of a call that is made here
-SECONDS = 60  # of the processor, after which a kernel is taken for one that never ends
+SANITIZERS = ("address", "undefined")
+# What is odd but C is no reason not to run it.
+FLAGS = ("-O0", "-g0", "-Wno-error")
+DRAWN = 3  # times the elements of a call are drawn
+SECONDS = 4  # of the processor, and four times what the right text needs: then it never ends
+LARGEST = 1 << 20  # elements of a call that is made of sizes
 TARGETS = {"c": "c", "cuda": "cuda-cpu"}
 
 
-def wrong(mutant: Mutant, own: Calls, work: Path) -> str:
-    """What becomes of a mutant's calls; nothing where all is as it should be."""
-    folder, target = generated(mutant.formula, work), TARGETS[mutant.target]
-    try:
-        library = compile_library(
-            sources(mutant, folder),
-            name="mutant",
-            flags=("-O0",),
-            sanitizers=SANITIZERS,
-            prelude=PRELUDE if target != "c" else None,
-            threads=target == "c",
-        )
-    except BuildError as error:
-        return f"COMPILE {error}"[:1500]
-    task = work / "calls.pickle"
-    name = operator(mutant.formula).full_name
-    task.write_bytes(pickle.dumps((target, folder, library, name, own)))
-    compiler = c_compiler if target == "c" else cpp_compiler
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.verification.mutants.truth", str(task)],
-        env={**os.environ, **sanitizer_environment(SANITIZERS, compiler)},
-        capture_output=True,
-        text=True,
-        check=False,
+@dataclass(frozen=True)
+class Numbered:
+    """A call with numbers as a library takes it; `of` is the number of the call that a prover
+    chose, whose elements they are."""
+
+    of: int
+    inputs: tuple[Any, ...]
+    precisions: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+    dtype: str | None
+    features: frozenset[str] = frozenset()
+
+
+@dataclass
+class Ran:
+    """What became of a mutant's calls: why it was not compiled, or which calls give something
+    else than the right text, each with what is wrong there."""
+
+    refused: str = ""
+    wrong: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> list[str]:
+        """What sanitizers, and ends of processes, tell."""
+        return [each for each in self.wrong.values() if each != OTHERWISE]
+
+
+OTHERWISE = "it gives something else"
+
+
+def ran(mutants: Sequence[Mutant], made: Sequence[Numbered], work: Path) -> list[Ran]:
+    """Mutants of one operator and target, each called beside the right text."""
+    first = mutants[0]
+    folder, target = generated(first.formula, work), TARGETS[first.target]
+    found = [Ran() for _ in mutants]
+    libraries: list[Path | None] = [right(first.formula, first.target, work)]
+    for each, of in zip(mutants, found, strict=True):
+        try:
+            libraries.append(library(first, each.text, folder))
+        except BuildError as error:
+            of.refused = str(error)[:1500]
+            libraries.append(None)
+    said = called((target, folder, operator(first.formula).full_name, made, libraries), work)
+    for at, (outcomes, faults) in said.items():
+        if at == 0:
+            assert not faults, faults
+            continue
+        for number, outcome in outcomes.items():
+            if outcome != said[0][0][number]:
+                found[at - 1].wrong[number] = OTHERWISE
+        found[at - 1].wrong |= faults
+    return found
+
+
+@cache
+def right(name: str, target: str, work: Path) -> Path:
+    mutant = Mutant(name, "CUDA" if target == "cuda" else "C", "", "", "")
+    return library(mutant, text_of(name, target), generated(name, work))
+
+
+def library(mutant: Mutant, text: str, folder: Path) -> Path:
+    target = TARGETS[mutant.target]
+    return compile_library(
+        sources(mutant, text, folder),
+        name="mutant",
+        flags=FLAGS,
+        sanitizers=SANITIZERS,
+        prelude=PRELUDE if target != "c" else None,
+        threads=target == "c",
     )
-    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return "it does not end"
-    if done.returncode:
-        return f"exit status {done.returncode}\n{done.stderr[-1500:]}"
-    return done.stdout.strip()
 
 
-def sources(mutant: Mutant, folder: Path) -> dict[str, str]:
-    """The mutant's file, and all that it is compiled with."""
+def sources(mutant: Mutant, text: str, folder: Path) -> dict[str, str]:
+    """The operator's file, and all that it is compiled with."""
     own = file_of(mutant.formula, mutant.target)
     found = library_sources(folder, TARGETS[mutant.target])
     kept = {
-        name: text
-        for name, text in found.items()
+        name: each
+        for name, each in found.items()
         if name.endswith(".h") or "/" not in name or name.startswith("cpu/")
     }
-    return {**kept, own: mutant.text}
+    return {**kept, own: text}
+
+
+Outcomes = dict[int, str]
+
+
+def called(task: tuple[Any, ...], work: Path) -> dict[int, tuple[Outcomes, dict[int, str]]]:
+    """Of each library what came of each call, and in which calls it broke."""
+    with tempfile.NamedTemporaryFile(dir=work, suffix=".pickle") as file:
+        file.write(pickle.dumps(task))
+        file.flush()
+        compiler = c_compiler if task[0] == "c" else cpp_compiler
+        environment = sanitizer_environment(SANITIZERS, compiler)
+        environment["ASAN_OPTIONS"] = f"{environment.get('ASAN_OPTIONS', '')}:symbolize=0"
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.verification.mutants.truth", file.name],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[int, tuple[Outcomes, dict[int, str]]] = {}
+    for line in done.stdout.splitlines():
+        at, number, outcome, fault = json.loads(line)
+        outcomes, faults = found.setdefault(at, ({}, {}))
+        if fault:
+            faults[number] = fault
+        else:
+            outcomes[number] = outcome
+    return found
+
+
+# ---------------------------------------------------------------- in the process that may break
 
 
 def main(path: str) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-    target, folder, library, name, own = pickle.loads(Path(path).read_bytes())
+    target, folder, name, made, libraries = pickle.loads(Path(path).read_bytes())
+    limit = SECONDS
+    for at, each in enumerate(libraries):
+        if each is None:
+            continue
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        outcomes, fault = forked((target, folder, name, each), made, limit)
+        for number, outcome in enumerate(outcomes):
+            print(json.dumps([at, number, outcome, ""]))
+        if fault:
+            print(json.dumps([at, len(outcomes), "", fault]))
+        if at == 0:
+            spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+            limit = SECONDS + int(4 * spent)
+
+
+def forked(about: tuple[Any, ...], made: Sequence[Numbered], limit: int) -> tuple[list[str], str]:
+    """What comes of calls in a process of their own; how it ended, if not well."""
+    sys.stdout.flush()
+    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as results:
+        child = os.fork()
+        if child == 0:
+            os.dup2(errors.fileno(), 2)
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+            status = 1
+            try:
+                for outcome in outcomes_of(*about, made):
+                    os.write(results.fileno(), f"{outcome}\n".encode())
+                status = 0
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(child, 0)
+        results.seek(0)
+        errors.seek(0)
+        outcomes, said = results.read().decode().splitlines(), errors.read().decode()
+    if status == 0:
+        return outcomes, ""
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (24, 9):
+        return outcomes, "it does not end"
+    told = [e for e in said.splitlines() if "ERROR" in e or "runtime error" in e or "Error:" in e]
+    return outcomes, (told or [f"status {status}"])[0][-300:]
+
+
+def outcomes_of(
+    target: str, folder: Path, name: str, library: Path, made: Sequence[Numbered]
+) -> Iterator[str]:
+    """The bits of the results of each call in few, or why it is refused."""
     operators = cvmgen.load(target, folder=folder, library=library)
+    one = operators[name]
     if target == "c":
         operators.threads = 2
-    wrong = called(operators[name], own)
-    if not wrong and target != "c":
-        backend = operators[name]._backend
-        backend.state.blocks = 1  # which goes through all that several share
-        backend.order, backend.seed = order_code("reverse")
-        wrong = called(operators[name], own)
-    print(wrong)
+    for call in made:
+        settings = [("forward", 0), ("reverse", 0)] if target != "c" else [("", 0)]
+        yield " ".join(outcome(one, call, order) for order, _ in settings)
 
 
-# ---------------------------------------------------------------- calls
-
-
-def expected(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Calls:
-    """A call as the library takes it, and what the formula says, if that does not take long."""
-    call = Call(operator(name).full_name, tuple(inputs), attributes)
-    reference = Reference(operator(name), Budget(POINTS))
+def outcome(one: Any, call: Numbered, order: str) -> str:
+    if order:
+        backend, features = one._backend, call.features
+        backend.order, backend.seed = order_code(order)  # type: ignore[arg-type]
+        backend.state.blocks = "one block" in features
+        backend.state.always_tiles = "tiles" in features
+        backend.state.tensor_cores = "tensor cores" in features
+        backend.state.always_votes = "votes" in features
     try:
-        wanted = Conformance({call.operator: reference}, {}).expected(call)
-    except WorkLimit:
-        return ()
-    if not all(0 < each.precision <= 8 for each in wanted.outputs) or wanted.refusal:
-        return ((call, wanted),)
-    narrow = replace(call, attributes={**attributes, "dtype": "int8"})
-    return ((call, wanted), (narrow, wanted))
+        found = one(
+            *call.inputs, precisions=call.precisions or None, dtype=call.dtype, **call.attributes
+        )
+    except OperatorError as error:
+        return hashlib.sha1(str(error).encode()).hexdigest()[:16]
+    except CvmgenError as error:
+        raise AssertionError(str(error)) from None
+    results = found if isinstance(found, tuple) else (found,)
+    bits = b"".join(f"{e.dtype}{e.shape}".encode() + e.tobytes() for e in map(np.asarray, results))
+    return hashlib.sha1(bits).hexdigest()[:16]
+
+
+# ---------------------------------------------------------------- calls with numbers
+
+
+def numbered(
+    name: str, target: str, call: calls.ChosenCall, of: int, features: frozenset[str], work: Path
+) -> list[Numbered]:
+    """A call whose elements are numbers, for each type that results may have."""
+    one, info = operator(name), info_of(name, target, work)
+    if target == "cuda":
+        call = calls.for_device(info, call)
+    try:
+        result = Reference(one).infer(call.inputs, call.attributes)
+        inferred = {
+            key: replace(each, dtype=kind.name) if (kind := types_of(one, result, key)) else each
+            for key, each in result.outputs.items()
+        }
+        types = calls.result_types(one, info, call, inferred)
+    except (OperatorError, FormulaError):
+        types = [{}]
+    precisions = {
+        item.name: calls.each_of(call.inputs.get(item.name), lambda tensor: tensor.precision)
+        for item in info.inputs
+        if info.has_precision(item.name) and call.inputs.get(item.name) is not None
+    }
+    inputs = tuple(array(call.inputs.get(item.name)) for item in info.inputs)
+    own = [name for name in types[0] if info.has_precision(name)]
+    chosen = [each[own[0]] for each in types] if own else [None]
+    given = {key: value for key, value in call.attributes.items() if value is not None}
+    return [Numbered(of, inputs, precisions, given, dtype, features) for dtype in chosen]
+
+
+def types_of(one: Any, result: Any, key: str) -> Any:
+    return result.env["$types"].get(one.type_of[key])
+
+
+@cache
+def info_of(name: str, target: str, work: Path) -> Any:
+    from cvmgen.api.manifest import read_manifest
+
+    found = read_manifest(generated(name, work)).operators
+    return next(each for each in found if each.full_name == operator(name).full_name)
 
 
 def array(operand: Any) -> Any:
@@ -128,46 +293,26 @@ def array(operand: Any) -> Any:
     return np.array(operand.values, operand.dtype).reshape(operand.shape)
 
 
-def of_numbers(name: str, call: calls.ChosenCall) -> Calls:
-    """A call of numbers that an engine gave."""
-    return expected(name, [array(each) for each in call.inputs.values()], call.attributes)
-
-
 def drawn(call: calls.ChosenCall, seed: int) -> calls.ChosenCall:
-    """The call with elements drawn from all that they may be."""
-    random = Random(f"{call.text()} {seed}")
-
-    def element(name: str, at: int, tensor: Any) -> Any:
-        if tensor.dtype.startswith("float"):
-            return random.choice((random.gauss(0, 1), 1e8, -1e8, 0.0))
-        if tensor.dtype == "bool":
-            return bool(random.getrandbits(1))
-        most = (1 << ((tensor.precision or DTYPES[tensor.dtype].bits) - 1)) - 1
-        return random.choice((random.randint(-most, most), most, -most))
-
-    return calls.with_terms(call, element)
+    """The call with elements drawn from all that they may be, edges and small ones often."""
+    random, draw = Random(f"{call.text()} {seed}"), calls.drawing(call)
+    return calls.with_terms(call, lambda name, at, _: draw((name, at), random))
 
 
-def of_sizes(name: str, sizes: Mapping[str, int]) -> Calls:
+def of_sizes(name: str, sizes: Mapping[str, int]) -> calls.ChosenCall | None:
     """A call with the extents and attributes of a counterexample, if it can be made here."""
-    of: Operator = operator(name)
-    inputs, random = [], Random(name)
-    for item in of.inputs:
-        shape = [
+    one = operator(name)
+    inputs: dict[str, Any] = {}
+    for item in one.inputs:
+        shape = tuple(
             value_of(each.value if each.new is None else each.new, sizes) for each in item.extents
-        ]
+        )
         if any(each.pack for each in item.extents) or prod(shape) > LARGEST or min(shape) < 1:
-            return ()
-        if item.dtype == CVM:
-            made = np.array([random.randint(-127, 127) for _ in range(prod(shape))], np.int32)
-        else:
-            made = np.array([random.gauss(0, 1) for _ in range(prod(shape))], np.float32)
-        inputs.append(made.reshape(shape))
-    attributes = {each.name: sizes.get(each.name, value(each)) for each in of.attributes}
-    try:
-        return expected(name, inputs, attributes)
-    except Exception:
-        return ()
+            return None
+        given = Tensor(shape, [], 12, "int32") if item.dtype == CVM else None
+        inputs[item.name] = given or Tensor(shape, [], 0, "float32")
+    attributes = {each.name: sizes.get(each.name, value(each)) for each in one.attributes}
+    return calls.ChosenCall(inputs, attributes)
 
 
 def value(attribute: Any) -> int:
@@ -181,10 +326,6 @@ def value(attribute: Any) -> int:
 def value_of(extent: Any, sizes: Mapping[str, int]) -> int:
     name = extent if isinstance(extent, str) else getattr(extent, "name", "")
     return sizes.get(name, 1)
-
-
-def together(parts: Iterable[Calls]) -> Calls:
-    return tuple(each for part in parts for each in part)
 
 
 if __name__ == "__main__":

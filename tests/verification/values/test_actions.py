@@ -15,15 +15,16 @@ from cvmgen.schedule.subject import Subject
 from cvmgen.verification.values.actions import validated
 from tests.clang import needs_clang
 from tests.verification.mutants import kinds
-from tests.verification.mutants.engines import calls_of
 from tests.verification.mutants.operators import FORMULAS, generated, operator, small_blocks
+from tests.verification.mutants.reach import chosen
 
 pytestmark = needs_clang
 
 
 def broken(name: str, book: Schedules, folder: Path) -> str:
     """The first action behind which a text is not shown to be equal to its formula."""
-    each_step = validated(operator(name), book, generated(name, folder), calls_of(name))
+    calls = {each.call.text(): each.call for each in chosen(name, "c", folder)}
+    each_step = validated(operator(name), book, generated(name, folder), calls.values())
     return next((step.action for step, result in each_step if not result.validated), "")
 
 
