@@ -37,7 +37,7 @@ from cvmgen.source import SpecError
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator, Output, all_items
-from cvmgen.spec.mathematics import declared, expression, mathematics, statements
+from cvmgen.spec.mathematics import declared, definitions, expression, mathematics, statements
 from cvmgen.spec.notation import Identifier, Row, Script, Sign, mathml
 from cvmgen.spec.precisions import needed_precision
 from cvmgen.spec.words import plural
@@ -144,9 +144,10 @@ def operator_page(operator: Operator) -> Iterator[str]:
         yield f"Also called {', '.join(f'`{each}`' for each in operator.aliases)}."
     if names := library_names(operator.full_name):
         yield f"Much the same in other libraries: {names}."
-    yield mathml(mathematics(own))
+    yield mathml(mathematics(own, definitions(operator)))
     yield "## Inputs and outputs"
-    yield from (mathml(each.shown) for each in items if each.kind in ("input", "output"))
+    kinds = ("type", "input", "output")
+    yield from (mathml(each.shown) for each in items if each.kind in kinds)
     info = manifest().get(operator.full_name)
     if info is not None and info.attributes:
         yield "## Attributes"
@@ -211,7 +212,7 @@ def examples(operator: Operator) -> Iterator[str]:
 
 def formula_and_code(operator: Operator) -> Iterator[str]:
     yield "## Formula"
-    yield in_markdown_code(operator.text)
+    yield in_markdown_code("\n\n".join(span.text for _, span in operator.blocks))
     yield f"From `{operator.files}`."
     yield "## Code"
     yield f"`cvmgen explore {operator.full_name}` shows it beside the formula, line by line."

@@ -38,7 +38,8 @@ def _parts(info: OperatorInfo, signature: str) -> Iterator[str]:
     except (CvmgenError, ValueError):
         yield f"<pre>{in_html(info.formula)}</pre>"
         return
-    yield from (mathml(each.shown) for each in statements(own) if each.kind in ("input", "output"))
+    kinds = ("type", "input", "output")
+    yield from (mathml(each.shown) for each in statements(own) if each.kind in kinds)
     yield mathml(mathematics(own))
     if info.attributes:
         rows = (f"<li><code>{in_html(each.name)}</code>: {in_html(attribute_words(each))}</li>"

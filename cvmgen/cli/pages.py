@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cvmgen.build.cache import content_key, get_or_build, is_stored
 from cvmgen.build.compilers import c_compiler, cuda_compiler, disassembler
@@ -16,7 +17,6 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.specs import meaning_of
 from cvmgen.cli.stamp import generator_digest
 from cvmgen.cli.texts import quoted_places
-from cvmgen.compare.compared import Version
 from cvmgen.driver import TARGETS, operator_file
 from cvmgen.errors import BuildError, Faults
 from cvmgen.escape import in_html, json_in_html
@@ -25,6 +25,9 @@ from cvmgen.paths import generated_folder
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
 from cvmgen.verification.ledger import Entry, read_ledger
+
+if TYPE_CHECKING:
+    from cvmgen.compare.compared import Version
 
 PAGE = "-page.html"
 WATCHED = "watch.js"

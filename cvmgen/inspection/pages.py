@@ -21,7 +21,7 @@ from cvmgen.paths import generated_folder, runtime_folder
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span
 from cvmgen.spec.formula import Operator
-from cvmgen.spec.mathematics import declared, mathematics
+from cvmgen.spec.mathematics import declared, definitions, mathematics
 from cvmgen.spec.notation import mathml
 from cvmgen.verification.ledger import Entries
 from cvmgen.verification.ledger_check import has_text
@@ -209,9 +209,8 @@ class OperatorPage:
 
     def math(self) -> str:
         """The formula as mathematics, linked as its text is."""
-        return (
-            f'<div class="math">{mathml(mathematics(declared(self.operator)), self.linked)}</div>'
-        )
+        found = mathematics(declared(self.operator), definitions(self.operator))
+        return f'<div class="math">{mathml(found, self.linked)}</div>'
 
     def linked(self, span: Span) -> str:
         return linked_to(self.formula.part(Place(span.source.name, span.start, span.end)))

@@ -75,16 +75,26 @@ def _joined(found: Iterable[d.TopLevel | None]) -> d.OperatorDecl:
     raise ValueError("no operator is declared here")
 
 
-def mathematics(operator: d.OperatorDecl) -> Notation:
-    """What an operator computes: its definitions and its equations, line by line."""
-    return Lines(tuple(Writer(operator).lines(operator.block.items)))
+def definitions(operator: Operator) -> list[d.Definition]:
+    """What stands outside of an operator's block and is used in it, in the order of its blocks."""
+    spans = [span for title, span in operator.blocks if title.startswith("def ")]
+    found = (parse_at(span.source, span.start) for span in spans)
+    return [each for each in found if isinstance(each, d.Definition)]
+
+
+def mathematics(operator: d.OperatorDecl, used: Iterable[d.Definition] = ()) -> Notation:
+    """What an operator computes: its lets and its equations, line by line, then the definitions
+    that it uses."""
+    writer = Writer(operator)
+    defined = ((writer.definition(each), Words("")) for each in used)
+    return Lines((*writer.lines(operator.block.items), *defined))
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One item of an operator, as it is printed; `text` is the message of a requirement."""
 
-    kind: str  # input, attribute, let, require, output or equation
+    kind: str  # type, input, let, require, output or equation
     shown: Notation
     text: str
     span: Span
@@ -129,6 +139,8 @@ class Writer:
     def statements(self, items: Sequence[d.ItemDecl]) -> Iterator[Statement]:
         for item in items:
             match item:
+                case d.TypeChoice():
+                    yield Statement("type", self.types(item), "", item.span)
                 case d.OperandDecl(output=True):
                     yield Statement("output", self.operand(item), "", item.span)
                 case d.OperandDecl():
@@ -148,6 +160,13 @@ class Writer:
                 case _:
                     pass
 
+    def types(self, item: d.TypeChoice) -> Notation:
+        """`T ∈ {int8, int32}`, or of several names `(T, U) ∈ {(int8, int32), ...}`."""
+        names, *rows = (
+            _grouped([Identifier(each.text) for each in row]) for row in (item.names, *item.rows)
+        )
+        return Placed(Row((names, Sign("in"), Fenced("{", _listed(rows), "}"))), item.span)
+
     def operand(self, item: d.OperandDecl) -> Notation:
         """`X ∈ cvm^(M × K)`."""
         extents = [self.slot(each) for each in item.slots]
@@ -156,6 +175,8 @@ class Writer:
         parts: list[Notation] = [self.shown(item.place), Sign("in"), kind]
         if item.each is not None:
             parts += [Words(" for "), self.binder(item.each)]
+        if item.optional:
+            parts.append(Words(", optional"))
         return Placed(Row(tuple(parts)), item.span)
 
     def let(self, item: d.LetDecl) -> Notation:
@@ -447,6 +468,11 @@ def _lists(operator: d.OperatorDecl) -> Iterator[str]:
 
 def _listed(parts: Sequence[Notation]) -> Notation:
     return _joined_by(SEPARATOR, parts)
+
+
+def _grouped(parts: Sequence[Notation]) -> Notation:
+    """`(a, b)`, and one by itself as it is."""
+    return parts[0] if len(parts) == 1 else Fenced("(", _listed(parts), ")")
 
 
 def _joined_by(sign: Notation, parts: Sequence[Notation]) -> Notation:

@@ -15,6 +15,7 @@ from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator, Output, all_items
 from cvmgen.spec.mathematics import (
     declared,
+    definitions,
     expression,
     mathematics,
     read_declaration,
@@ -39,12 +40,23 @@ def test_all_operators_are_written() -> None:
     for operator in operators():
         found = mathematics(declared(operator))
         assert latex(mathematics(read_declaration(operator.text))) == latex(found)
+        found = mathematics(declared(operator), definitions(operator))
         tree = ElementTree.fromstring(mathml(found))
         tags = {each.tag.removeprefix(f"{{{NAMESPACE}}}") for each in tree.iter()}
         assert tags <= ELEMENTS
         text = latex(found)
         assert text.count("{") == text.count("}")
         assert text.count(r"\left") == text.count(r"\right")
+
+
+def test_what_stands_for_types_and_what_is_used_are_told() -> None:
+    own = next(each for each in operators() if each.full_name == "onnx.qlinear_conv")
+    found = {each.kind: latex(each.shown) for each in statements(declared(own))}
+    assert "uint8" in found["type"]
+    shown = [latex(each.shown) for each in statements(declared(own)) if each.kind == "input"]
+    assert [each for each in shown if "optional" in each] == shown[-1:]
+    whole = latex(mathematics(declared(own), definitions(own)))
+    assert whole.count(r"\mathit{saturated} \left(") == 2  # where it is used, and what it is
 
 
 def test_what_was_checked_is_written_too() -> None:
