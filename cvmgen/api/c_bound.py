@@ -57,6 +57,11 @@ class KeptCall:
         self._bound = bound
         weakref.finalize(self, backend.function("cvmgen_release"), bound)
 
+    @property
+    def addresses(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+        """The call in the library, and the function that runs it; both live as long as this."""
+        return self._bound, ctypes.cast(self._function, ctypes.c_void_p)
+
     def run(self) -> None:
         """Compute the results from what now is in memory."""
         with self._lock:

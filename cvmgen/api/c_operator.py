@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cvmgen.api.c_backend import CBackend, ErrorStruct, refusal
-from cvmgen.api.c_bound import COpenCall, ReadyCall, address, keep
+from cvmgen.api.c_bound import COpenCall, KeptCall, ReadyCall, address, keep
 from cvmgen.api.calls import Array, Bound, CheckedCall, contiguous
 from cvmgen.api.manifest import OperatorInfo
 from cvmgen.api.open_call import OpenCall, is_shape
@@ -94,6 +94,10 @@ class COperator(Operator):
         if key is not None:
             self._learn(key, call)
         return result
+
+    def keep(self, call: CheckedCall) -> KeptCall:
+        """A call as the library keeps it, for memory that comes with each run."""
+        return keep(self._library, self._info, call, constants=0)
 
     def _started(self, call: CheckedCall, constants: Sequence[str]) -> Callable[[], None]:
         marked = sum(1 << self._places[name] for name in constants)

@@ -32,6 +32,16 @@ from cvmgen.memory import new_array
 OUTPUT_TYPES = "all outputs must have one element type"
 
 
+def shaped(given: Any) -> Any:
+    """An array of zeros, all in one place, for what has a shape and a type of elements; several for
+    a list."""
+    if given is None:
+        return None
+    if isinstance(given, (list, tuple)):
+        return [*map(shaped, given)]
+    return np.broadcast_to(np.zeros((), given.dtype), given.shape)
+
+
 class Operator(Arguments, Uncopied):
     """A generated operator. Calling it gives its result; see `signature` and `formula`."""
 
@@ -53,6 +63,11 @@ class Operator(Arguments, Uncopied):
     def name(self) -> str:
         """The full name, as `cvm.conv2d`."""
         return self._info.full_name
+
+    @property
+    def info(self) -> OperatorInfo:
+        """What the manifest says of it."""
+        return self._info
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -266,6 +281,23 @@ class Operator(Arguments, Uncopied):
         inferred = self._backend.infer(self._info, Described(shapes, known, values))
         targets = self._targets(inferred, dtype, out, given, types)
         return CheckedCall(given, declared, known, values, inferred, targets, check is not None)
+
+    def without_data(
+        self, inputs: Sequence[Any], precisions: Any, dtype: Any, attributes: dict[str, Any]
+    ) -> CheckedCall:
+        """A call on arrays of which nothing but shape and element type is known yet: all checks but
+        those of elements. Its `targets` are what results will be; a precision that is not declared
+        is taken to be 1. Raises OperatorError as a call would.
+        """
+        operands, _ = self._sorted(tuple(map(shaped, inputs)), attributes)
+        declared = self._declared(precisions, operands)
+        known = {
+            name: [one or 1 for one in each] if isinstance(each, list) else each or 1
+            for name, each, there in zip(self._input_names, declared, operands, strict=True)
+            if there is not None and self._info.has_precision(name)
+        }
+        call = self._checked(tuple(operands), known, dtype, None, None, attributes)
+        return call._replace(declared=declared)
 
     def _bound(self, call: CheckedCall, constants: Sequence[str] = ()) -> Bound:
         there, loads, stores = call.contiguous()

@@ -35,6 +35,16 @@ def fenced(document: Path) -> list[tuple[str, str]]:
     return ANY.findall(document.read_text(encoding="utf-8"))
 
 
+def run_block(document: Path, part: str) -> None:
+    """Run the block of Python of a document that has this part; what stands behind a call as a
+    comment, up to a semicolon, is what it gives."""
+    (text,) = (text for kind, text in fenced(document) if kind == "python" and part in text)
+    given = r"assert repr(\1) == '''\2''', repr(\1)"
+    said, count = re.subn(r"^(\w[\w.]*\(.*?)  # ([^;\n]*).*$", given, text, flags=re.M)
+    assert count, text
+    exec(compile(said, document.name, "exec"), {})
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A formula of a document, with the report that refuses it, or None."""

@@ -1,0 +1,131 @@
+"""Operators for JAX, on the CPU: eager, and in programs that `jax.jit` compiles.
+
+cvm = cvmgen.jax.ops("cvm")
+Y = jax.jit(lambda X, W: cvm.dense(X, W, precisions={"X": 8, "W": 8}))(X, W)
+
+XLA calls a handler in C by its foreign function interface. It is compiled when the first operator
+is called, which needs a C compiler, with XLA's header from where JAX has it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import numpy as np
+
+from cvmgen import rules
+from cvmgen.api.c_bound import KeptCall
+from cvmgen.api.c_operator import COperator
+from cvmgen.api.calls import several
+from cvmgen.api.library import load
+from cvmgen.api.open_call import UNDECLARED
+from cvmgen.build import compile_library
+from cvmgen.errors import CvmgenError
+from cvmgen.paths import generated_folder, runtime_folder
+
+TARGET = "cvmgen_call"
+XLA_HEADER = "xla/ffi/api/c_api.h"
+WIDE = "JAX has this type where jax_enable_x64 is set"
+
+Results = Sequence[jax.ShapeDtypeStruct]
+
+
+@cache
+def ops(opset: str) -> SimpleNamespace:
+    """The operators of an opset on arrays of JAX, inputs by place and attributes by name.
+
+    Shapes and types of results are known when a program is traced, and so must precisions be:
+    `precisions` declares them for inputs that have one. Several results are a tuple. Under
+    `jax.vmap` the calls of a batch run one after the other. Nothing has a gradient. Raises
+    OperatorError for what a formula does not admit; what elements alone decide is an error of XLA,
+    in the same words. AttributeError for an unknown opset.
+    """
+    return SimpleNamespace(**{each.__name__: Call(each) for each in getattr(library(), opset)})
+
+
+@cache
+def library() -> Any:
+    return load("c")
+
+
+class Call:
+    """An operator as a function of JAX."""
+
+    def __init__(self, operator: COperator) -> None:
+        self._operator = operator
+        self._made: dict[Any, tuple[int, Results]] = {}
+        self.__name__ = operator.__name__
+        self.__doc__ = operator.__doc__
+
+    def __call__(
+        self, *inputs: Any, precisions: Any = None, dtype: Any = None, **attributes: Any
+    ) -> Any:
+        """The result; see `ops`."""
+        variadic = self._operator.variadic is not None and len(self._operator.inputs) == 1
+        if variadic and not (len(inputs) == 1 and isinstance(inputs[0], (list, tuple))):
+            inputs = (list(inputs),)
+        arrays = [each for one in inputs for each in (one if type(one) in (list, tuple) else [one])]
+        arrays = [None if each is None else jax.numpy.asarray(each) for each in arrays]
+        shapes = [None if each is None else (each.shape, str(each.dtype)) for each in arrays]
+        counts = [len(one) if type(one) in (list, tuple) else None for one in inputs]
+        key = repr((shapes, counts, precisions, dtype, sorted(attributes.items())))
+        if key not in self._made:
+            each = iter(arrays)
+            given = [next(each) if n is None else [next(each) for _ in range(n)] for n in counts]
+            self._made[key] = self._kept(given, precisions, dtype, attributes)
+        number, results = self._made[key]
+        there = [each for each in arrays if each is not None]
+        call = jax.ffi.ffi_call(TARGET, results, vmap_method="sequential")
+        made = call(*there, number=np.int64(number))
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _kept(
+        self, given: Sequence[Any], precisions: Any, dtype: Any, attributes: dict[str, Any]
+    ) -> tuple[int, Results]:
+        """The number of a bound call of the library, and what it gives."""
+        operator = self._operator
+        call = operator.without_data(given, precisions, dtype, attributes)
+        for name, there, known in zip(operator.inputs, call.given, call.declared, strict=True):
+            open_ones = None in (known if isinstance(known, list) else [known])
+            if there is not None and open_ones and operator.info.has_precision(name):
+                rules.refuse(operator.name, name, "", UNDECLARED)
+        results = []
+        for name, target in zip(operator.outputs, call.targets, strict=True):
+            if jax.dtypes.canonicalize_dtype(target.dtype) != target.dtype:
+                rules.refuse(operator.name, name, target.dtype.name, WIDE)
+            results.append(jax.ShapeDtypeStruct(target.shape, target.dtype))
+        count = sum(len(several(each)) for each in call.given) + len(results)
+        return handler()(operator.keep(call), count), results
+
+    def __repr__(self) -> str:
+        return f"<{self._operator.name} on arrays of JAX>"
+
+
+@cache
+def handler() -> Callable[[KeptCall, int], int]:
+    """Gives a bound call of so many tensors to the handler, which is compiled now, and keeps it:
+    programs may be run as long as the process lives."""
+    source = runtime_folder() / "jax" / "cvmgen_jax.c"
+    header = Path(jax.ffi.include_dir()) / XLA_HEADER
+    common = generated_folder() / "c" / "cvmgen.h"
+    files = {source.name: source, XLA_HEADER: header, common.name: common}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+    made = ctypes.CDLL(str(compile_library(texts, name="jax")))
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(made.cvmgen_jax_call), platform="cpu")
+    made.cvmgen_jax_keep.restype = ctypes.c_int64
+    calls: list[KeptCall] = []
+
+    def keep(call: KeptCall, tensors: int) -> int:
+        number = int(made.cvmgen_jax_keep(*call.addresses, ctypes.c_int64(tensors)))
+        if number < 0:
+            raise CvmgenError("there is no memory to keep a call")
+        calls.append(call)
+        return number
+
+    return keep
