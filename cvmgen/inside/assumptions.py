@@ -15,6 +15,8 @@ from cvmgen.ir import nodes as i
 from cvmgen.polynomials import Poly
 from cvmgen.spec.formula import Operator
 
+MOST_UNFOLDED = 6  # sets of sets of ...: what each one asks twice doubles with each
+
 
 def range_test(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
     """low <= value < high, as far as it is not to be seen."""
@@ -46,6 +48,7 @@ class Assumptions(Forms):
         self.operator = operator
         self.reals = operator.has_reals
         self.witnesses: dict[object, i.Var] = {}
+        self.unfolded = 0  # memberships of which it is being looked at what they mean
 
     def assume(self, at: Knowledge, condition: i.Expr, truth: bool = True) -> Knowledge:
         """What is known where a condition holds, or does not."""
@@ -202,9 +205,15 @@ class Assumptions(Forms):
     def contained(
         self, at: Knowledge, element: i.Expr, collection: i.Expr, truth: bool
     ) -> Knowledge:
-        at = replace(at, truths={**at.truths, self.member(element, collection, at): truth})
+        member = self.member(element, collection, at)
+        at = replace(at, truths={**at.truths, member: truth})
+        if self.unfolded == MOST_UNFOLDED:
+            return at
+        self.unfolded += 1
         found = self.membership(element, collection, at, given=truth)
-        return at if found is None else self.assume(at, found, truth)
+        at = at if found is None else self.assume(at, found, truth)
+        self.unfolded -= 1
+        return at
 
     def member(self, element: i.Expr, collection: i.Expr, at: Knowledge) -> i.Contains:
         """`element in collection` in one form."""

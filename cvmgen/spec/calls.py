@@ -47,8 +47,11 @@ class Shared:
         return Scope(self.scope(macro.span, own_names(macro)))
 
 
-Asked = tuple[str, tuple[Kind, ...], frozenset[ScopedName]]
-"""A `where` definition, the kinds of its arguments, what it speaks of that is bound at its use."""
+Written = frozenset[str]
+"""The parameters for which integers that are written out are given, beside real numbers."""
+Asked = tuple[str, tuple[Kind, ...], Written, frozenset[ScopedName]]
+"""A `where` definition, the kinds of its arguments, which of them are written out, what it speaks
+of that is bound at its use."""
 
 
 class CallChecker:
@@ -59,6 +62,7 @@ class CallChecker:
         self.brackets = brackets
         self.shared = shared
         self.definitions: dict[str, Definition] = {}
+        self.written: dict[str, Written] = {}  # of each of these
         self.where_used: dict[str, Definition] = {}
         self.where_asked: dict[Asked, tuple[d.Definition, Definition]] = {}
         self.where_names: dict[str, set[str]] = {}  # that each speaks of, and those that it uses
@@ -196,6 +200,9 @@ class CallChecker:
             return n.Function(row.name, reals, span), KINDS[row.result]
         if wanted == "scalar" and kinds == [BOOL]:
             kind = BOOL
+        elif wanted == "scalar" and expressions.written(values[0]):
+            expressions.take_as_integers(values[0])
+            kind = INT
         elif wanted == "real" and not expressions.literal(values[0]):
             if kinds == [INT] and row.name in LOGARITHMS:
                 hint = "of integers there is nothing to round"
@@ -262,7 +269,7 @@ class CallChecker:
         twice as often with each."""
         macro = self.beside(self.expressions.where[name])
         self.arity(macro, given, span)
-        arguments, kinds = self.given(macro, given)
+        arguments, kinds, written = self.given(macro, given)
         known = self.where_used.get(name)
         if known is not None:
             before = tuple(kind for _, kind in known.parameters)
@@ -271,13 +278,14 @@ class CallChecker:
             self.where_names[name] = names_behind(name, self.expressions.where)
         about = self.where_names[name]
         bound = frozenset(each for each in self.bound_inside() if each.name in about)
-        asked = name, kinds, bound
+        asked = name, kinds, written, bound
         same, definition = self.where_asked.get(asked, (None, None))
         if same is not macro or definition is None:
             with self.expressions.nested() as scope:
-                definition = self.body(macro, kinds, scope, span)
+                definition = self.body(macro, kinds, scope, span, written)
             self.where_asked[asked] = macro, definition
         self.where_used[name] = definition
+        self.taken_as_integers(definition, arguments, kinds)
         return n.Apply(name, arguments, span), definition.kind
 
     def beside(self, macro: d.Definition) -> d.Definition:
@@ -309,21 +317,44 @@ class CallChecker:
         raise SpecError(span, f"'{macro.name}' takes {takes}, {len(given)} given", hint)
 
     def body(
-        self, macro: d.Definition, kinds: tuple[Kind, ...], scope: Scope, span: Span
+        self,
+        macro: d.Definition,
+        kinds: tuple[Kind, ...],
+        scope: Scope,
+        span: Span,
+        written: Written = frozenset(),
     ) -> Definition:
-        """The definition with its body checked in `scope`, where its parameters are added."""
+        """The definition with its body checked in `scope`, where its parameters are added. One of
+        real numbers for which an integer is `written` is an integer where the body needs one."""
         if macro.name in self.open:
             hint = "put in what it stands for"
             raise SpecError(span, f"'{macro.name}' is defined by itself", hint)
         self.open.append(macro.name)
+        symbols = [
+            ScopedName(each.name, "parameter", kind, each.span, written=each.name in written)
+            for each, kind in zip(macro.parameters, kinds, strict=True)
+        ]
         try:
-            for parameter, kind in zip(macro.parameters, kinds, strict=True):
-                scope.add(ScopedName(parameter.name, "parameter", kind, parameter.span))
+            for symbol in symbols:
+                scope.add(symbol)
             body, kind = self.expressions.check(macro.body)
         finally:
             self.open.pop()
-        names = tuple(parameter.name for parameter in macro.parameters)
-        return Definition(macro.name, tuple(zip(names, kinds, strict=True)), body, kind, macro.span)
+        integers = self.expressions.integers
+        parameters = tuple(
+            (each.name, INT if each in integers else kind)
+            for each, kind in zip(symbols, kinds, strict=True)
+        )
+        integers.difference_update(symbols)
+        return Definition(macro.name, parameters, body, kind, macro.span)
+
+    def taken_as_integers(
+        self, definition: Definition, values: tuple[n.Expr, ...], kinds: tuple[Kind, ...]
+    ) -> None:
+        """What is given for parameters that a body takes as integers is taken as such, too."""
+        for (_, kind), value, given in zip(definition.parameters, values, kinds, strict=True):
+            if (kind, given) == (INT, REAL):
+                self.expressions.take_as_integers(value)
 
     # -------------------------------------------------------- def
 
@@ -331,15 +362,16 @@ class CallChecker:
         """A `def`, applied: its body is checked for the kinds that it is given here."""
         macro = self.shared.macros[expr.function]
         self.arity(macro, expr.arguments, expr.span)
-        values, kinds = self.given(macro, expr.arguments)
-        definition = self.define(macro, kinds, values, expr)
+        values, kinds, written = self.given(macro, expr.arguments)
+        definition = self.define(macro, kinds, written, values, expr)
+        self.taken_as_integers(definition, values, kinds)
         return n.Apply(definition.name, values, expr.span), definition.kind
 
     def given(
         self, macro: d.Definition, arguments: Sequence[n.Argument]
-    ) -> tuple[tuple[n.Expr, ...], tuple[Kind, ...]]:
+    ) -> tuple[tuple[n.Expr, ...], tuple[Kind, ...], Written]:
         """The arguments of a definition and their kinds; beside a real number, integers that are
-        written out are real ones."""
+        written out are real ones, but where the body needs integers."""
         values, kinds = [], []
         for argument, parameter in zip(arguments, macro.parameters, strict=True):
             value, kind = self.expressions.check(argument.value)
@@ -351,35 +383,46 @@ class CallChecker:
                 self.no_pack(argument)
             values.append(value)
             kinds.append(kind)
+        written = set()
         if REAL in kinds:
-            pairs = zip(values, kinds, strict=True)
-            kinds = [REAL if self.expressions.literal(value) else kind for value, kind in pairs]
-        return tuple(values), tuple(kinds)
+            for at, value in enumerate(values):
+                if self.expressions.literal(value):
+                    kinds[at] = REAL
+                    written.add(macro.parameters[at].name)
+        return tuple(values), tuple(kinds), frozenset(written)
 
     def define(
         self,
         macro: d.Definition,
         kinds: tuple[Kind, ...],
+        written: Written,
         values: tuple[n.Expr, ...],
         expr: n.Call,
     ) -> Definition:
         """The checked body of a `def` for parameters of these kinds."""
         known = self.definitions.get(macro.name)
+        before = self.written.get(macro.name, written)
         if known is not None:
             pairs = zip(expr.arguments, values, known.parameters, kinds, strict=True)
             for argument, value, (name, kind), given in pairs:
-                if kind != given and not (kind == REAL and self.expressions.literal(value)):
+                number = kind in (INT, REAL)
+                if kind != given and not (number and self.expressions.literal(value)):
                     message = f"'{macro.name}' has been given {kind} for '{name}', here {given}"
                     hint = "in one operator a 'def' takes one kind of argument"
                     raise SpecError(argument.value.span, message, hint)
-            return known
+            if before <= written:
+                return known
+            # Some of what was written out before is not here: the body may have relied on it.
+            written &= before
+            kinds = tuple(kind for _, kind in known.parameters)
         expressions = self.expressions
         outer, expressions.scope = expressions.scope, self.shared.scope_of(macro)
         where, self.expressions.where = self.expressions.where, {}
         try:
-            definition = self.body(macro, kinds, expressions.scope, expr.name_span)
+            definition = self.body(macro, kinds, expressions.scope, expr.name_span, written)
         finally:
             expressions.scope = outer
             self.expressions.where = where
         self.definitions[macro.name] = definition
+        self.written[macro.name] = written
         return definition

@@ -46,6 +46,7 @@ class Checker(ABC):
         self.growing: GrowingList | None = None  # the selected list whose value is being checked
         self.own_allowed = False  # where a range over that list may stand
         self.in_slot = False  # while an index is checked
+        self.integers: set[ScopedName] = set()  # parameters that are taken as integers
 
     @abstractmethod
     def check(self, expr: n.Expr) -> Checked: ...
@@ -93,7 +94,9 @@ class Checker(ABC):
 
     def wanted(self, expr: n.Expr, kind: Kind) -> n.Expr:
         checked, found = self.check(expr)
-        if found != kind and not (kind == REAL and self.literal(checked)):
+        if kind == INT and found == REAL and self.written(checked):
+            self.take_as_integers(checked)
+        elif found != kind and not (kind == REAL and self.literal(checked)):
             self.mismatch(expr, kind, found)
         return checked
 
@@ -105,6 +108,8 @@ class Checker(ABC):
             if kind not in (INT, REAL):
                 self.mismatch(expr, REAL if REAL in kinds else INT, kind)
         if REAL not in kinds:
+            return INT
+        if INT in kinds and self.all_integers(kinds, checked):
             return INT
         reals = [expr for expr, kind in zip(exprs, kinds, strict=True) if kind == REAL]
         if len(reals) == 1 and reals[0].span.text in REALS:
@@ -127,7 +132,45 @@ class Checker(ABC):
             case n.Negate(operand=operand):
                 return self.literal(operand)
             case _:
+                return self.written(checked)
+
+    def written(self, checked: n.Expr) -> bool:
+        """Whether a checked expression is made of parameters for which integers that are written
+        out are given, beside real numbers, and of such integers: it is an integer where one is
+        needed."""
+        whole = all(map(self.is_written, n.walk(checked)))
+        return whole and any(isinstance(each, n.Ref) for each in n.walk(checked))
+
+    def all_integers(self, kinds: Sequence[Kind], checked: Sequence[n.Expr]) -> bool:
+        """Whether all real ones among numbers may be integers too, and stand beside such as are no
+        real ones."""
+        beside = False
+        for kind, found in zip(kinds, checked, strict=True):
+            if kind == REAL and not self.written(found):
                 return False
+            beside = beside or (kind == INT and not self.literal(found))
+        if beside:
+            self.take_as_integers(*checked)
+        return beside
+
+    def is_written(self, node: object) -> bool:
+        match node:
+            case n.Ref(name=name):
+                symbol = self.scope.find(name)
+                return symbol is not None and symbol.written
+            case n.Arithmetic(sign=sign):
+                return sign in ("+", "-", "*")
+            case n.Function(name=name):
+                return name in ("abs", "max", "min")
+            case _:
+                return isinstance(node, n.Number | n.Negate)
+
+    def take_as_integers(self, *checked: n.Expr) -> None:
+        """Remember which of the parameters that may be integers are."""
+        for node in n.walk(checked):
+            symbol = self.scope.find(node.name) if isinstance(node, n.Ref) else None
+            if symbol is not None and symbol.written:
+                self.integers.add(symbol)
 
     def mismatch(self, expr: n.Expr, wanted: Kind, found: Kind) -> NoReturn:
         text = expr.span.code

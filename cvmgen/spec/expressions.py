@@ -152,6 +152,9 @@ class ExpressionChecker(Checker):
             return n.Arithmetic(sign, left, right, span), SET
         parts, kinds = (expr.left, expr.right), (left_kind, right_kind)
         kind = self.numbers(parts, kinds, (left, right))
+        if sign in QUOTIENTS and all(map(self.literal, (left, right))):
+            self.take_as_integers(left, right)
+            kind = INT
         if sign == "over" and kind == INT:
             hint = "write 'div' (floor) or 'tdiv' (toward zero)"
             raise SpecError(self.sign_span(expr), "'over' divides real numbers only", hint)

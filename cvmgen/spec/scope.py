@@ -37,6 +37,7 @@ class ScopedName:
     type_name: str = CVM
     element: Kind = INT
     words: tuple[str, ...] = ()  # that an attribute can be given
+    written: bool = False  # a parameter for which integers that are written out are given
 
 
 MOST_NAMES = 8

@@ -19,6 +19,7 @@ class TermFinder:
     def __init__(self, operator: f.Operator) -> None:
         items = tuple(f.all_items(operator.items))
         self.lets = {each.name: each for each in items if isinstance(each, f.Let)}
+        self.lists_behind: dict[str, tuple[n.Ref, ...]] = {}
         self.kinds: dict[str, Kind] = {name: let.kind for name, let in self.lets.items()}
         for attribute in operator.attributes:
             is_list = attribute.is_list or bool(attribute.components)
@@ -49,11 +50,15 @@ class TermFinder:
                 case _:
                     pass
 
-    def behind(self, name: str) -> Iterator[n.Ref]:
-        """The lists that a set is made from: a caller knows them and not the set."""
-        for each in self.found(self.lets[name].value):
-            if isinstance(each, n.Ref) and self.kind(each.name) == LIST:
-                yield each
+    def behind(self, name: str) -> tuple[n.Ref, ...]:
+        """The lists that a set is made from, each once: a caller knows them and not the set."""
+        if name not in self.lists_behind:
+            found = self.found(self.lets[name].value)
+            lists = (
+                each for each in found if isinstance(each, n.Ref) and self.kind(each.name) == LIST
+            )
+            self.lists_behind[name] = tuple(dict.fromkeys(lists))
+        return self.lists_behind[name]
 
     def shown(self, name: str, role: str) -> bool:
         kind = self.kind(name)

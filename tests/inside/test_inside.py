@@ -159,3 +159,21 @@ def test_one_tensor_of_several_at_a_time() -> None:
 def test_the_operators_are_proved() -> None:
     """So that no call of them takes longer for a test."""
     assert [each.full_name for each in product() if open_places(operator_program(each))] == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "{i for i in S if i in S}",
+        "{i for i in S if i in S or i > 3}",
+        "{i + 1 for i in S if i > 3} + {i for i in S}",
+        "S - {i for i in S if any[j in S](j > i)}",
+    ],
+)
+def test_sets_of_sets_are_looked_into_a_few_times(made: str) -> None:
+    """What each one asks twice would double with each."""
+    lets = "".join(f"let S{at} = {made.replace('S', f'S{at - 1}')}\n" for at in range(1, 40))
+    text = (
+        f"{INPUTS}attr axes : int list = () in [0, 9)\nlet S0 = {{i for i in axes}}\n{lets}{OUTPUT}"
+    )
+    assert lower(operator(f"{text}Y[i] = X[i] if i in S39 else 0"), C_LIKE)
