@@ -365,16 +365,33 @@ def add_run(made: argparse.ArgumentParser) -> None:
         "`cvmgen build --model` wrote",
     )
     made.add_argument("--params", type=Path, metavar="P", help="the file of the graph's parameters")
-    made.add_argument(
+    given = made.add_mutually_exclusive_group(required=True)
+    given.add_argument(
         "--input",
         type=Path,
-        required=True,
         nargs="+",
         metavar="X.npy",
         help="an array for each input, in their order",
     )
+    given.add_argument(
+        "--inputs",
+        type=Path,
+        nargs="+",
+        metavar="X",
+        help="run the model on each row of an array for each input, .npy or .zarr; with --output",
+    )
     made.add_argument(
-        "--output", type=Path, metavar="Y.npy", help="store the result here and print nothing"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="with --inputs: let the workers of this Dask scheduler run the rows, as "
+        "tcp://localhost:8786; they need the model's folder, or cvmgen with the same operators",
+    )
+    made.add_argument(
+        "--output",
+        type=Path,
+        metavar="Y.npy",
+        help="store the result here and print nothing; of --inputs the results, .npy or .zarr, "
+        "with a number in the names where a model gives several",
     )
     made.add_argument("--target", choices=tuple(TARGETS), help="of a graph; default: c")
 

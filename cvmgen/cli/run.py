@@ -12,6 +12,7 @@ import numpy as np
 
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError
+from cvmgen.cli.many import run_many
 from cvmgen.errors import CvmgenError
 from cvmgen.graph import CompiledModel, Network, load, load_model
 from cvmgen.paths import stands_alone
@@ -47,6 +48,28 @@ def run_model(
     elif output_file is None:
         for each in outputs:
             print(np.array2string(each, threshold=sys.maxsize))
+    return Exit.OK
+
+
+def run_rows(
+    model: Path,
+    *,
+    params: Path | None,
+    input_files: Sequence[Path],
+    output_file: Path,
+    target: str | None,
+    scheduler: str | None,
+    as_json: bool,
+) -> Exit:
+    """Run a model on each row of arrays, with a scheduler by the workers of a cluster."""
+    with Progress(aloud=True) as progress:
+        progress.step(f"loading {model}")
+        network = loaded(model, params, target)
+        count, files = run_many(network, input_files, output_file, scheduler, progress)
+    if as_json:
+        print(json.dumps({"rows": count, "files": [str(each) for each in files]}))
+    else:
+        print(f"{count} rows: {', '.join(map(str, files))}")
     return Exit.OK
 
 

@@ -318,6 +318,20 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
 def run_run(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import run
 
+    if options.inputs is None and options.scheduler is not None:
+        raise UsageError("--scheduler goes with --inputs")
+    if options.inputs is not None:
+        if options.output is None:
+            raise UsageError("--inputs goes with --output: where to the results go")
+        return run.run_rows(
+            options.model,
+            params=options.params,
+            input_files=options.inputs,
+            output_file=options.output,
+            target=options.target,
+            scheduler=options.scheduler,
+            as_json=options.json,
+        )
     return run.run_model(
         options.model,
         params=options.params,

@@ -1,0 +1,178 @@
+"""`cvmgen run --inputs`: a network on each row of arrays, here or on a cluster of Dask."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cvmgen.build.progress import Progress
+from cvmgen.cli.exits import UsageError
+from cvmgen.errors import CvmgenError
+from cvmgen.graph import CompiledModel, Network
+
+Array = Any
+"""Of numpy, in a file, or of zarr."""
+Net = Network | CompiledModel
+Part = tuple[int, tuple[np.ndarray[Any, Any], ...]]
+"""The first of some rows, and what they give."""
+
+PART_BYTES = 1 << 20
+"""What the inputs of some rows come to that are run together."""
+MOST_ROWS = 256
+RETRIES = 3
+
+
+def run_many(
+    network: Net, inputs: Sequence[Path], output: Path, scheduler: str | None, progress: Progress
+) -> tuple[int, list[Path]]:
+    """How many rows there were, and the files of what they give; each byte is the same wherever a
+    row ran. CvmgenError for arrays that do not fit the network."""
+    if scheduler is not None and network.states:
+        raise UsageError("a stream's rows run one after the other: --scheduler is not for it")
+    data = [opened(each) for each in inputs]
+    count = rows_of(network, inputs, data)
+    step = rows_at_once(data)
+    files = output_files(output, len(network.output_shapes))
+    partial = [each.with_name(f".{each.stem}.partial{each.suffix}") for each in files]
+    parts = here(network, data, count, step)
+    if scheduler is not None:
+        parts = on_cluster(scheduler, network, data, count, step)
+    ends = list(zip(network.output_shapes, network.output_dtypes, strict=True))
+    try:
+        made = [
+            created(path, (count, *shape), dtype, step)
+            for path, (shape, dtype) in zip(partial, ends, strict=True)
+        ]
+        done = 0
+        for start, results in parts:
+            for whole, part in zip(made, results, strict=True):
+                whole[start : start + len(part)] = part
+            done += len(results[0])
+            progress.step("running", done, count)
+        del made
+        for path, file in zip(partial, files, strict=True):
+            remove(file)
+            path.rename(file)
+    finally:
+        for path in partial:
+            remove(path)
+    return count, files
+
+
+def here(network: Net, data: Sequence[Array], count: int, step: int) -> Iterator[Part]:
+    """All rows, one after the other."""
+    for start in range(0, count, step):
+        yield start, run_rows(network, [np.asarray(each[start : start + step]) for each in data])
+
+
+def on_cluster(
+    address: str, network: Net, data: Sequence[Array], count: int, step: int
+) -> Iterator[Part]:
+    """All rows, as workers are done with them. What a worker had that is lost is run by another."""
+    try:
+        from distributed import Client, as_completed
+    except ModuleNotFoundError:
+        raise UsageError("--scheduler needs Dask: pip install 'cvmgen[dask]'") from None
+    try:
+        client = Client(address)
+    except (OSError, ValueError) as error:
+        raise CvmgenError(f"no scheduler of Dask at {address}: {error}") from None
+    with client:
+        # Of a task, unlike of scattered data, Dask knows how to make the result again.
+        there = client.submit(as_it_is, network, pure=False, retries=RETRIES)
+        starts: dict[Any, int] = {}
+        done = as_completed(with_results=True)
+        for start in range(0, count, step):
+            rows = [np.array(each[start : start + step]) for each in data]
+            task = client.submit(run_rows, there, rows, pure=False, retries=RETRIES)
+            starts[task.key] = start
+            done.add(task)
+            # No more rows wait there than keep all threads busy.
+            if len(starts) > 4 + 2 * sum(client.nthreads().values()):
+                future, results = next(done)
+                yield starts.pop(future.key), results
+        for future, results in done:
+            yield starts.pop(future.key), results
+
+
+def as_it_is(network: Net) -> Net:
+    return network
+
+
+def run_rows(network: Net, rows: Sequence[Any]) -> tuple[np.ndarray[Any, Any], ...]:
+    """What a network gives for some rows, together."""
+    shapes = network.input_shapes
+    found = []
+    for row in zip(*rows, strict=True):
+        given = (np.reshape(each, shape) for each, shape in zip(row, shapes, strict=True))
+        result = network(*given)
+        found.append(result if isinstance(result, tuple) else (result,))
+    return tuple(np.stack(each) for each in zip(*found, strict=True))
+
+
+# ---------------------------------------------------------------- arrays in files
+
+
+def opened(path: Path) -> Array:
+    """An array of a .npy file or of a .zarr folder, whose parts are read when they are needed."""
+    try:
+        if path.suffix == ".zarr":
+            return zarr().open_array(path, mode="r")
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError) as error:
+        raise CvmgenError(f"{path}: not an array of numpy or zarr: {error}") from None
+
+
+def created(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], step: int) -> Array:
+    if path.suffix == ".zarr":
+        chunks = (min(step, shape[0]), *shape[1:])
+        return zarr().open_array(path, mode="w", shape=shape, dtype=dtype, chunks=chunks)
+    return np.lib.format.open_memmap(path, "w+", dtype, shape)
+
+
+def zarr() -> Any:
+    try:
+        import zarr
+    except ModuleNotFoundError:
+        raise UsageError("a .zarr folder needs zarr: pip install 'cvmgen[dask]'") from None
+    return zarr
+
+
+def output_files(path: Path, count: int) -> list[Path]:
+    """The file of each result: numbered where there are several."""
+    if count == 1:
+        return [path]
+    return [path.with_name(f"{path.stem}_{at}{path.suffix}") for at in range(count)]
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def rows_of(network: Net, files: Sequence[Path], data: Sequence[Array]) -> int:
+    """How many rows all arrays have; each is an input of the network, whose first extent may be
+    left away where it is 1."""
+    if len(data) != len(network.input_shapes):
+        raise CvmgenError(f"the network takes {len(network.input_shapes)} inputs, not {len(data)}")
+    for path, each, shape in zip(files, data, network.input_shapes, strict=True):
+        known = (shape, shape[1:]) if shape[:1] == (1,) else (shape,)
+        if not each.ndim or tuple(each.shape[1:]) not in known:
+            rule = f"(N, {', '.join(map(str, shape))})"
+            raise CvmgenError(f"{path}: shape {tuple(each.shape)}: {rule} is needed")
+    count, *others = (int(each.shape[0]) for each in data)
+    if not count or any(each != count for each in others):
+        told = ", ".join(f"{path}: {each.shape[0]}" for path, each in zip(files, data, strict=True))
+        raise CvmgenError(f"all inputs need as many rows, and at least one: {told}")
+    return count
+
+
+def rows_at_once(data: Sequence[Array]) -> int:
+    size: int = sum(each.dtype.itemsize * int(np.prod(each.shape[1:])) for each in data)
+    return max(1, min(MOST_ROWS, PART_BYTES // max(size, 1)))
