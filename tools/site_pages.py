@@ -38,7 +38,7 @@ from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator, Output, all_items
 from cvmgen.spec.mathematics import declared, definitions, expression, mathematics, statements
-from cvmgen.spec.notation import Identifier, Row, Script, Sign, mathml
+from cvmgen.spec.notation import Identifier, CellRow, Script, SignCell, mathml
 from cvmgen.spec.precisions import needed_precision
 from cvmgen.spec.words import plural
 from cvmgen.verification.ledger import read_ledger
@@ -176,7 +176,7 @@ def precisions(operator: Operator) -> Iterator[str]:
     own = declared(operator)
     for output in ruled:
         written = operator.rule(output) != "derived from the formula"
-        yield mathml(Row((bits_of(output), Sign("=="), expression(output.precision, own))))
+        yield mathml(CellRow((bits_of(output), SignCell("=="), expression(output.precision, own))))
         try:
             needed = needed_precision(operator, output, operator.items)
         except (SpecError, AssertionError):
@@ -186,7 +186,7 @@ def precisions(operator: Operator) -> Iterator[str]:
             yield "which is what follows from the formula."
             continue
         yield "by its rule; its values need"
-        yield mathml(Row((bits_of(output), Sign(">="), expression(needed, own))))
+        yield mathml(CellRow((bits_of(output), SignCell(">="), expression(needed, own))))
     if operator.although:
         yield f"The rule stands: {in_markdown(operator.although)}."
 

@@ -23,7 +23,7 @@ REALS = ("f32", "f64")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OrderedFactor:
     """A factor: the loop over its lines, its first element where the indices of rows, of columns
     and of terms are 0, and how far apart the elements of lines and of terms are."""
 
@@ -43,8 +43,8 @@ class OrderedProducts:
     """
 
     others: tuple[i.Loop, ...]
-    rows: Line
-    columns: Line
+    rows: OrderedFactor
+    columns: OrderedFactor
     around: tuple[i.Loop, ...]
     depth: i.Expr
     longer: i.Expr
@@ -139,11 +139,13 @@ def with_sides(
     )
 
 
-def line(place: i.Load, loop: i.Loop, last: i.Loop, dtypes: Mapping[str, DType]) -> Line | None:
+def line(
+    place: i.Load, loop: i.Loop, last: i.Loop, dtypes: Mapping[str, DType]
+) -> OrderedFactor | None:
     """A factor by the loop over its lines and the one over terms."""
     found = algebra.plane(place.offset, [loop.index, last.index])
     if found is None:
         return None
     kind = dtypes[place.tensor].machine
     steps = found.step(loop.index), found.step(last.index)
-    return Line(loop, i.Load(place.tensor, None, found.rest), kind, *steps)
+    return OrderedFactor(loop, i.Load(place.tensor, None, found.rest), kind, *steps)

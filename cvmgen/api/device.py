@@ -7,14 +7,14 @@ import functools
 from typing import Any
 
 from cvmgen.api.device_memory import Pool
-from cvmgen.api.device_notes import Refusals
+from cvmgen.api.device_notes import DeviceRefusals
 from cvmgen.api.driver import (
     CAPABILITY_MAJOR,
     CAPABILITY_MINOR,
     DEVICE_ORDINAL,
-    Context,
     Driver,
     DriverError,
+    PrimaryContext,
     open_driver,
 )
 from cvmgen.api.streams import stream_handle
@@ -25,13 +25,13 @@ from cvmgen.errors import CvmgenError
 _FOREIGN_CODE = (200, 209, 218, 222)
 
 
-class Device(Context):
+class Device(PrimaryContext):
     """A device, with what is kept of its memory and of refusals. It stays for the process."""
 
     def __init__(self, driver: Driver, ordinal: int) -> None:
         super().__init__(driver, ordinal)
         self.pool = Pool(self)
-        self.refusals = Refusals(self)
+        self.refusals = DeviceRefusals(self)
         self.table = driver.table(self.pool.handle)
 
     @property

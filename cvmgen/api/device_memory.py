@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from cvmgen.api.driver import Context
+from cvmgen.api.driver import PrimaryContext
 from cvmgen.api.streams import stream_handle
 from cvmgen.errors import CvmgenError
 
@@ -49,7 +49,7 @@ class GraphEnd:
         self._come = self._come or self._library.sem_trywait(self._place) == 0
         return self._come
 
-    def of(self, device: Context, graph: int) -> None:
+    def of(self, device: PrimaryContext, graph: int) -> None:
         """Be told of this graph, and of all that are made of it."""
         call = self._library.sem_post
         post = ctypes.cast(call, ctypes.c_void_p)
@@ -73,7 +73,7 @@ class DeviceBlock:
 class Pool:
     """A pool beside the one that all programs of a process share: its settings are ours."""
 
-    def __init__(self, device: Context) -> None:
+    def __init__(self, device: PrimaryContext) -> None:
         self._device = device
         self._own: int | None = None
         self._waiting: deque[DeviceBlock] = deque()  # threads share it, and finalizers at any time

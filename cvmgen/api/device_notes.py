@@ -19,7 +19,7 @@ import numpy as np
 
 from cvmgen.api.c_backend import NO_OVERFLOW
 from cvmgen.api.device_memory import GraphEnd
-from cvmgen.api.driver import Context
+from cvmgen.api.driver import PrimaryContext
 from cvmgen.api.streams import LEGACY_STREAM
 from cvmgen.errors import CvmgenError, OperatorError
 from cvmgen.lists import unflatten
@@ -102,16 +102,16 @@ class Notes:
 
     __slots__ = ("__weakref__", "noted")
 
-    def __init__(self, noted: Noted, refusals: Refusals) -> None:
+    def __init__(self, noted: Noted, refusals: DeviceRefusals) -> None:
         self.noted = noted
         finalizer = weakref.finalize(self, refusals.drop, noted)
         finalizer.atexit = False
 
 
-class Refusals:
+class DeviceRefusals:
     """What is refused on a device, until it is told."""
 
-    def __init__(self, device: Context) -> None:
+    def __init__(self, device: PrimaryContext) -> None:
         self._device = device
         # Threads share these, and finalizers at any time: each step is one of Python's own.
         self._pages: list[Words] = []

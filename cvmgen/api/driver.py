@@ -209,7 +209,7 @@ def open_driver() -> Driver:
     return _opened(LIBRARY)
 
 
-class Context:
+class PrimaryContext:
     """The primary context of a device, which frameworks use too: its streams and their order."""
 
     def __init__(self, driver: Driver, ordinal: int) -> None:

@@ -16,9 +16,9 @@ from cvmgen.cli.exits import Exit, give, tell
 from cvmgen.cli.texts import remembered_texts
 from cvmgen.compare import findings as f
 from cvmgen.compare.calls import Outcome, Witness
-from cvmgen.compare.compared import Request, Version, compared
+from cvmgen.compare.compared import CompareRequest, Version, compared
 from cvmgen.compare.findings import OperatorDiff
-from cvmgen.compare.versions import Side, read_side, root_of
+from cvmgen.compare.versions import SpecVersion, read_side, root_of
 from cvmgen.errors import CvmgenError, Faults
 from cvmgen.reference.tensor import Tensor
 from cvmgen.schedule.schedules import Schedules
@@ -47,7 +47,9 @@ def diff(
             root = root_of(new, spec)
             sides = read_side(HEAD if old is None else old, spec, root), read_side(new, spec, root)
             versions = versions_of(*sides, progress, faults)
-            found, count = compare_versions(*versions, Request(targets, cached), progress, faults)
+            found, count = compare_versions(
+                *versions, CompareRequest(targets, cached), progress, faults
+            )
     except (CvmgenError, OSError) as error:
         return tell(error, as_json=as_json, debug=debug, code=Exit.USAGE)
     names = sides[0].shown, sides[1].shown
@@ -58,7 +60,7 @@ def diff(
 
 
 def versions_of(
-    old: Side, new: Side, progress: Progress, faults: Faults
+    old: SpecVersion, new: SpecVersion, progress: Progress, faults: Faults
 ) -> tuple[Version, Version]:
     """The checked operators of both sides; raises SpecErrors."""
     progress.step("checking the formulas")
@@ -69,7 +71,7 @@ def versions_of(
 
 
 def compare_versions(
-    old: Version, new: Version, request: Request, progress: Progress, faults: Faults
+    old: Version, new: Version, request: CompareRequest, progress: Progress, faults: Faults
 ) -> tuple[list[OperatorDiff], int]:
     """The operators that are not written as they were, and how many are; raises SpecErrors with
     what small calls show of them."""
@@ -93,7 +95,7 @@ def named(operators: Iterable[Operator]) -> dict[str, Operator]:
 
 
 def belonging(
-    old: Side, before: Sequence[Operator], new: Side, after: Sequence[Operator]
+    old: SpecVersion, before: Sequence[Operator], new: SpecVersion, after: Sequence[Operator]
 ) -> tuple[Sequence[Operator], Sequence[Operator]]:
     """The operators to compare: where a file is named those that it has a part in, under the opset
     of the newer side."""
@@ -108,7 +110,7 @@ def belonging(
     return [replace(each, opset=opsets.get(each.name, each.opset)) for each in before], after
 
 
-def in_file(side: Side, operators: Sequence[Operator]) -> Sequence[Operator]:
+def in_file(side: SpecVersion, operators: Sequence[Operator]) -> Sequence[Operator]:
     if not side.only:
         return operators
     return [each for each in operators if any(s.source.name == side.only for _, s in each.blocks)]

@@ -25,8 +25,8 @@ from cvmgen.verification.ledger import (
     PAGE,
     VERIFIED,
     Entries,
-    Entry,
     Ledger,
+    LedgerEntry,
     Texts,
     Which,
     ledger_text,
@@ -71,14 +71,16 @@ class Book:
     tests: bool  # whether the project's tests are of these formulas
     entries: Entries
     accept: bool
-    found: dict[str, dict[str, Entry]] = field(default_factory=dict)
+    found: dict[str, dict[str, LedgerEntry]] = field(default_factory=dict)
     changed: dict[str, None] = field(default_factory=dict)
 
-    def add(self, task: Task, entry: Entry) -> None:
+    def add(self, task: Task, entry: LedgerEntry) -> None:
         """Values of C are validated; those of other targets are tested, if anything."""
         new = {task.target: entry}
         if self.tests:
-            new |= {each: tested(new.get(each, Entry({}))) for each in ALSO_TESTED[task.target]}
+            new |= {
+                each: tested(new.get(each, LedgerEntry({}))) for each in ALSO_TESTED[task.target]
+            }
         name = task.operator.full_name
         self.found.setdefault(name, {}).update(new)
         self.entries = merged(self.entries, {name: new}, (), accept=self.accept)
@@ -171,7 +173,7 @@ def engines_needed() -> None:
     program.clang()  # BuildError says what is missing
 
 
-def verified(tasks: Sequence[Task], progress: Progress) -> Iterator[Entry]:
+def verified(tasks: Sequence[Task], progress: Progress) -> Iterator[LedgerEntry]:
     """The entries in the order of the tasks, made by several processes at once."""
     ahead = helped(verify, tasks)
     for number, task in enumerate(tasks, 1):
@@ -180,7 +182,7 @@ def verified(tasks: Sequence[Task], progress: Progress) -> Iterator[Entry]:
         yield verify(task) if made is None else made
 
 
-def verify(task: Task) -> Entry:
+def verify(task: Task) -> LedgerEntry:
     return VERIFIERS[task.target](task.operator, task.schedules, task.folder, task.text)
 
 

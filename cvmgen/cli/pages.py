@@ -24,7 +24,7 @@ from cvmgen.inspection.pages import OperatorPage, index, page_name, static
 from cvmgen.paths import generated_folder
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.ledger import Entry, read_ledger
+from cvmgen.verification.ledger import LedgerEntry, read_ledger
 
 if TYPE_CHECKING:
     from cvmgen.compare.compared import Version
@@ -34,12 +34,12 @@ WATCHED = "watch.js"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """A page that is asked for, with all that it is made of."""
 
     operator: Operator
     schedules: Schedules
-    entry: Mapping[str, Entry]  # of the operator in the ledger
+    entry: Mapping[str, LedgerEntry]  # of the operator in the ledger
     assembled: bool
 
     @property
@@ -77,11 +77,11 @@ def pages(
     ledger = read_ledger(generated_folder())
     entries = {} if ledger is None else ledger.entries
     asked = {
-        each.full_name: Asked(each, schedules, entries.get(each.full_name, {}), assembled)
+        each.full_name: PageRequest(each, schedules, entries.get(each.full_name, {}), assembled)
         for each in operators
     }
     new = [each for each in asked.values() if not is_stored(each.key, PAGE)]
-    for number, (each, _) in enumerate(zip(new, helped(Asked.text, new), strict=True), 1):
+    for number, (each, _) in enumerate(zip(new, helped(PageRequest.text, new), strict=True), 1):
         progress.step(f"page of {each.operator.full_name}", number, len(new))
     found = {}
     for operator in progress.over(operators, lambda each: f"page of {each.full_name}"):

@@ -36,7 +36,7 @@ class OperatorTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class OperatorOutcome:
     """What became of an operator that is sound; None: it was not asked for."""
 
     texts: Texts | None
@@ -50,7 +50,7 @@ def made_ahead(
     progress: Progress,
     *,
     afresh: bool,
-) -> Mapping[str, Made]:
+) -> Mapping[str, OperatorOutcome]:
     """By full name what could be made of the operators, their texts if there are targets;
     `afresh`: whether they are remembered or not."""
     all_asked = (
@@ -73,7 +73,7 @@ def made_ahead(
     return found
 
 
-def run_task(asked: OperatorTask) -> Made:
+def run_task(asked: OperatorTask) -> OperatorOutcome:
     """What is asked, in whatever process; raises what is wrong with the operator."""
     operator = asked.operator
     for trial in trials_of(operator) if asked.tried else ():
@@ -84,4 +84,4 @@ def run_task(asked: OperatorTask) -> Made:
         texts = driver.operator_texts(operator, asked.targets, asked.schedules)
     if asked.proved:
         places = len(driver.warnings_of(operator))
-    return Made(texts, places)
+    return OperatorOutcome(texts, places)

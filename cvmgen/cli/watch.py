@@ -17,9 +17,9 @@ from cvmgen.cli.colour import Paint, painter, plain
 from cvmgen.cli.diff import cached, compare_versions, described, named
 from cvmgen.cli.diff_text import told
 from cvmgen.cli.exits import Exit, error_json, exit_code, tell, tell_faults, tell_warnings
-from cvmgen.compare.compared import Request, Version
+from cvmgen.compare.compared import CompareRequest, Version
 from cvmgen.compare.findings import OperatorDiff
-from cvmgen.compare.versions import Side, read_side, root_of
+from cvmgen.compare.versions import SpecVersion, read_side, root_of
 from cvmgen.errors import BuildError, CvmgenError, Faults
 from cvmgen.escape import json_text
 from cvmgen.paths import formulas_folder, schedules_folder
@@ -137,11 +137,11 @@ class Session:
             f"watching {watched.spec}{count}; Ctrl-C ends it\n",
         )
 
-    def read(self, name: str | None) -> Side:
+    def read(self, name: str | None) -> SpecVersion:
         return read_side(name, self.watched.spec, root_of(None, self.watched.spec))
 
     @staticmethod
-    def checked(side: Side, faults: Faults) -> Version:
+    def checked(side: SpecVersion, faults: Faults) -> Version:
         return Version(named(checked(side.files, faults)), side.schedules)
 
     def saved(self) -> None:
@@ -176,7 +176,7 @@ class Session:
         edited = [each for name, each in new.operators.items() if old.operators.get(name) != each]
         if "c" in watched.targets:
             build.compile_new(edited, self.request(), new.schedules, compiling)
-        request = Request(watched.targets, cached, run=False)
+        request = CompareRequest(watched.targets, cached, run=False)
         found, count = compare_versions(old, new, request, progress, faults)
         if watched.since is None:
             self.version = new

@@ -36,7 +36,7 @@ from typing import Any
 
 from cvmgen.compare.binders import Combined, Need, Unread
 from cvmgen.compare.items import Block, Items, ReadEquation, ReadOutput
-from cvmgen.compare.table import Listed, Real, Reduced, Table, Value, names_in
+from cvmgen.compare.table import ListValue, RealValue, Reduced, Value, ValueTable, names_in
 from cvmgen.driver import warnings_of
 from cvmgen.errors import CvmgenError
 from cvmgen.spec import formula as f
@@ -86,7 +86,7 @@ def proved(old: f.Operator, new: f.Operator) -> Proved:
 
 class _Comparison:
     def __init__(self, old: f.Operator, new: f.Operator) -> None:
-        self.table, self.prover = Table(), Prover()
+        self.table, self.prover = ValueTable(), Prover()
         self.questions = 0
         self.engines: set[str] = set()
         self.merged: list[Formula] = []
@@ -164,13 +164,15 @@ class _Comparison:
             return True
         if isinstance(one, Term) and isinstance(other, Term):
             return self.is_zero(given, one - other)
-        if isinstance(one, Listed) and isinstance(other, Listed):
+        if isinstance(one, ListValue) and isinstance(other, ListValue):
             return self.same_list(given, one, other)
-        if isinstance(one, (Term, Real, Listed)) or isinstance(other, (Term, Real, Listed)):
+        if isinstance(one, (Term, RealValue, ListValue)) or isinstance(
+            other, (Term, RealValue, ListValue)
+        ):
             return False
         return self.same_truth(given, one, other)
 
-    def same_list(self, given: tuple[Formula, ...], one: Listed, other: Listed) -> bool:
+    def same_list(self, given: tuple[Formula, ...], one: ListValue, other: ListValue) -> bool:
         """Entry by entry, where these are known or are one expression of indices; else what they
         are made of must be the same."""
         if one.entries is not None and other.entries is not None:
@@ -193,7 +195,7 @@ class _Comparison:
         if isinstance(one, tuple) and isinstance(other, tuple):
             pairs = zip(one, other, strict=False)
             return len(one) == len(other) and all(self.alike(given, *pair) for pair in pairs)
-        values = isinstance(one, (Term, Listed)) and isinstance(other, (Term, Listed))
+        values = isinstance(one, (Term, ListValue)) and isinstance(other, (Term, ListValue))
         return values and type(one) is type(other) and self.same(given, one, other)
 
     def is_zero(self, given: tuple[Formula, ...], difference: Term) -> bool:
@@ -444,7 +446,7 @@ def may_be_alike(one: Any, other: Any) -> bool:
     if not isinstance(mine, tuple) or not isinstance(yours, tuple) or len(mine) != len(yours):
         return False
     pairs = list(zip(mine, yours, strict=True))
-    lists = [isinstance(a, Listed) and isinstance(b, Listed) and a != b for a, b in pairs]
+    lists = [isinstance(a, ListValue) and isinstance(b, ListValue) and a != b for a, b in pairs]
     return any(lists) and all(
         a == b or differ or (isinstance(a, Term) and isinstance(b, Term))
         for (a, b), differ in zip(pairs, lists, strict=True)

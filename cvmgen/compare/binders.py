@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from cvmgen.compare.table import INDEX, Listed, Real, Table, Value
+from cvmgen.compare.table import INDEX, ListValue, RealValue, Value, ValueTable
 from cvmgen.dtypes import DType
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -53,10 +53,10 @@ class Lazy:
 Env = Mapping[str, Any]  # values of names in reach; arguments as Lazy
 
 
-class Binders(ABC):
+class BinderReader(ABC):
     """Reads one formula; a subclass reads the expressions in it."""
 
-    def __init__(self, table: Table, operator: f.Operator) -> None:
+    def __init__(self, table: ValueTable, operator: f.Operator) -> None:
         self.table, self.operator = table, operator
         self.definitions = {
             each.name: each
@@ -100,13 +100,13 @@ class Binders(ABC):
 
     def condition(self, expr: n.Expr, env: Env) -> Formula:
         found = self.value(expr, env)
-        if isinstance(found, (Term, Real, Listed)):
+        if isinstance(found, (Term, RealValue, ListValue)):
             raise Unread
         return found
 
-    def listed(self, expr: n.Expr, env: Env) -> Listed:
+    def listed(self, expr: n.Expr, env: Env) -> ListValue:
         found = self.value(expr, env)
-        if not isinstance(found, Listed):
+        if not isinstance(found, ListValue):
             raise Unread
         return found
 
@@ -138,10 +138,10 @@ class Binders(ABC):
             self.where(*inside, condition),
         ):
             found = self.value(body, inner)
-        if isinstance(found, Listed):
+        if isinstance(found, ListValue):
             raise Unread
         made: Value
-        if isinstance(found, Real):
+        if isinstance(found, RealValue):
             made = self.table.real(expr.function, ranges, condition, found)
             key: Any = made
         else:

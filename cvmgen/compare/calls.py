@@ -28,7 +28,7 @@ LARGE_PRECISIONS = (8, 16, 31, 32)
 ROUNDED = (0.1, 1 / 3, 2.5, -0.7, 1e30, -1e30, 16777217.0, 1e-30)
 
 
-class Drawn(Sampler):
+class CallDrawing(Sampler):
     """Draws calls that a formula accepts, near the numbers of both formulas."""
 
     def __init__(self, operator: f.Operator, other: f.Operator) -> None:
@@ -224,7 +224,7 @@ class Both:
 
     def __init__(self, old: f.Operator, new: f.Operator) -> None:
         self.old, self.new = Meaning(old), Meaning(new)
-        self.drawers = (Drawn(old, new), Drawn(new, old))
+        self.drawers = (CallDrawing(old, new), CallDrawing(new, old))
         self.asked = 0
 
     def outcomes(self, call: ChosenCall) -> tuple[Outcome, Outcome] | None:
@@ -238,7 +238,7 @@ class Both:
         found = self.outcomes(call)
         return {each.kind: each for each in differences(call, *found)} if found else {}
 
-    def drawn(self, most: int) -> Iterator[tuple[Drawn, Tape, ChosenCall]]:
+    def drawn(self, most: int) -> Iterator[tuple[CallDrawing, Tape, ChosenCall]]:
         """Calls that one of them accepts, by turns."""
         for at in range(most):
             drawer = self.drawers[at % 2]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from cvmgen.compare import findings, kernels
 from cvmgen.compare.all_sizes import Proved, proved
-from cvmgen.compare.calls import Both, Drawn, Witness, differences, size_of
+from cvmgen.compare.calls import Both, CallDrawing, Witness, differences, size_of
 from cvmgen.compare.findings import OperatorDiff
 from cvmgen.compare.kernels import run_both
-from cvmgen.compare.names import Change, Matched, matched
+from cvmgen.compare.names import InterfaceChange, Matched, matched
 from cvmgen.compare.on_shapes import OnShapes, compared_on
 from cvmgen.compare.smallest import smallest
 from cvmgen.compare.texts import Make, changed_classes, changed_texts, files_of
@@ -34,7 +34,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CompareRequest:
     """What to look at: the targets whose text is compared, how it is made, and whether the call
     that shows other values is made of kernels."""
 
@@ -44,7 +44,10 @@ class Request:
 
 
 def compared(
-    old: Version, new: Version, request: Request, told: Callable[[str], None] = lambda _: None
+    old: Version,
+    new: Version,
+    request: CompareRequest,
+    told: Callable[[str], None] = lambda _: None,
 ) -> list[OperatorDiff]:
     """What became of each operator that is not written as it was, what matters most first."""
     found = []
@@ -111,10 +114,10 @@ def diff_of(old: Operator, new: Operator) -> OperatorDiff:
     return each
 
 
-def broken_examples(operator: Operator) -> Iterator[Change]:
+def broken_examples(operator: Operator) -> Iterator[InterfaceChange]:
     for example in operator.examples:
         for error in check_example(operator, example):
-            yield Change("example", f"line {error.span.line}: {error.message}")
+            yield InterfaceChange("example", f"line {error.span.line}: {error.message}")
 
 
 @dataclass(slots=True)
@@ -146,7 +149,7 @@ def _compared(names: Matched) -> _Comparison:
     if known.whole:
         return _Comparison(names, known, {}, OnShapes(), 0)
     both = Both(old, new)
-    seen: dict[str, tuple[Witness, Drawn, Tape]] = {}
+    seen: dict[str, tuple[Witness, CallDrawing, Tape]] = {}
     cases: dict[str, ChosenCall] = {}
     for drawer, tape, call in both.drawn(CALLS):
         outcomes = both.outcomes(call)
@@ -197,7 +200,7 @@ def run_kernels(each: OperatorDiff, old: Schedules, new: Schedules) -> None:
     )  # fmt: skip
 
 
-def add_texts(each: OperatorDiff, old: Schedules, new: Schedules, request: Request) -> None:
+def add_texts(each: OperatorDiff, old: Schedules, new: Schedules, request: CompareRequest) -> None:
     mine = None if each.old is None else (each.old, old)
     yours = None if each.new is None else (each.new, new)
     each.texts = tuple(changed_texts(mine, yours, request.targets, request.make))

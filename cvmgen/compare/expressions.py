@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cvmgen.compare.binders import Binders, Env, Lazy, Unread
-from cvmgen.compare.table import INDEX, Listed, Listing, Real, Value
+from cvmgen.compare.binders import BinderReader, Env, Lazy, Unread
+from cvmgen.compare.table import INDEX, ListingValue, ListValue, RealValue, Value
 from cvmgen.dtypes import DTYPES, MAX_PRECISION
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
@@ -18,7 +18,7 @@ MOST_POWER = 64  # an exponent up to which a power is multiplied out, or may hav
 LESS = {"<": (False, True), ">": (True, True), "<=": (False, False), ">=": (True, False)}
 
 
-class Expressions(Binders):
+class ExpressionReader(BinderReader):
     """Reads the expressions of one formula."""
 
     # -------------------------------------------------------- expressions
@@ -42,7 +42,7 @@ class Expressions(Binders):
                 inner = self.value(operand, env)
                 return (
                     self.table.real("neg", inner)
-                    if isinstance(inner, Real)
+                    if isinstance(inner, RealValue)
                     else self.number(inner) * -1
                 )
             case n.Compare(relations=relations, operands=operands):
@@ -88,7 +88,7 @@ class Expressions(Binders):
                     self.where(*inside, condition),
                 ):
                     found = self.value(element, inner)
-                return table.listing(kind, Listing(ranges, inside, condition, found))
+                return table.listing(kind, ListingValue(ranges, inside, condition, found))
             case n.Sorted(binders=binders, keys=keys):
                 with (
                     self.bound(binders, env) as (inner, ranges, inside, condition),
@@ -128,7 +128,7 @@ class Expressions(Binders):
             return self.value(found.expr, found.env)
         return found  # type: ignore[no-any-return]
 
-    def item(self, sequence: Listed, index: Term) -> Value:
+    def item(self, sequence: ListValue, index: Term) -> Value:
         entries, at = sequence.entries, index.value
         if entries is not None and at is not None and 0 <= at < len(entries):
             return entries[at]
@@ -140,9 +140,9 @@ class Expressions(Binders):
     # -------------------------------------------------------- operations
 
     def arithmetic(self, sign: str, left: Value, right: Value) -> Value:
-        if isinstance(left, Listed) and isinstance(right, Listed):
+        if isinstance(left, ListValue) and isinstance(right, ListValue):
             return self.table.listed(sign, left, right)
-        if isinstance(left, Real) or isinstance(right, Real) or sign == "over":
+        if isinstance(left, RealValue) or isinstance(right, RealValue) or sign == "over":
             return self.table.real(sign, *map(self.real, (left, right)))
         a, b = self.number(left), self.number(right)
         match sign:
@@ -164,8 +164,8 @@ class Expressions(Binders):
             case _:
                 raise Unread
 
-    def real(self, value: Value) -> Real:
-        if not isinstance(value, (Term, Real)):
+    def real(self, value: Value) -> RealValue:
+        if not isinstance(value, (Term, RealValue)):
             raise Unread
         return self.table.as_real(value)
 
@@ -201,19 +201,19 @@ class Expressions(Binders):
             return same if relation == "==" else t.negation(same)
         turned, strict = LESS[relation]
         one, other = (right, left) if turned else (left, right)
-        if isinstance(one, Real) or isinstance(other, Real):
+        if isinstance(one, RealValue) or isinstance(other, RealValue):
             return self.table.truth("<" if strict else "<=", self.real(one), self.real(other))
         test = t.below if strict else t.at_most
         return test(self.number(one), self.number(other))
 
     def same(self, left: Value, right: Value) -> Formula:
-        if isinstance(left, Real) or isinstance(right, Real):
+        if isinstance(left, RealValue) or isinstance(right, RealValue):
             return self.table.truth("==", *map(self.real, (left, right)))
         if isinstance(left, Term) and isinstance(right, Term):
             return t.equal(left, right)
-        if isinstance(left, Listed) and isinstance(right, Listed):
+        if isinstance(left, ListValue) and isinstance(right, ListValue):
             return TRUE if left == right else self.table.truth("==", left, right)
-        if isinstance(left, (Term, Listed)) or isinstance(right, (Term, Listed)):
+        if isinstance(left, (Term, ListValue)) or isinstance(right, (Term, ListValue)):
             raise Unread
         return t.every(t.implies(left, right), t.implies(right, left))
 
@@ -234,21 +234,21 @@ class Expressions(Binders):
             yes = self.value(expr.then, env)
         with self.where(t.negation(test)):
             no = self.value(expr.otherwise, env)
-        if any(isinstance(each, (Term, Real)) for each in (yes, no)):
-            if not all(isinstance(each, (Term, Real)) for each in (yes, no)):
+        if any(isinstance(each, (Term, RealValue)) for each in (yes, no)):
+            if not all(isinstance(each, (Term, RealValue)) for each in (yes, no)):
                 raise Unread
-        elif isinstance(yes, Listed) != isinstance(no, Listed):
+        elif isinstance(yes, ListValue) != isinstance(no, ListValue):
             raise Unread
         return self.table.choice(test, yes, no)
 
     # -------------------------------------------------------- functions and definitions
 
     def function(self, name: str, given: Sequence[Value]) -> Value:
-        if any(isinstance(each, Listed) for each in given):
+        if any(isinstance(each, ListValue) for each in given):
             return self.of_list(name, given)
         match name, given:
             case (("max" | "min"), _):
-                if any(isinstance(each, Real) for each in given):
+                if any(isinstance(each, RealValue) for each in given):
                     return self.table.real(name, *map(self.real, given))
                 return self.table.extreme(name, map(self.number, given))
             case "abs", [Term() as value]:
@@ -260,9 +260,9 @@ class Expressions(Binders):
                 return self.table.apply(name, value, low=0)
             case "int", [Term() as value]:
                 return value
-            case "int", [Real() as value]:
+            case "int", [RealValue() as value]:
                 return self.table.apply(("int", value))
-            case "real", [Term() | Real() as value]:
+            case "real", [Term() | RealValue() as value]:
                 return self.table.as_real(value)
             case "isnan", [value]:
                 return FALSE if isinstance(value, Term) else self.table.truth("nan", value)
@@ -274,7 +274,7 @@ class Expressions(Binders):
 
     def of_list(self, name: str, given: Sequence[Value]) -> Value:
         """A function of lists: what of it may not be there is told by the places that are open."""
-        key = (name, *(each for each in given if isinstance(each, Listed)))
+        key = (name, *(each for each in given if isinstance(each, ListValue)))
         numbers = [each for each in given if isinstance(each, Term)]
         if name == "unflatten":
             return self.table.listed(*key, *numbers)
@@ -352,12 +352,12 @@ class Expressions(Binders):
             found = self.value(slot.value, env)
             parts: tuple[Value, ...] = (found,)
             if slot.pack:
-                if not isinstance(found, Listed):
+                if not isinstance(found, ListValue):
                     raise Unread
                 parts = (found,) if found.entries is None else found.entries
             for part in parts:
-                kept.append(part if isinstance(part, Listed) else None)
-                numbers += [] if isinstance(part, Listed) else [self.number(part)]
+                kept.append(part if isinstance(part, ListValue) else None)
+                numbers += [] if isinstance(part, ListValue) else [self.number(part)]
         kinds = self.dtypes(expr.tensor)
         key = ("element", expr.tensor, *kept)
         if any(each.kind == "real" for each in kinds):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cvmgen.compare.all_sizes import Proved
 from cvmgen.compare.calls import Witness
 from cvmgen.compare.kernels import KernelRuns
-from cvmgen.compare.names import Change
+from cvmgen.compare.names import InterfaceChange
 from cvmgen.compare.texts import ChangedText
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.words import plural
@@ -45,7 +45,7 @@ class OperatorDiff:
     name: str
     old: Operator | None
     new: Operator | None
-    changes: Sequence[Change] = ()
+    changes: Sequence[InterfaceChange] = ()
     witnesses: Mapping[str, Witness] = field(default_factory=dict)
     proved: Proved = field(default_factory=Proved)
     same_on: Sequence[str] = ()
@@ -58,7 +58,7 @@ class OperatorDiff:
     renamed_from: str = ""
 
     @property
-    def interface(self) -> list[Change]:
+    def interface(self) -> list[InterfaceChange]:
         """The changes that callers see, without those of wording and of other names for it."""
         return [each for each in self.changes if each.what not in ("wording", "alias", "example")]
 

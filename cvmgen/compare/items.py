@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cvmgen.compare.binders import Unread
-from cvmgen.compare.expressions import Expressions
-from cvmgen.compare.table import Listed, Table, Value
+from cvmgen.compare.expressions import ExpressionReader
+from cvmgen.compare.table import ListValue, Value, ValueTable
 from cvmgen.dtypes import (
     ATTRIBUTE_HIGH,
     ATTRIBUTE_LOW,
@@ -72,10 +72,10 @@ class Block:
         return t.every(*self.accepts, *chosen)
 
 
-class Items(Expressions):
+class Items(ExpressionReader):
     """Reads a whole operator; of an attribute that only this one has, `defaults` are taken."""
 
-    def __init__(self, table: Table, operator: f.Operator, left_away: frozenset[str]) -> None:
+    def __init__(self, table: ValueTable, operator: f.Operator, left_away: frozenset[str]) -> None:
         super().__init__(table, operator)
         self.left_away = left_away
         self.env: dict[str, Any] = {}
@@ -155,7 +155,7 @@ class Items(Expressions):
             return self.without(item, default)
         self.env[item.name] = found = self.given(item)
         if item.components:
-            assert isinstance(found, Listed)
+            assert isinstance(found, ListValue)
             assert found.entries is not None
             self.env.update(zip(item.components, found.entries, strict=True))
         if item.kind == "int":
@@ -177,7 +177,7 @@ class Items(Expressions):
             return
         self.env[item.name] = default
         if item.components:
-            entries = default.entries if isinstance(default, Listed) else None
+            entries = default.entries if isinstance(default, ListValue) else None
             if entries is None:
                 raise Unread
             self.env.update(zip(item.components, entries, strict=True))
@@ -211,11 +211,11 @@ class Items(Expressions):
             ]
         if ends == [None, None]:
             return TRUE
-        if isinstance(found, Listed) and found.entries is None:
+        if isinstance(found, ListValue) and found.entries is None:
             return t.some(
                 t.negation(given), t.negation(no_word), self.table.truth("in range", found, *ends)
             )
-        entries = found.entries if isinstance(found, Listed) else (found,)
+        entries = found.entries if isinstance(found, ListValue) else (found,)
         low, high = (t.term(ATTRIBUTE_LOW), t.term(ATTRIBUTE_HIGH))
         low, high = (
             each if end is None else end for each, end in zip((low, high), ends, strict=True)
@@ -233,7 +233,7 @@ class Items(Expressions):
         if isinstance(found, Term) and may_be_wide(self.operator, item):
             into.accepts.append(t.at_most(-MOST_NAMED, found))
             into.accepts.append(t.at_most(found, MOST_NAMED))
-        if isinstance(found, Listed):  # its length has a limit, and so have its entries
+        if isinstance(found, ListValue):  # its length has a limit, and so have its entries
             into.accepts.append(self.table.truth("room", item.kind.name, found))
 
     def output(self, item: f.Output, into: Block) -> None:

@@ -20,7 +20,7 @@ from cvmgen.verification.values.calls import ChosenCall
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class InterfaceChange:
     """What changed of how an operator is called: `breaks` some calls that were right, or `adds` to
     what can be called; else what is said of it changed."""
 
@@ -38,7 +38,7 @@ class Matched:
     old: f.Operator
     new: f.Operator
     names: Mapping[str, str]
-    changes: tuple[Change, ...]
+    changes: tuple[InterfaceChange, ...]
     guessed: bool  # whether an attribute is taken for renamed
 
     def for_new(self, call: ChosenCall) -> ChosenCall:
@@ -56,7 +56,7 @@ def matched(old: f.Operator, new: f.Operator, *, guess: bool = True) -> Matched:
     to_old = {**inputs, **outputs, **attributes}
     kinds = {"input": inputs, "output": outputs, "attribute": attributes}
     changes = [
-        Change(kind, f"{kind} {mine} is called {yours} now", breaks=True)
+        InterfaceChange(kind, f"{kind} {mine} is called {yours} now", breaks=True)
         for kind, found in kinds.items()
         for yours, mine in found.items()
     ]
@@ -168,33 +168,35 @@ def all_names(operator: f.Operator) -> Iterator[str]:
 # ---------------------------------------------------------------- what callers see
 
 
-def input_changes(old: f.Operator, new: f.Operator) -> Iterator[Change]:
+def input_changes(old: f.Operator, new: f.Operator) -> Iterator[InterfaceChange]:
     mine = {each.name: each for each in old.inputs}
     yours = {each.name: each for each in new.inputs}
     for name in mine.keys() - yours.keys():
-        yield Change("input", f"input {name} is no more", breaks=True)
+        yield InterfaceChange("input", f"input {name} is no more", breaks=True)
     for name, item in yours.items():
         if name not in mine:
             kind = "optional input" if item.optional else "input"
-            yield Change("input", f"{kind} {name} is new", breaks=not item.optional, adds=True)
+            yield InterfaceChange(
+                "input", f"{kind} {name} is new", breaks=not item.optional, adds=True
+            )
     kept = [name for name in mine if name in yours], [name for name in yours if name in mine]
     if kept[0] != kept[1]:
         order = ", ".join(kept[1])
-        yield Change("input", f"inputs stand in another order: {order}", breaks=True)
+        yield InterfaceChange("input", f"inputs stand in another order: {order}", breaks=True)
     for name in kept[0]:
         one, other = mine[name], yours[name]
         types = type_text(old, name), type_text(new, name)
         if types[0] != types[1]:
-            yield Change("type", f"input {name}: {types[0]} before, {types[1]} now")
+            yield InterfaceChange("type", f"input {name}: {types[0]} before, {types[1]} now")
         if one.optional != other.optional:
             word = "may be left away" if other.optional else "must be given"
-            yield Change("input", f"input {name} {word} now")
+            yield InterfaceChange("input", f"input {name} {word} now")
         if one.empty != other.empty:
             word = "may be empty" if other.empty else "may not be empty"
-            yield Change("input", f"input {name} {word} now")
+            yield InterfaceChange("input", f"input {name} {word} now")
         if one.variadic != other.variadic:
             word = "is a list of tensors" if other.variadic else "is one tensor"
-            yield Change("input", f"input {name} {word} now", breaks=True)
+            yield InterfaceChange("input", f"input {name} {word} now", breaks=True)
 
 
 def type_text(operator: f.Operator, name: str) -> str:
@@ -206,21 +208,21 @@ def type_text(operator: f.Operator, name: str) -> str:
     return " or ".join(dict.fromkeys(each.name for each in found if each is not None))
 
 
-def attribute_changes(old: f.Operator, new: f.Operator) -> Iterator[Change]:
+def attribute_changes(old: f.Operator, new: f.Operator) -> Iterator[InterfaceChange]:
     mine = {each.name: each for each in old.attributes}
     yours = {each.name: each for each in new.attributes}
     for name in mine.keys() - yours.keys():
-        yield Change("attribute", f"attribute {name} is no more", breaks=True)
+        yield InterfaceChange("attribute", f"attribute {name} is no more", breaks=True)
     for name, item in yours.items():
         if name not in mine:
             default = "" if item.default is None else f", {default_text(item)} by default"
             text = f"attribute {name} is new{default}"
-            yield Change("attribute", text, breaks=item.required, adds=True)
+            yield InterfaceChange("attribute", text, breaks=item.required, adds=True)
             continue
         yield from declaration_changes(mine[name], item)
 
 
-def declaration_changes(one: f.Attribute, other: f.Attribute) -> Iterator[Change]:
+def declaration_changes(one: f.Attribute, other: f.Attribute) -> Iterator[InterfaceChange]:
     name = f"attribute {one.name}"
     if (one.kind, one.is_list, len(one.components)) != (
         other.kind,
@@ -228,18 +230,20 @@ def declaration_changes(one: f.Attribute, other: f.Attribute) -> Iterator[Change
         len(other.components),
     ):
         kinds = kind_text(one), kind_text(other)
-        yield Change("attribute", f"{name}: {kinds[0]} before, {kinds[1]} now", breaks=True)
+        yield InterfaceChange(
+            "attribute", f"{name}: {kinds[0]} before, {kinds[1]} now", breaks=True
+        )
     if default_text(one) != default_text(other):
         texts = default_text(one), default_text(other)
-        yield Change(
+        yield InterfaceChange(
             "attribute", f"{name}: {texts[0]} by default before, {texts[1]} now", breaks=True
         )
     if one.range_text != other.range_text:
         texts = one.range_text or "any number", other.range_text or "any number"
-        yield Change("attribute", f"{name}: in {texts[0]} before, in {texts[1]} now")
+        yield InterfaceChange("attribute", f"{name}: in {texts[0]} before, in {texts[1]} now")
     if set(one.words) != set(other.words):
         words = ", ".join(one.words) or "none", ", ".join(other.words) or "none"
-        yield Change("attribute", f"{name}: words {words[0]} before, {words[1]} now")
+        yield InterfaceChange("attribute", f"{name}: words {words[0]} before, {words[1]} now")
 
 
 def kind_text(item: f.Attribute) -> str:
@@ -276,34 +280,36 @@ def value_text(expr: n.Expr) -> str:
             return expr.span.code
 
 
-def output_changes(old: f.Operator, new: f.Operator) -> Iterator[Change]:
+def output_changes(old: f.Operator, new: f.Operator) -> Iterator[InterfaceChange]:
     mine, yours = old.output_names, new.output_names
     for name in mine:
         if name not in yours:
-            yield Change("output", f"output {name} is no more", breaks=True)
+            yield InterfaceChange("output", f"output {name} is no more", breaks=True)
     for name in yours:
         if name not in mine:
-            yield Change("output", f"output {name} is new", breaks=len(mine) == 1, adds=True)
+            yield InterfaceChange(
+                "output", f"output {name} is new", breaks=len(mine) == 1, adds=True
+            )
             continue
         types = type_text(old, name), type_text(new, name)
         if types[0] != types[1]:
             text = f"output {name}: {types[0]} before, {types[1]} now"
-            yield Change("type", text, breaks=True)
+            yield InterfaceChange("type", text, breaks=True)
 
 
-def wording_changes(old: f.Operator, new: f.Operator) -> Iterator[Change]:
+def wording_changes(old: f.Operator, new: f.Operator) -> Iterator[InterfaceChange]:
     for alias in old.aliases:
         if alias not in new.aliases:
-            yield Change("alias", f"alias {alias} is no more", breaks=alias != new.name)
+            yield InterfaceChange("alias", f"alias {alias} is no more", breaks=alias != new.name)
     for alias in new.aliases:
         if alias not in old.aliases:
-            yield Change("alias", f"alias {alias} is new", adds=True)
+            yield InterfaceChange("alias", f"alias {alias} is new", adds=True)
     if old.doc != new.doc:
-        yield Change("wording", "it is described otherwise")
+        yield InterfaceChange("wording", "it is described otherwise")
     if messages(old) != messages(new):
-        yield Change("wording", "refusals are worded otherwise")
+        yield InterfaceChange("wording", "refusals are worded otherwise")
     if old.examples != new.examples:
-        yield Change("wording", "it has other examples")
+        yield InterfaceChange("wording", "it has other examples")
 
 
 def messages(operator: f.Operator) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from cvmgen.compare.calls import Both, Drawn, Witness, size_of
+from cvmgen.compare.calls import Both, CallDrawing, Witness, size_of
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import FormulaError, WorkLimit
 from cvmgen.reference.probe import example_size, smaller_values
@@ -32,7 +32,7 @@ class Shrinking:
 
     # -------------------------------------------------------- shapes and attributes
 
-    def by_tape(self, drawer: Drawn, tape: Tape, witness: Witness) -> Witness:
+    def by_tape(self, drawer: CallDrawing, tape: Tape, witness: Witness) -> Witness:
         """Less for one draw after the other."""
         changed = True
         while changed and self.left > 0:
@@ -46,7 +46,9 @@ class Shrinking:
                         break
         return witness
 
-    def smaller(self, drawer: Drawn, tape: Tape, witness: Witness) -> tuple[Tape, Witness] | None:
+    def smaller(
+        self, drawer: CallDrawing, tape: Tape, witness: Witness
+    ) -> tuple[Tape, Witness] | None:
         """A smaller call by a changed tape, with the elements of several seeds."""
         seeds = [name for name in tape if name.startswith("data(")]
         for attempt in range(SEEDS if self.kind == "values" else 1):
@@ -105,7 +107,7 @@ class Shrinking:
                     yield with_tensor(call, name, at, replace(tensor, precision=less))
 
 
-def smallest(both: Both, drawer: Drawn | None, tape: Tape, witness: Witness) -> Witness:
+def smallest(both: Both, drawer: CallDrawing | None, tape: Tape, witness: Witness) -> Witness:
     """The smallest witness of the same kind that is found from one; without a drawer its shapes and
     attributes stay."""
     shrinking = Shrinking(both, witness.kind)
@@ -115,7 +117,7 @@ def smallest(both: Both, drawer: Drawn | None, tape: Tape, witness: Witness) -> 
     return shrinking.by_elements(witness)
 
 
-def neighbours(drawer: Drawn, tape: Tape, name: str) -> Iterator[Tape]:
+def neighbours(drawer: CallDrawing, tape: Tape, name: str) -> Iterator[Tape]:
     """The same call with less for one draw."""
     value = tape[name]
     if name.startswith("data("):
@@ -136,7 +138,7 @@ def neighbours(drawer: Drawn, tape: Tape, name: str) -> Iterator[Tape]:
         yield {**tape, name: less}
 
 
-def default_of(drawer: Drawn, item: Any) -> Any:
+def default_of(drawer: CallDrawing, item: Any) -> Any:
     return drawer.compiler.value(item.default, drawer.env)
 
 

@@ -20,14 +20,14 @@ INDEX = "@"  # what the symbols of bound indices begin with, a number of their d
 
 
 @dataclass(frozen=True, slots=True)
-class Real:
+class RealValue:
     """A real number, by the number of what made it: no law of real numbers is used."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListValue:
     """A list, by the number of what made it; its entries where they are known one by one, and
     whether these are lists."""
 
@@ -36,7 +36,7 @@ class Listed:
     nested: bool = False
 
 
-Value = Term | t.Formula | Real | Listed
+Value = Term | t.Formula | RealValue | ListValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Reduced:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListingValue:
     """A list of an element for each point of ranges at which a condition holds."""
 
     ranges: tuple[Hashable, ...]
@@ -72,7 +72,7 @@ class Listing:
 
 
 @dataclass(slots=True)
-class Table:
+class ValueTable:
     """The symbols of both formulas."""
 
     numbers: dict[Hashable, int] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Table:
     reals: dict[int, Hashable] = field(default_factory=dict)  # what each real number is made of
     free: dict[Hashable, frozenset[str]] = field(default_factory=dict)  # indices, by what has them
     lists: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # what each list is made of
-    listings: dict[int, Listing] = field(default_factory=dict)  # those that have ranges
+    listings: dict[int, ListingValue] = field(default_factory=dict)  # those that have ranges
 
     def number(self, key: Hashable) -> int:
         return self.numbers.setdefault(key, len(self.numbers))
@@ -98,30 +98,30 @@ class Table:
         self.laws.setdefault(name, [])
         return name, new
 
-    def real(self, *key: Hashable) -> Real:
+    def real(self, *key: Hashable) -> RealValue:
         number = self.number(("real", *key))
         self.reals[number] = key
-        return Real(number)
+        return RealValue(number)
 
-    def listed(self, *key: Hashable, nested: bool = False) -> Listed:
+    def listed(self, *key: Hashable, nested: bool = False) -> ListValue:
         number = self.number(("list", *key))
         self.lists[number] = key
-        return Listed(number, nested=nested)
+        return ListValue(number, nested=nested)
 
-    def listing(self, kind: str, made: Listing) -> Listed:
+    def listing(self, kind: str, made: ListingValue) -> ListValue:
         """The list of what an expression is for all points of ranges."""
         found = self.listed(
             kind,
             made.ranges,
             made.condition,
             made.element,
-            nested=isinstance(made.element, Listed),
+            nested=isinstance(made.element, ListValue),
         )
         self.listings[found.number] = made
         return found
 
-    def tuple_of(self, entries: tuple[Value, ...]) -> Listed:
-        return Listed(self.number(("entries", entries)), entries)
+    def tuple_of(self, entries: tuple[Value, ...]) -> ListValue:
+        return ListValue(self.number(("entries", entries)), entries)
 
     def truth(self, *key: Hashable) -> Formula:
         return t.TruthSymbol(self.name(("truth", *key))[0])
@@ -148,12 +148,12 @@ class Table:
             condition, yes, no = t.negation(condition), no, yes
         if isinstance(yes, Term) and isinstance(no, Term):
             return self.chosen(condition, yes, no)
-        if isinstance(yes, Listed) and isinstance(no, Listed):
+        if isinstance(yes, ListValue) and isinstance(no, ListValue):
             return self.listed("if", condition, yes, no, nested=yes.nested)
-        if isinstance(yes, (Term, Real)) and isinstance(no, (Term, Real)):
+        if isinstance(yes, (Term, RealValue)) and isinstance(no, (Term, RealValue)):
             return self.real("if", condition, self.as_real(yes), self.as_real(no))
-        assert not isinstance(yes, (Term, Real, Listed))
-        assert not isinstance(no, (Term, Real, Listed))
+        assert not isinstance(yes, (Term, RealValue, ListValue))
+        assert not isinstance(no, (Term, RealValue, ListValue))
         return t.every(t.implies(condition, yes), t.some(condition, no))
 
     def chosen(self, condition: Formula, yes: Term, no: Term) -> Term:
@@ -167,8 +167,8 @@ class Table:
             self.laws[name] += [t.implies(condition, is_yes), t.some(condition, is_no)]
         return found + common
 
-    def as_real(self, value: Term | Real) -> Real:
-        return value if isinstance(value, Real) else self.real("of", value)
+    def as_real(self, value: Term | RealValue) -> RealValue:
+        return value if isinstance(value, RealValue) else self.real("of", value)
 
     def quotient(self, a: Term, b: Term) -> Term:
         """Rounded down; what is divided by 0 is asked about elsewhere."""
@@ -255,7 +255,7 @@ class Table:
         if function == "all":
             assert not isinstance(body, Term)
             found, name = self.reduction("any", ranges, inside, condition, t.negation(body), around)
-            assert not isinstance(found, (Term, Real, Listed))
+            assert not isinstance(found, (Term, RealValue, ListValue))
             return t.negation(found), name
         factor = 1
         if function == "sum" and isinstance(body, Term):
@@ -285,9 +285,9 @@ class Table:
         match part:
             case Term():
                 return self.of_names(part.names)
-            case Listed(number=number, entries=entries):
+            case ListValue(number=number, entries=entries):
                 return self.indices_of((self.lists.get(number, ()), entries or ()))
-            case Real(number=number):
+            case RealValue(number=number):
                 return self.indices_of(self.reals.get(number, ()))
             case str():
                 return frozenset([part]) if part.startswith(INDEX) else frozenset()

@@ -34,7 +34,7 @@ class NotThere(CvmgenError):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SpecVersion:
     """The spec files of a version and its schedules; `only` is the file that was named, if one
     was."""
 
@@ -44,7 +44,7 @@ class Side:
     only: str = ""
 
 
-def read_side(name: str | None, spec: Path, root: str) -> Side:
+def read_side(name: str | None, spec: Path, root: str) -> SpecVersion:
     """A side by its name: a folder, a .cvm file, `REV`, or `REV:PATH`; of None the spec folder.
     `root` is what generated code calls the folder of formulas of both sides.
 
@@ -68,14 +68,14 @@ def root_of(name: str | None, spec: Path) -> str:
 # ---------------------------------------------------------------- folders and files
 
 
-def of_folder(folder: Path, root: str) -> Side:
+def of_folder(folder: Path, root: str) -> SpecVersion:
     files = read_folder(formulas_folder(folder), shown=root)
     if not files:
         raise FileNotFoundError(2, "no .cvm files here, and no schedules/*.sched", str(folder))
-    return Side(shown_path(folder), files, read_schedules(folder))
+    return SpecVersion(shown_path(folder), files, read_schedules(folder))
 
 
-def of_file(path: Path, spec: Path, root: str) -> Side:
+def of_file(path: Path, spec: Path, root: str) -> SpecVersion:
     """A file by itself, with what its opset imports and what all share in the spec folder; a file
     of a spec folder together with that one."""
     if path.suffix != ".cvm":
@@ -91,7 +91,7 @@ def of_file(path: Path, spec: Path, root: str) -> Side:
     shared = read_folder(formulas_folder(spec), shown=root)
     others = tuple(each for each in shared if each.opset in needed and each.source != source)
     schedules = read_schedules(spec)
-    return Side(shown_path(path), (*others, SpecFile(source, opset)), schedules, source.name)
+    return SpecVersion(shown_path(path), (*others, SpecFile(source, opset)), schedules, source.name)
 
 
 def shown_path(path: Path) -> str:
@@ -131,7 +131,7 @@ class Repository:
             ) from None
         return cls(Path(found), called)
 
-    def side(self, name: str, spec: Path) -> Side:
+    def side(self, name: str, spec: Path) -> SpecVersion:
         revision, colon, path = name.partition(":")
         tree = self.commit(revision, name)
         inside = self.inside(spec)
@@ -159,15 +159,15 @@ class Repository:
                 f"{self.root}"
             ) from None
 
-    def of_folder(self, tree: str, revision: str, place: str) -> Side:
+    def of_folder(self, tree: str, revision: str, place: str) -> SpecVersion:
         texts = self.texts(tree, place)
         base = f"{place}/" if place else ""
         files = tuple(self.spec_files(texts, revision, base))
         if not files:
             raise NotThere(f"{revision}:{place or '.'} has no .cvm files")
-        return Side(f"{revision}:{base}", files, self.schedules(texts, revision, base))
+        return SpecVersion(f"{revision}:{base}", files, self.schedules(texts, revision, base))
 
-    def of_file(self, tree: str, revision: str, place: str, spec: str) -> Side:
+    def of_file(self, tree: str, revision: str, place: str, spec: str) -> SpecVersion:
         """A file of a revision, with the spec folder of that revision."""
         base = f"{spec}/" if spec else ""
         if not place.startswith(base):

@@ -22,7 +22,7 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class MemoryPlan:
     """Where each tensor starts in one block of memory.
 
     `peak_bytes` is the size of the block, `total_bytes` what it would be without sharing.
@@ -33,7 +33,7 @@ class Layout:
     total_bytes: int
 
 
-def plan_memory(lifetimes: Iterable[Lifetime]) -> Layout:
+def plan_memory(lifetimes: Iterable[Lifetime]) -> MemoryPlan:
     """Give each tensor an aligned offset that no tensor alive at the same time touches.
 
     The largest tensors come first, each into the tightest gap that holds it: the classic greedy
@@ -51,7 +51,9 @@ def plan_memory(lifetimes: Iterable[Lifetime]) -> Layout:
         offsets[lifetime.tensor] = _tightest_gap(taken, cache_aligned(lifetime.size))
         placed.append(lifetime)
     ends = (offsets[one.tensor] + cache_aligned(one.size) for one in ordered)
-    return Layout(offsets, max(ends, default=0), sum(cache_aligned(one.size) for one in ordered))
+    return MemoryPlan(
+        offsets, max(ends, default=0), sum(cache_aligned(one.size) for one in ordered)
+    )
 
 
 def cache_aligned(size: int) -> int:

@@ -31,7 +31,7 @@ from cvmgen.graph.plan import (
     PlanStep,
     library_operator,
 )
-from cvmgen.graph.symbol import Symbol, validate
+from cvmgen.graph.symbol import SymbolGraph, validate
 from cvmgen.graph.symbol_file import read_symbol
 from cvmgen.memory import zeroed_bytes
 from cvmgen.paths import stands_alone
@@ -41,7 +41,7 @@ BYTE_PRECISION: Final = 8  # what an int8 holds
 
 
 def load(
-    model: FilePath | Symbol,
+    model: FilePath | SymbolGraph,
     params: FilePath | Mapping[str, Array] | None = None,
     target: str = "c",
     operators: OperatorLibrary | None = None,
@@ -57,20 +57,22 @@ def load(
 
 
 def read_model(
-    model: FilePath | Symbol | ModelSource, params: FilePath | Mapping[str, Array] | None = None
+    model: FilePath | SymbolGraph | ModelSource,
+    params: FilePath | Mapping[str, Array] | None = None,
 ) -> ModelSource:
     """A model, from its files or as it is given, in the format that it is in."""
-    if not isinstance(model, (str, os.PathLike, Symbol)):
+    if not isinstance(model, (str, os.PathLike, SymbolGraph)):
         return model
-    if not isinstance(model, Symbol) and stands_alone(model):
+    if not isinstance(model, SymbolGraph) and stands_alone(model):
         if params is not None:
             raise ModelError("holds its parameters itself: none beside it", file=os.fspath(model))
         return read_alone(model)
     if params is None:
         raise ModelError(
-            "a graph needs its parameters", file=None if isinstance(model, Symbol) else str(model)
+            "a graph needs its parameters",
+            file=None if isinstance(model, SymbolGraph) else str(model),
         )
-    graph = model if isinstance(model, Symbol) else read_symbol(model)
+    graph = model if isinstance(model, SymbolGraph) else read_symbol(model)
     validate(graph)
     return CvmModel(graph, params if isinstance(params, Mapping) else read_parameters(params))
 

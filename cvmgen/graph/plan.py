@@ -16,13 +16,13 @@ import numpy as np
 
 from cvmgen.errors import CvmgenError, ModelError
 from cvmgen.graph.limits import INPUT, Array, largest_magnitude
-from cvmgen.graph.memory import Layout, Lifetime, plan_memory
+from cvmgen.graph.memory import Lifetime, MemoryPlan, plan_memory
 from cvmgen.graph.names import AttributeFault, check_shapes, our_operator
 from cvmgen.graph.operators import InferredStep, LibraryOperator, OperatorLibrary, sorted_inputs
 from cvmgen.graph.symbol import (
     NodeOutput,
     OutputReference,
-    Symbol,
+    SymbolGraph,
     SymbolNode,
     execution_order,
     first_entries,
@@ -89,7 +89,7 @@ class Plan:
     inputs: tuple[int, ...]
     steps: tuple[PlanStep, ...]
     heads: tuple[int, ...]
-    layout: Layout
+    layout: MemoryPlan
     variables: Mapping[str, int]
     constants: Mapping[int, Array] = field(default_factory=dict)
     states: tuple[PlanState, ...] = ()
@@ -111,7 +111,7 @@ class ModelSource(Protocol):
 class CvmModel:
     """A CVM graph and its parameters."""
 
-    symbol: Symbol
+    symbol: SymbolGraph
     parameters: Mapping[str, Array]
 
     @property
@@ -128,7 +128,7 @@ class CvmModel:
         return replace(made, constants=constants)
 
 
-def make_plan(symbol: Symbol, operators: OperatorLibrary) -> Plan:
+def make_plan(symbol: SymbolGraph, operators: OperatorLibrary) -> Plan:
     """Plan `symbol` with `operators`; ModelError names the node that does not fit.
 
     Every stated shape and precision must be the inferred one, in nodes that no head needs too.
@@ -154,7 +154,7 @@ def make_plan(symbol: Symbol, operators: OperatorLibrary) -> Plan:
     return Plan(ordered, given, needed, heads, placed(ordered, needed, heads, given), variables)
 
 
-def check_parameters(symbol: Symbol, parameters: Mapping[str, Array]) -> dict[str, Array]:
+def check_parameters(symbol: SymbolGraph, parameters: Mapping[str, Array]) -> dict[str, Array]:
     """The parameters of the graph's variables; ModelError unless each is there and fits.
 
     Parameters that the graph does not name are left out.
@@ -187,7 +187,7 @@ def _variable(node: SymbolNode) -> PlannedTensor:
     return PlannedTensor(node.name, entry.shape, entry.precision)
 
 
-def _variables(symbol: Symbol, starts: tuple[int, ...]) -> dict[str, int]:
+def _variables(symbol: SymbolGraph, starts: tuple[int, ...]) -> dict[str, int]:
     variables = {
         node.name: starts[index] for index, node in enumerate(symbol.nodes) if node.operator is None
     }
@@ -196,7 +196,7 @@ def _variables(symbol: Symbol, starts: tuple[int, ...]) -> dict[str, int]:
     return variables
 
 
-def _parameter(symbol: Symbol, node: SymbolNode, parameters: Mapping[str, Array]) -> Array:
+def _parameter(symbol: SymbolGraph, node: SymbolNode, parameters: Mapping[str, Array]) -> Array:
     where = f"node {node.name}"
     if node.name not in parameters:
         symbol.fail("the parameter is missing", where)
@@ -219,7 +219,10 @@ def _parameter(symbol: Symbol, node: SymbolNode, parameters: Mapping[str, Array]
 
 
 def _step(
-    symbol: Symbol, node: SymbolNode, operators: OperatorLibrary, inputs: Sequence[PlannedTensor]
+    symbol: SymbolGraph,
+    node: SymbolNode,
+    operators: OperatorLibrary,
+    inputs: Sequence[PlannedTensor],
 ) -> tuple[tuple[str, dict[str, Value]], list[PlannedTensor]]:
     """Our operator with its attributes, and its outputs, for a node with `inputs`."""
     where = f"node {node.name}"
@@ -252,7 +255,7 @@ def _infer(
     )
 
 
-def _compare(symbol: Symbol, stated: NodeOutput, inferred: PlannedTensor) -> None:
+def _compare(symbol: SymbolGraph, stated: NodeOutput, inferred: PlannedTensor) -> None:
     where = f"node {inferred.node}"
     if stated.shape != inferred.shape:
         symbol.fail(f"stated shape {stated.shape}, inferred {inferred.shape}", where)
@@ -280,7 +283,7 @@ def placed(
     steps: Sequence[PlanStep],
     heads: Sequence[int],
     given: Iterable[int],
-) -> Layout:
+) -> MemoryPlan:
     """Where each written tensor lies, and each given one that something reads; heads are kept to
     after the last step.
 

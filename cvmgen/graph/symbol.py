@@ -46,7 +46,7 @@ class SymbolNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class SymbolGraph:
     """A whole graph; `file` is the name that errors quote."""
 
     nodes: tuple[SymbolNode, ...]
@@ -67,7 +67,7 @@ def first_entries(output_counts: Sequence[int]) -> tuple[int, ...]:
     return tuple(accumulate(output_counts, initial=0))
 
 
-def validate(symbol: Symbol) -> None:
+def validate(symbol: SymbolGraph) -> None:
     """ModelError unless names, references, limits, version and order are those of a graph."""
     if symbol.version not in VERSIONS:
         known = ", ".join(VERSIONS)
@@ -84,7 +84,7 @@ def validate(symbol: Symbol) -> None:
     execution_order(symbol)
 
 
-def execution_order(symbol: Symbol) -> tuple[int, ...]:
+def execution_order(symbol: SymbolGraph) -> tuple[int, ...]:
     """All node indices, each after those it takes inputs from; ModelError names a cycle.
 
     The order of the file is kept as far as possible, and wholly where it is already one.
@@ -96,7 +96,7 @@ def execution_order(symbol: Symbol) -> tuple[int, ...]:
     return tuple(order)
 
 
-def _visit(symbol: Symbol, root: int, done: list[bool], order: list[int]) -> None:
+def _visit(symbol: SymbolGraph, root: int, done: list[bool], order: list[int]) -> None:
     """Append `root` after all that it needs, depth first and without recursion."""
     path = [] if done[root] else [root]
     on_path = set(path)
@@ -117,7 +117,7 @@ def _visit(symbol: Symbol, root: int, done: list[bool], order: list[int]) -> Non
             on_path.add(missing)
 
 
-def _check_names(symbol: Symbol) -> None:
+def _check_names(symbol: SymbolGraph) -> None:
     first: dict[str, int] = {}
     for index, node in enumerate(symbol.nodes):
         if node.name in first:
@@ -126,7 +126,7 @@ def _check_names(symbol: Symbol) -> None:
         first[node.name] = index
 
 
-def _check_entries(symbol: Symbol, node: SymbolNode) -> None:
+def _check_entries(symbol: SymbolGraph, node: SymbolNode) -> None:
     where = f"node {node.name}"
     for output, entry in enumerate(node.outputs):
         fault = shape_fault(entry.shape)
@@ -143,7 +143,9 @@ def _check_entries(symbol: Symbol, node: SymbolNode) -> None:
         symbol.fail("the precision of a variable must be set", where)
 
 
-def _check_reference(symbol: Symbol, reference: OutputReference, where: str, what: str) -> None:
+def _check_reference(
+    symbol: SymbolGraph, reference: OutputReference, where: str, what: str
+) -> None:
     nodes = symbol.nodes
     if not 0 <= reference.node < len(nodes):
         rule = f"{what} refers to node {reference.node}, and the nodes are 0 to {len(nodes) - 1}"

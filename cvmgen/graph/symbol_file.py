@@ -15,7 +15,7 @@ from cvmgen.graph.symbol import (
     VERSIONS,
     NodeOutput,
     OutputReference,
-    Symbol,
+    SymbolGraph,
     SymbolNode,
     first_entries,
     validate,
@@ -30,18 +30,18 @@ ELEMENT_TYPES: Final = ("int8", "int32")
 _SUFFIX: Final = re.compile(r"_[0-9]+$")
 
 
-def read_symbol(path: FilePath) -> Symbol:
+def read_symbol(path: FilePath) -> SymbolGraph:
     """The graph in the file; ModelError names the place of whatever the format does not allow."""
     return parse_symbol(read_bytes(path), os.fspath(path))
 
 
-def parse_symbol(data: bytes, file: str | None = None) -> Symbol:
+def parse_symbol(data: bytes, file: str | None = None) -> SymbolGraph:
     """`read_symbol` of bytes in memory; `file` is the name that errors quote."""
     top = parse_json(data, file)
     nodes = _nodes(top)
     version = top.find("version")
     postprocess = top.find("postprocess")
-    symbol = Symbol(
+    symbol = SymbolGraph(
         nodes=nodes,
         heads=tuple(_reference(head) for head in top.member("heads").items()),
         version=VERSIONS[0] if version is None else version.text(),
@@ -52,12 +52,12 @@ def parse_symbol(data: bytes, file: str | None = None) -> Symbol:
     return symbol
 
 
-def write_symbol(path: FilePath, symbol: Symbol) -> None:
+def write_symbol(path: FilePath, symbol: SymbolGraph) -> None:
     """Write `symbol` in the published form; ModelError when it is no valid graph."""
     write_bytes(path, format_symbol(symbol))
 
 
-def format_symbol(symbol: Symbol) -> bytes:
+def format_symbol(symbol: SymbolGraph) -> bytes:
     """The bytes that `parse_symbol` turns back into `symbol`."""
     validate(symbol)
     counts = [len(node.outputs) for node in symbol.nodes]
@@ -217,7 +217,7 @@ def _node_table(node: SymbolNode) -> dict[str, Any]:
     return table | {"inputs": [[source.node, source.output, 0] for source in node.inputs]}
 
 
-def _entry_lists(symbol: Symbol) -> dict[str, Any]:
+def _entry_lists(symbol: SymbolGraph) -> dict[str, Any]:
     def items(item: Callable[[SymbolNode, NodeOutput], object]) -> list[object]:
         return [item(node, entry) for node in symbol.nodes for entry in node.outputs]
 
@@ -230,7 +230,7 @@ def _entry_lists(symbol: Symbol) -> dict[str, Any]:
     }
 
 
-def _storage_ids(symbol: Symbol) -> list[int]:
+def _storage_ids(symbol: SymbolGraph) -> list[int]:
     """Those of the symbol, or one for each output when the symbol leaves any open."""
     stated = [entry.storage for node in symbol.nodes for entry in node.outputs]
     known = [storage for storage in stated if storage is not None]

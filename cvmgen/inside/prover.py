@@ -25,7 +25,7 @@ from cvmgen.inside.knowledge import (
     is_list_value,
     wins,
 )
-from cvmgen.inside.search import FEW_STEPS, ProofSearch, Quotients, TooMuch
+from cvmgen.inside.search import FEW_STEPS, ProofSearch, ProofTooLong, Quotients
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import has, names_in
 from cvmgen.ir.visit import walk
@@ -63,7 +63,7 @@ class PlaceProver(Quotients):
         self.depth = 0
         try:
             return at.impossible or self.holds(at, condition, True, SPLITS)
-        except (TooMuch, RecursionError):
+        except (ProofTooLong, RecursionError):
             return False
 
     # -------------------------------------------------------- conditions
@@ -164,7 +164,7 @@ class PlaceProver(Quotients):
     def not_negative(self, at: Knowledge, goal: Poly, splits: int) -> bool:
         self.left -= 1
         if self.left < 0:
-            raise TooMuch
+            raise ProofTooLong
         goal = p.tightened(goal)
         value = p.value_of(goal)
         if at.impossible or (value is not None and value >= 0) or frozen(goal) in at.known:
@@ -429,7 +429,7 @@ class PlaceProver(Quotients):
         left, self.left, self.refuting = self.left, QUICK, True
         try:
             return self.holds(at, condition, False, PLAIN)
-        except (TooMuch, RecursionError):
+        except (ProofTooLong, RecursionError):
             return False
         finally:
             self.left, self.refuting = left, False

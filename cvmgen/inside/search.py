@@ -16,7 +16,7 @@ from cvmgen.ir.remember import remembered
 from cvmgen.polynomials import Poly
 
 
-class TooMuch(Exception):
+class ProofTooLong(Exception):
     """A proof that takes more steps than it is worth."""
 
 

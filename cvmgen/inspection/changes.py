@@ -24,16 +24,16 @@ AROUND = 2  # lines that stay, around those that change
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StageChange:
     """What a stage or an action is, and the lines of what it made; each begins with `+`, `-` or a
     blank. `parts` are the actions of a stage."""
 
     title: str
     lines: tuple[str, ...] = ()
-    parts: tuple[Change, ...] = ()
+    parts: tuple[StageChange, ...] = ()
 
 
-def stage_changes(operator: Operator, target: str, schedules: Schedules) -> Iterator[Change]:
+def stage_changes(operator: Operator, target: str, schedules: Schedules) -> Iterator[StageChange]:
     """Each stage of a target with what it changed."""
     for name in ("parse", "check"):
         yield change(name, as_added(stage_text(operator, name).splitlines()))
@@ -49,28 +49,28 @@ def stage_changes(operator: Operator, target: str, schedules: Schedules) -> Iter
         yield change(name, as_added(kernels_text(operator, target, name, schedules).splitlines()))
 
 
-def change(stage: str, lines: Sequence[str]) -> Change:
-    return Change(f"{stage}: {stage_purpose(stage)}", tuple(lines))
+def change(stage: str, lines: Sequence[str]) -> StageChange:
+    return StageChange(f"{stage}: {stage_purpose(stage)}", tuple(lines))
 
 
-def scheduled_change(operator: Operator, target: str, schedules: Schedules) -> Change:
+def scheduled_change(operator: Operator, target: str, schedules: Schedules) -> StageChange:
     title = f"schedule: {stage_purpose('schedule')}"
     if target != "c":
-        return Change(title, tuple(as_added(mapping_text(operator, schedules).splitlines())))
+        return StageChange(title, tuple(as_added(mapping_text(operator, schedules).splitlines())))
     kernels = driver.typed_kernels(driver.lower(operator, driver.C))
     nests = []
     for number, nest in enumerate(kernels.program.nests):
         case = "" if nest.case is None else f" (case {nest.case})"
         parts = tuple(action_changes(schedules, kernels.widest(number).subject))
-        nests.append(Change(f"nest {nest.tensor}{case}: {nest.formula}", parts=parts))
-    return Change(title, parts=tuple(nests))
+        nests.append(StageChange(f"nest {nest.tensor}{case}: {nest.formula}", parts=parts))
+    return StageChange(title, parts=tuple(nests))
 
 
-def action_changes(schedules: Schedules, subject: Subject) -> Iterator[Change]:
+def action_changes(schedules: Schedules, subject: Subject) -> Iterator[StageChange]:
     """The class of a nest and why, then each action of the schedule with what it made of it."""
     plan, subject = schedules.chosen("c", subject)
     if plan is None:
-        yield Change("no schedule is for nests like this one")
+        yield StageChange("no schedule is for nests like this one")
         return
     kind = plan.schedule.shape.text
     roles = [
@@ -78,12 +78,12 @@ def action_changes(schedules: Schedules, subject: Subject) -> Iterator[Change]:
         for name, members in subject.roles.items()
     ]
     place = plan.schedule.span.place
-    yield Change(f"{kind}, by {place}: {CLASSES[kind].doc}", tuple(roles))
+    yield StageChange(f"{kind}, by {place}: {CLASSES[kind].doc}", tuple(roles))
     before = subject
     for step in schedules.all_steps(plan, subject):
         told = list(action_lines(before, step, whole=False))
         changed = difference(block_lines(before.body), block_lines(step.subject.body))
-        yield Change(step.use.action.span.text, (*(f" {line}" for line in told), *changed))
+        yield StageChange(step.use.action.span.text, (*(f" {line}" for line in told), *changed))
         before = step.subject
 
 

@@ -14,7 +14,7 @@ from cvmgen.emit.line_map import MappedText, Place
 from cvmgen.emit.render import render_template
 from cvmgen.errors import BuildError
 from cvmgen.escape import in_html, json_in_html
-from cvmgen.inspection.changes import Change, stage_changes
+from cvmgen.inspection.changes import StageChange, stage_changes
 from cvmgen.inspection.facts import machine_types, precision_rules, proof_states, ranges
 from cvmgen.inspection.pictures import pictures
 from cvmgen.paths import generated_folder, runtime_folder
@@ -58,7 +58,7 @@ def index(operators: Iterable[Operator]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TextRange:
     """The characters `start` to `end` (exclusive) of a formula as a page shows it."""
 
     start: int
@@ -76,7 +76,7 @@ class Formula:
             self.text += f"{span.text}\n\n"
         self.text = self.text.rstrip("\n")
 
-    def part(self, place: Place | None) -> Part | None:
+    def part(self, place: Place | None) -> TextRange | None:
         """A place as a part; None of what a whole block says, as calls are made from."""
         if place is None:
             return None
@@ -84,10 +84,10 @@ class Formula:
             if span.source.name == place.file and span.start <= place.start < place.end <= span.end:
                 shift = begin - span.start
                 whole = (place.start, place.end) == (span.start, span.end)
-                return None if whole else Part(place.start + shift, place.end + shift)
+                return None if whole else TextRange(place.start + shift, place.end + shift)
         return None
 
-    def html(self, parts: set[Part]) -> str:
+    def html(self, parts: set[TextRange]) -> str:
         """The text in pieces, none of which is in a part and out of it."""
         ends = {each.start for each in parts} | {each.end for each in parts}
         cuts = sorted({0, len(self.text), *ends})
@@ -151,7 +151,7 @@ class OperatorPage:
         self.entries = entries
         self.same_as_generated: list[str] = []
         self.formula = Formula(operator)
-        self.parts: set[Part] = set()
+        self.parts: set[TextRange] = set()
 
     def text(self) -> str:
         show = f"cvmgen show {self.operator.full_name}"
@@ -194,7 +194,7 @@ class OperatorPage:
     def facts(self) -> list[list[Any]]:
         """What is known of parts of the formula: each with its first character, the one behind its
         last, and what is known of it."""
-        found: dict[Part, list[str]] = {}
+        found: dict[TextRange, list[str]] = {}
         for span, fact in (*ranges(self.operator), *machine_types(self.operator)):
             part = self.formula.part(Place(span.source.name, span.start, span.end))
             if part is not None and fact not in found.setdefault(part, []):
@@ -284,7 +284,7 @@ def picture_box(calls: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def linked_to(part: Part | None) -> str:
+def linked_to(part: TextRange | None) -> str:
     """The attributes of what belongs to a part of the formula."""
     return "" if part is None else f' data-a="{part.start}" data-b="{part.end}"'
 
@@ -309,7 +309,7 @@ def first_functions(lines: Sequence[AsmLine], most: int) -> tuple[list[AsmLine],
     return shown, left
 
 
-def stages_html(stages: Iterable[Change]) -> str:
+def stages_html(stages: Iterable[StageChange]) -> str:
     """The stages of a target while there is room, and the names of the others."""
     found, room = [], MOST_OF_STAGES
     for each in stages:
@@ -320,7 +320,7 @@ def stages_html(stages: Iterable[Change]) -> str:
     return "\n".join(found)
 
 
-def change_html(change: Change) -> str:
+def change_html(change: StageChange) -> str:
     """A stage or an action: what it is for, and what it changed behind that."""
     parts = "".join(map(change_html, change.parts))
     lines = "".join(map(diff_line, change.lines))

@@ -106,7 +106,7 @@ def size_of(tensors: Iterable[Tensor]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnCall:
     """A call that was drawn, and how much there is to see in it."""
 
     call: Call
@@ -115,7 +115,7 @@ class Drawn:
 
 def drawn_calls(operator: Operator) -> list[Call]:
     """Small calls of shapes of their own, the most telling ones first."""
-    sampler, found = Sampler(operator), dict[str, Drawn]()
+    sampler, found = Sampler(operator), dict[str, DrawnCall]()
     for _ in range(DRAWN):
         try:
             accepted = sampler.accepted(STEPS, compute=False)
@@ -128,7 +128,7 @@ def drawn_calls(operator: Operator) -> list[Call]:
     return [each.call for each in best[:SHOWN]]
 
 
-def small_call(result: ReferenceResult) -> Drawn | None:
+def small_call(result: ReferenceResult) -> DrawnCall | None:
     """A drawn call with numbers that people can add; None of one that is too large or has nothing
     to see."""
     inputs = dict(result.env["$inputs"])
@@ -138,7 +138,7 @@ def small_call(result: ReferenceResult) -> Drawn | None:
     pick = Random(0)
     shown = {name: with_small_numbers(operand, pick) for name, operand in inputs.items()}
     wide = sum(extent > 1 for each in tensors for extent in each.shape)
-    return Drawn((shown, dict(result.env["$attributes"])), (wide, size_of(tensors)))
+    return DrawnCall((shown, dict(result.env["$attributes"])), (wide, size_of(tensors)))
 
 
 def with_small_numbers(operand: Any, pick: Random) -> Any:

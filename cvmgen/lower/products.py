@@ -93,7 +93,7 @@ def real_names(program: i.Program) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ProductTerm:
     """A product in a sum: what depends on the indices of the sum, and what does not."""
 
     summed: Factors
@@ -157,7 +157,7 @@ class Results:
             return self.store.value
         return replaced(value, lambda node: self.sum(node, terms))
 
-    def sum(self, node: Any, terms: Mapping[i.Fold, list[Term] | None]) -> Any:
+    def sum(self, node: Any, terms: Mapping[i.Fold, list[ProductTerm] | None]) -> Any:
         found = terms.get(node) if isinstance(node, i.Fold) else None
         if not found:
             return node
@@ -166,11 +166,11 @@ class Results:
             inside, other = term.summed
             beyond = i.Select(condition, inside, negated(single.others))
             whole = replace(node, condition=None)
-            parts = [Term((beyond, other), ()), single]
+            parts = [ProductTerm((beyond, other), ()), single]
             return algebra.total([self.part(whole, each) for each in parts])
         return algebra.total([self.part(node, term) for term in found])
 
-    def part(self, fold: i.Fold, term: Term) -> i.Expr:
+    def part(self, fold: i.Fold, term: ProductTerm) -> i.Expr:
         """The sum of one term: a product of sums, or how many there are."""
         if not term.summed:
             return algebra.product([*term.others, *(distance(each) for each in fold.over)])
@@ -180,7 +180,7 @@ class Results:
         value: i.Expr = part if part == self.kept else self.in_memory(part)
         return joined((*term.others, value))
 
-    def is_product(self, term: Term) -> bool:
+    def is_product(self, term: ProductTerm) -> bool:
         """Whether two inputs are multiplied, whose elements different indices of the result lead
         to."""
         match term.summed:
@@ -201,13 +201,13 @@ class Results:
         ends = names_in(tuple(each.high for each in over))
         whole = len(over) == len(fold.over) and fold.condition is None
         whole = whole and not ends & {each.index for each in self.loops}
-        return real and whole and self.is_product(Term((one, other), ()))
+        return real and whole and self.is_product(ProductTerm((one, other), ()))
 
     def free(self, node: object) -> frozenset[str]:
         """The indices of the result that something depends on."""
         return frozenset({each.index for each in self.loops} & names_in(node))
 
-    def terms(self, fold: i.Fold) -> list[Term] | None:
+    def terms(self, fold: i.Fold) -> list[ProductTerm] | None:
         """The terms of a sum, of which at least one is a product; None if it is no such sum, or
         more would be added for a result than its products."""
         over = [each for each in fold.over if isinstance(each, i.Over) and each.low == i.ZERO]
@@ -224,7 +224,7 @@ class Results:
             return self.with_border(found, fold)
         return found if good else None
 
-    def with_border(self, found: list[Term], fold: i.Fold) -> list[Term] | None:
+    def with_border(self, found: list[ProductTerm], fold: i.Fold) -> list[ProductTerm] | None:
         """The product and the other factor alone, where these are terms of `(x - z) * w` for a z of
         the host, and all of w is there."""
         if len(found) != 2 or not self.is_product(found[0]) or found[0].others:
@@ -238,7 +238,7 @@ class Results:
         inside = [each for each in term.summed if each != weight]
         if len(inside) != 1 or not self.is_whole(weight, fold):
             return None
-        return [Term((inside[0], weight), ()), single]
+        return [ProductTerm((inside[0], weight), ()), single]
 
     def is_whole(self, weight: i.Expr, fold: i.Fold) -> bool:
         """Whether each index of an element is that of a loop over all of its dimension."""
@@ -251,7 +251,7 @@ class Results:
             for value, extent in zip(places, shape, strict=True)
         )
 
-    def is_good(self, term: Term) -> bool:
+    def is_good(self, term: ProductTerm) -> bool:
         """Whether a term is a product, or one that is worth a sum of its own."""
         elements = [each for each in term.summed if isinstance(each, i.Access)]
         if len(elements) != len(term.summed):
@@ -288,10 +288,12 @@ class Results:
         return place
 
 
-def parted(factors: Factors, summed: set[str]) -> Term:
+def parted(factors: Factors, summed: set[str]) -> ProductTerm:
     """A product by what depends on the indices of the sum, and what does not."""
     varying = tuple(each for each in factors if names_in(each) & summed)
-    return Term(varying, numbers_first(each for each in factors if not names_in(each) & summed))
+    return ProductTerm(
+        varying, numbers_first(each for each in factors if not names_in(each) & summed)
+    )
 
 
 def with_places(value: i.Expr) -> i.Expr:
@@ -356,7 +358,7 @@ def is_of_many(call: i.Call) -> bool:
     return call.function in ELEMENTARY
 
 
-def is_plain(fold: i.Fold, terms: Mapping[i.Fold, list[Term] | None]) -> bool:
+def is_plain(fold: i.Fold, terms: Mapping[i.Fold, list[ProductTerm] | None]) -> bool:
     """Whether a sum is one of products of two elements already."""
     found = terms[fold] or []
     return len(found) == 1 and not found[0].others

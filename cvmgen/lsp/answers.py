@@ -11,7 +11,7 @@ from pathlib import Path
 from cvmgen.escape import in_markdown, in_markdown_code
 from cvmgen.lsp.documents import Document
 from cvmgen.lsp.project import Project
-from cvmgen.lsp.symbols import Symbol
+from cvmgen.lsp.symbols import FileSymbol
 from cvmgen.lsp.words import Help, formula_words, help_of, schedule_help, schedule_words
 from cvmgen.source import Span
 from cvmgen.spec import declarations as d
@@ -34,7 +34,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutlineEntry:
     """An entry of a file's outline, with those below it."""
 
     name: str
@@ -42,7 +42,7 @@ class Entry:
     about: str
     whole: Span
     named: Span
-    below: tuple[Entry, ...] = ()
+    below: tuple[OutlineEntry, ...] = ()
 
 
 def word_at(text: str, offset: int) -> re.Match[str] | None:
@@ -87,7 +87,7 @@ def help_text(found: Help | None) -> str:
     return f"{in_markdown_code(found.form)}\n\n{in_markdown(found.text)}"
 
 
-def symbol_text(project: Project, path: Path, symbol: Symbol) -> str:
+def symbol_text(project: Project, path: Path, symbol: FileSymbol) -> str:
     """What a name stands for: its item, or its whole declaration."""
     of = f" of {symbol.operator}" if symbol.operator not in ("", symbol.name) else ""
     head = f"**{symbol.kind}**{in_markdown(of)}"
@@ -98,7 +98,7 @@ def symbol_text(project: Project, path: Path, symbol: Symbol) -> str:
     )
 
 
-def statement_of(symbol: Symbol) -> str:
+def statement_of(symbol: FileSymbol) -> str:
     """The line in which a name is bound, with those on which it goes on."""
     lines = symbol.span.source.text.split("\n")
     first = symbol.span.line - 1
@@ -115,7 +115,7 @@ def statement_of(symbol: Symbol) -> str:
 
 
 def facts(
-    project: Project, document: Document, offset: int, symbol: Symbol | None
+    project: Project, document: Document, offset: int, symbol: FileSymbol | None
 ) -> Iterator[str]:
     """Ranges of values, and rules of precision, of the operator at hand where it is right."""
     from cvmgen.inspection.facts import precision_rules, ranges
@@ -190,7 +190,7 @@ def described(word: str, known: Help | None) -> Candidate:
 # ---------------------------------------------------------------- outline
 
 
-def outline(document: Document) -> Iterator[Entry]:
+def outline(document: Document) -> Iterator[OutlineEntry]:
     """The declarations of a file, with their items."""
     for chunk in document.chunks:
         for each in chunk.parsed.declarations:
@@ -198,14 +198,14 @@ def outline(document: Document) -> Iterator[Entry]:
                 continue
             whole, named = document.place(each.span), document.place(each.name_span)
             if whole is not None and named is not None:
-                about, below = "", tuple[Entry, ...]()
+                about, below = "", tuple[OutlineEntry, ...]()
                 if isinstance(each, d.OperatorDecl | d.FamilyDecl | d.InstanceDecl) and each.block:
                     about = each.block.doc
                     below = tuple(item_entries(document, each.block))
-                yield Entry(each.name, declared_kind(each), about, whole, named, below)
+                yield OutlineEntry(each.name, declared_kind(each), about, whole, named, below)
 
 
-def item_entries(document: Document, block: d.BlockDecl) -> Iterator[Entry]:
+def item_entries(document: Document, block: d.BlockDecl) -> Iterator[OutlineEntry]:
     for item in block.items:
         match item:
             case d.OperandDecl(output=output, place=place, span=span):
@@ -221,7 +221,7 @@ def item_entries(document: Document, block: d.BlockDecl) -> Iterator[Entry]:
                 continue
         whole, name = document.place(span), document.place(named)
         if whole is not None and name is not None:
-            yield Entry(name.text, kind, whole.code, whole, name)
+            yield OutlineEntry(name.text, kind, whole.code, whole, name)
 
 
 def declared_kind(each: d.Declaration) -> str:

@@ -16,7 +16,7 @@ from cvmgen.spec.parse import DECLARED_NAME, Parsed, declaration_spans, parse_al
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class DocumentFault:
     """What is wrong, or may not be meant, at a place of a file."""
 
     span: Span
@@ -62,7 +62,7 @@ class Document:
     chunks: Sequence[Chunk] = ()
     read: dict[str, Chunk] = field(default_factory=dict)  # the last good ones, by name
     source: Source = field(init=False)
-    late: list[Fault] = field(default_factory=list)  # what a closer look at this text found
+    late: list[DocumentFault] = field(default_factory=list)  # what a closer look at this text found
 
     def __post_init__(self) -> None:
         text, self.text = self.text, ""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cvmgen.errors import CvmgenError, Faults
-from cvmgen.lsp.documents import Chunk, Document, Fault
-from cvmgen.lsp.symbols import Names, Occurrence, Symbol
+from cvmgen.lsp.documents import Chunk, Document, DocumentFault
+from cvmgen.lsp.symbols import FileSymbol, Names, Occurrence
 from cvmgen.reference.probe import check_operators
 from cvmgen.source import Span, SpecError, SpecErrors, read_source
 from cvmgen.spec import declarations as d
@@ -106,29 +106,31 @@ class Project:
 
     # -------------------------------------------------------- faults
 
-    def faults(self, path: Path) -> list[Fault]:
+    def faults(self, path: Path) -> list[DocumentFault]:
         """What is wrong in a file, as far as each declaration shows it."""
         document = self.document(path)
         if document is None:
             return []
-        found: dict[tuple[int, int, str], Fault] = {}
+        found: dict[tuple[int, int, str], DocumentFault] = {}
         for each in self.each_checked(document):
             for chunk, error in each.errors:
                 place = self.place_in(document, each, chunk, error.span)
                 if place is not None:
                     key = (place.start, place.end, error.message)
-                    found[key] = Fault(place, error.message, error.hint)
+                    found[key] = DocumentFault(place, error.message, error.hint)
             for operator in each.operators:
                 for warning in unread([operator]):
                     place = self.place_in(document, each, each.chunk, warning.span)
                     if place is not None:
                         key = (place.start, place.end, warning.message)
-                        found[key] = Fault(place, warning.message, warning.hint, warning=True)
+                        found[key] = DocumentFault(
+                            place, warning.message, warning.hint, warning=True
+                        )
         for fault in document.late:
             found[fault.span.start, fault.span.end, fault.message] = fault
         return [found[key] for key in sorted(found)]
 
-    def closer_look(self, document: Document) -> Callable[[], list[Fault]]:
+    def closer_look(self, document: Document) -> Callable[[], list[DocumentFault]]:
         """What finds the faults that only all operators together show, and small calls of those in
         a file that are not as they were. Other threads may run it."""
         documents = self.beside(document.path)
@@ -137,7 +139,7 @@ class Project:
             each for _, each in self.operators(document.path) if repr(each) not in self.tried
         ]
 
-        def look() -> list[Fault]:
+        def look() -> list[DocumentFault]:
             errors: list[SpecError] = []
             try:
                 check_parsed(parts, Faults())
@@ -146,7 +148,9 @@ class Project:
                 errors += found.errors
             self.tried.update(map(repr, changed))
             placed = ((document.place(each.span), each) for each in errors)
-            return [Fault(place, each.message, each.hint) for place, each in placed if place]
+            return [
+                DocumentFault(place, each.message, each.hint) for place, each in placed if place
+            ]
 
         return look
 
@@ -221,7 +225,7 @@ class Project:
         unique = {(id(each.span.source), each.span.start): each for each in found}
         return documents, list(unique.values())
 
-    def symbol_at(self, path: Path, offset: int) -> Symbol | None:
+    def symbol_at(self, path: Path, offset: int) -> FileSymbol | None:
         """What the name at a place of a file stands for."""
         document = self.document(path)
         if document is None:
@@ -232,7 +236,7 @@ class Project:
                 return each.symbol
         return None
 
-    def places(self, path: Path, symbol: Symbol) -> Iterator[tuple[Document, Span]]:
+    def places(self, path: Path, symbol: FileSymbol) -> Iterator[tuple[Document, Span]]:
         """Everywhere that a symbol is named, where it is bound first."""
         documents, found = self.names(path)
         spans = [each.span for each in found if each.symbol == symbol]
@@ -242,7 +246,7 @@ class Project:
                 if place is not None:
                     yield document, place
 
-    def meaning_near(self, path: Path, symbol: Symbol, name: str) -> Symbol | None:
+    def meaning_near(self, path: Path, symbol: FileSymbol, name: str) -> FileSymbol | None:
         """What another name means already, where a symbol could be given it: in the declarations
         that name the symbol, or everywhere."""
         found = self.names(path)[1]

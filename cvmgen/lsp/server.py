@@ -13,9 +13,9 @@ from pygls.uris import from_fs_path, to_fs_path
 import cvmgen
 from cvmgen.errors import CvmgenError
 from cvmgen.lsp import answers
-from cvmgen.lsp.documents import Document, Fault, unseen
+from cvmgen.lsp.documents import Document, DocumentFault, unseen
 from cvmgen.lsp.project import Project
-from cvmgen.lsp.symbols import Symbol
+from cvmgen.lsp.symbols import FileSymbol
 from cvmgen.source import Source, Span, SpecError, SpecErrors
 from cvmgen.spec.formatting import formatted
 from cvmgen.spec.lexemes import LEXEME
@@ -87,7 +87,7 @@ class FormulaServer(LanguageServer):
         version = self.workspace.get_text_document(uri).version
         self.text_document_publish_diagnostics(t.PublishDiagnosticsParams(uri, found, version))
 
-    def faults(self, document: Document) -> Sequence[Fault]:
+    def faults(self, document: Document) -> Sequence[DocumentFault]:
         hidden = [fault_of(each, document) for each in unseen(document.text)]
         if hidden:
             return hidden
@@ -95,7 +95,7 @@ class FormulaServer(LanguageServer):
             return self.project.faults(document.path)
         return schedule_faults(document)
 
-    def diagnostic(self, document: Document, fault: Fault) -> t.Diagnostic:
+    def diagnostic(self, document: Document, fault: DocumentFault) -> t.Diagnostic:
         hint = f"\nhint: {fault.hint}" if fault.hint else ""
         kinds = t.DiagnosticSeverity
         return t.Diagnostic(
@@ -128,7 +128,7 @@ class FormulaServer(LanguageServer):
     def location(self, document: Document, span: Span) -> t.Location:
         return t.Location(from_fs_path(str(document.path)) or "", self.range(document, span))
 
-    def symbol(self, uri: str, position: t.Position) -> Symbol | None:
+    def symbol(self, uri: str, position: t.Position) -> FileSymbol | None:
         path = self.path(uri)
         document = self.project.document(path)
         if document is None or answers.is_schedule(path):
@@ -143,7 +143,7 @@ class FormulaServer(LanguageServer):
         found = self.project.places(self.path(uri), symbol)
         return [self.location(document, span) for document, span in found]
 
-    def entry(self, document: Document, each: answers.Entry) -> t.DocumentSymbol:
+    def entry(self, document: Document, each: answers.OutlineEntry) -> t.DocumentSymbol:
         return t.DocumentSymbol(
             name=each.name,
             kind=KINDS.get(each.kind, OTHER)[0],
@@ -154,13 +154,13 @@ class FormulaServer(LanguageServer):
         )
 
 
-def fault_of(error: SpecError, document: Document) -> Fault:
+def fault_of(error: SpecError, document: Document) -> DocumentFault:
     """A fault in a text that is that of a document."""
     span = Span(document.source, error.span.start, error.span.end)
-    return Fault(span, error.message, error.hint)
+    return DocumentFault(span, error.message, error.hint)
 
 
-def schedule_faults(document: Document) -> list[Fault]:
+def schedule_faults(document: Document) -> list[DocumentFault]:
     """What is wrong in a file of schedules."""
     from cvmgen.schedule.schedules import checked_schedules
 

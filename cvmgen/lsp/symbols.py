@@ -16,7 +16,7 @@ from cvmgen.spec.builder import BINDERS
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class FileSymbol:
     """A name with what it stands for, where it is bound."""
 
     name: str
@@ -30,17 +30,17 @@ class Occurrence:
     """A place at which a symbol is named."""
 
     span: Span
-    symbol: Symbol
+    symbol: FileSymbol
 
 
 @dataclass(slots=True)
-class Scope:
+class FileScope:
     """Names by what they mean here; those of `around` are known too."""
 
-    around: Scope | None = None
-    names: dict[str, Symbol] = field(default_factory=dict)
+    around: FileScope | None = None
+    names: dict[str, FileSymbol] = field(default_factory=dict)
 
-    def find(self, name: str) -> Symbol | None:
+    def find(self, name: str) -> FileSymbol | None:
         found = self.names.get(name)
         return found if found or self.around is None else self.around.find(name)
 
@@ -50,9 +50,9 @@ class Names:
 
     def __init__(self, declared: Iterable[tuple[str, Sequence[d.TopLevel]]]) -> None:
         self.found: list[Occurrence] = []
-        self.common = Scope()
-        self.opsets: dict[str, Scope] = {"": self.common}
-        self.blocks: dict[int, Scope] = {}  # those of families, by their declarations
+        self.common = FileScope()
+        self.opsets: dict[str, FileScope] = {"": self.common}
+        self.blocks: dict[int, FileScope] = {}  # those of families, by their declarations
         self.families: dict[str, list[d.FamilyDecl]] = {}
         self.owner = ""
         placed = [(opset, each) for opset, found in declared for each in found]
@@ -64,24 +64,24 @@ class Names:
             self.owner = getattr(each, "name", "")
             self.declaration(each, self.opset(opset))
 
-    def opset(self, name: str) -> Scope:
-        return self.opsets.setdefault(name, Scope(self.common))
+    def opset(self, name: str) -> FileScope:
+        return self.opsets.setdefault(name, FileScope(self.common))
 
     # -------------------------------------------------------- binding and naming
 
-    def bind(self, scope: Scope, name: str, kind: str, span: Span) -> Symbol:
+    def bind(self, scope: FileScope, name: str, kind: str, span: Span) -> FileSymbol:
         """A new meaning of a name."""
-        symbol = Symbol(name, kind, span, self.owner)
+        symbol = FileSymbol(name, kind, span, self.owner)
         scope.names[name] = symbol
         self.found.append(Occurrence(span, symbol))
         return symbol
 
-    def bind_once(self, scope: Scope, name: n.Expr, kind: str) -> None:
+    def bind_once(self, scope: FileScope, name: n.Expr, kind: str) -> None:
         """The same, unless the name has a meaning already."""
         if isinstance(name, n.Name) and not self.use(scope, name.text, name.span):
             self.bind(scope, name.text, kind, name.span)
 
-    def use(self, scope: Scope, name: str, span: Span) -> bool:
+    def use(self, scope: FileScope, name: str, span: Span) -> bool:
         """Note a name where it has a meaning."""
         symbol = scope.find(name)
         if symbol is not None:
@@ -90,7 +90,7 @@ class Names:
 
     # -------------------------------------------------------- declarations
 
-    def declare(self, each: d.TopLevel, scope: Scope) -> None:
+    def declare(self, each: d.TopLevel, scope: FileScope) -> None:
         kinds = {d.Const: "constant", d.Definition: "definition", d.FamilyDecl: "family"}
         if not isinstance(each, d.Import):
             self.owner = each.name
@@ -98,7 +98,7 @@ class Names:
             if isinstance(each, d.FamilyDecl):
                 self.families.setdefault(each.name, []).append(each)
 
-    def declaration(self, each: d.TopLevel, scope: Scope) -> None:
+    def declaration(self, each: d.TopLevel, scope: FileScope) -> None:
         match each:
             case d.Const(value=value):
                 self.visit(value, scope)
@@ -110,14 +110,14 @@ class Names:
                     self.use(scope, base.family, base.family_span)
                     bases = self.families.get(base.family, ())
                     around = next((self.blocks.get(id(one), scope) for one in bases), scope)
-                inner = self.blocks[id(each)] = Scope(around)
+                inner = self.blocks[id(each)] = FileScope(around)
                 for name in parameters:
                     self.bind(inner, name.text, "parameter of a family", name.span)
                 for actual in base.actuals if base else ():
                     self.visit(actual, inner)
                 self.block(block, inner)
             case d.OperatorDecl(block=block):
-                self.block(block, Scope(scope))
+                self.block(block, FileScope(scope))
             case d.InstanceDecl(family=family, actuals=actuals, block=block):
                 self.use(scope, family, each.family_span)
                 for actual in actuals:
@@ -126,7 +126,7 @@ class Names:
                     (self.blocks[id(one)] for one in self.families.get(family, ())), scope
                 )
                 if block is not None:
-                    self.block(block, Scope(around))
+                    self.block(block, FileScope(around))
             case d.Import(names=names, place=place):
                 known = self.opsets.get(place.text, self.common)
                 for name in names:
@@ -134,25 +134,25 @@ class Names:
                     if symbol := known.find(name.text):
                         scope.names.setdefault(name.text, symbol)
 
-    def definition(self, each: d.Definition, scope: Scope) -> None:
+    def definition(self, each: d.Definition, scope: FileScope) -> None:
         inner = self.parameters(each.parameters, scope)
         self.visit(each.body, inner)
 
-    def parameters(self, parameters: Iterable[d.Parameter], scope: Scope) -> Scope:
-        inner = Scope(scope)
+    def parameters(self, parameters: Iterable[d.Parameter], scope: FileScope) -> FileScope:
+        inner = FileScope(scope)
         for each in parameters:
             self.bind(inner, each.name, "parameter", _first(each.span, each.name))
         return inner
 
     # -------------------------------------------------------- items
 
-    def block(self, block: d.BlockDecl, scope: Scope) -> None:
+    def block(self, block: d.BlockDecl, scope: FileScope) -> None:
         for item in block.items:
             self.announce(item, scope)
         for item in block.items:
             self.item(item, scope)
 
-    def announce(self, item: d.ItemDecl, scope: Scope) -> None:
+    def announce(self, item: d.ItemDecl, scope: FileScope) -> None:
         """Bind what an item declares; those above it may speak of it."""
         match item:
             case d.OperandDecl(output=output, place=place):
@@ -174,7 +174,7 @@ class Names:
             case _:
                 pass
 
-    def item(self, item: d.ItemDecl, scope: Scope) -> None:
+    def item(self, item: d.ItemDecl, scope: FileScope) -> None:
         match item:
             case d.OperandDecl():
                 self.operand(item, scope)
@@ -189,13 +189,13 @@ class Names:
             case d.EquationDecl():
                 self.equation(item, scope)
             case d.RequireDecl(condition=condition, binders=binders):
-                inner = Scope(scope)
+                inner = FileScope(scope)
                 for binder in self.binder_parts(binders) if binders is not None else ():
                     self.binder(binder, inner)
                 self.visit(condition, inner, free=inner)  # of elements it may have indices
             case d.CaseDecl(condition=condition, block=block):
                 self.visit(condition, scope)
-                inner = Scope(scope)
+                inner = FileScope(scope)
                 for each in block.items:
                     if not isinstance(each, d.OperandDecl):
                         self.announce(each, inner)
@@ -209,8 +209,8 @@ class Names:
                 for part in n.children(item):
                     self.visit(part, scope)
 
-    def operand(self, item: d.OperandDecl, scope: Scope) -> None:
-        inner = Scope(scope)
+    def operand(self, item: d.OperandDecl, scope: FileScope) -> None:
+        inner = FileScope(scope)
         if isinstance(item.each, n.Below):
             self.bind_once(inner, item.each.target, "index")
             self.bind_once(scope, item.each.high, "count")
@@ -228,10 +228,10 @@ class Names:
                 self.visit(value, inner)
         self.visit(item.precision, scope)
 
-    def equation(self, item: d.EquationDecl, scope: Scope) -> None:
+    def equation(self, item: d.EquationDecl, scope: FileScope) -> None:
         """Names on the left that mean nothing yet are its indices; a `where` may speak of those
         that are bound where it is used."""
-        inner = Scope(scope)
+        inner = FileScope(scope)
         target = item.target
         if isinstance(target, n.Bracket):
             self.visit(target.target, scope)
@@ -244,7 +244,7 @@ class Names:
             self.bind(inner, each.name, "definition", each.name_span)
         before = len(self.found)
         self.visit(item.value, inner)
-        bound = Scope(inner)
+        bound = FileScope(inner)
         for each in reversed(item.where):
             for found in self.found[before:]:
                 if found.symbol.span == found.span:
@@ -253,7 +253,7 @@ class Names:
 
     # -------------------------------------------------------- expressions
 
-    def visit(self, node: Any, scope: Scope, free: Scope | None = None) -> None:
+    def visit(self, node: Any, scope: FileScope, free: FileScope | None = None) -> None:
         """Note the names of an expression; in `free` those are bound that mean nothing."""
         match node:
             case None:
@@ -282,9 +282,11 @@ class Names:
                 for part in n.children(node):
                     self.visit(part, scope, free)
 
-    def binders(self, binders: n.Binders, scope: Scope, free: Scope | None = None) -> Scope:
+    def binders(
+        self, binders: n.Binders, scope: FileScope, free: FileScope | None = None
+    ) -> FileScope:
         """What a sum or a list runs over: a scope in which its indices are bound."""
-        inner = Scope(scope)
+        inner = FileScope(scope)
         for each in self.binder_parts(binders):
             self.binder(each, inner, new=True)
         self.visit(binders.condition, inner, free)
@@ -295,7 +297,7 @@ class Names:
             yield binders.over
         yield from binders.items
 
-    def binder(self, each: n.Binder, scope: Scope, *, new: bool = False) -> None:
+    def binder(self, each: n.Binder, scope: FileScope, *, new: bool = False) -> None:
         assert isinstance(each, BINDERS)
         low = each.low if isinstance(each, n.Below) else None
         limit = each.collection if isinstance(each, n.Member) else each.high

@@ -13,7 +13,7 @@ from cvmgen.graph.limits import Array
 from cvmgen.graph.network import operators_for, read_model
 from cvmgen.graph.operators import OperatorLibrary
 from cvmgen.graph.plan import ModelSource, Plan
-from cvmgen.graph.symbol import Symbol
+from cvmgen.graph.symbol import SymbolGraph
 from cvmgen.model.emit import Files
 from cvmgen.model.kernels import Model
 from cvmgen.model.program import KernelBuilder
@@ -26,7 +26,7 @@ from cvmgen.spec.formula import Operator
 
 
 def make_files(
-    given: FilePath | Symbol | ModelSource,
+    given: FilePath | SymbolGraph | ModelSource,
     params: FilePath | Mapping[str, Array] | None,
     name: str,
     operators: OperatorLibrary | None = None,
@@ -46,7 +46,7 @@ def make_files(
 
 
 def planned(
-    given: FilePath | Symbol | ModelSource,
+    given: FilePath | SymbolGraph | ModelSource,
     params: FilePath | Mapping[str, Array] | None = None,
     operators: OperatorLibrary | None = None,
 ) -> tuple[Plan, Model]:

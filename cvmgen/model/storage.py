@@ -11,8 +11,8 @@ import numpy as np
 
 from cvmgen.errors import ModelError
 from cvmgen.graph.limits import Array
-from cvmgen.graph.memory import Layout as Placed
 from cvmgen.graph.memory import Lifetime, plan_memory
+from cvmgen.graph.memory import MemoryPlan as Placed
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
 from cvmgen.known.known_types import ElementStorage, known_types

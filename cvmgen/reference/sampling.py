@@ -16,7 +16,7 @@ from cvmgen.reference.sampled_elements import Ends, sampled_elements
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.demands import Limit, limits
+from cvmgen.spec.demands import ElementLimit, limits
 
 Tape = dict[str, Any]  # what was drawn, by name: extents, packs, attributes, "p(X)", ...
 EXTENTS = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3)
@@ -49,7 +49,7 @@ class Sampler(Reference):
         self.down_to_0 = operator.extents_down_to_0
         self.tape: Tape = {}
         self.waiting: list[tuple[str, Tensor, int]] = []  # tensors without elements, and a seed
-        self.required: dict[str, list[Limit]] = {}
+        self.required: dict[str, list[ElementLimit]] = {}
         for each in limits(operator):
             self.required.setdefault(each.tensor, []).append(each)
         self.asked: f.Item | None = None
@@ -419,7 +419,7 @@ class Dependencies:
                     pass
 
 
-def limit_ends(limit: Limit, env: Env, value: Callable[[n.Expr, Env], Any]) -> Ends:
+def limit_ends(limit: ElementLimit, env: Env, value: Callable[[n.Expr, Env], Any]) -> Ends:
     """The least and the greatest element that a requirement admits, in a call."""
     try:
         end = value(limit.value, env)

@@ -18,7 +18,7 @@ from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
 from cvmgen.spec.call_values import CallValues, ValueNumbers
-from cvmgen.spec.demands import Limit, limits
+from cvmgen.spec.demands import ElementLimit, limits
 from cvmgen.spec.intervals import Interval
 from cvmgen.spec.recurrences import adds_up
 from cvmgen.spec.selections import is_extent
@@ -44,7 +44,7 @@ class Derive(CallValues):
         self.numbers = ValueNumbers()
         self.limits: EntryLimits = {}
         self.earlier: dict[str, Interval] = {}  # what a recurrence has kept so far
-        self.demanded: dict[str, list[Limit]] = {}  # what is required of elements
+        self.demanded: dict[str, list[ElementLimit]] = {}  # what is required of elements
         for each in limits(operator):
             self.demanded.setdefault(each.tensor, []).append(each)
 

@@ -154,7 +154,7 @@ def types_in(
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ElementLimit:
     """What a requirement says of every element of an input: it is one of < <= > >= == than a value
     of the call."""
 
@@ -163,9 +163,9 @@ class Limit:
     value: n.Expr
 
 
-def limits(operator: f.Operator) -> tuple[Limit, ...]:
+def limits(operator: f.Operator) -> tuple[ElementLimit, ...]:
     """What is known of all elements of inputs in each call that is accepted."""
-    found: list[Limit] = []
+    found: list[ElementLimit] = []
     for item in operator.items:
         if isinstance(item, f.Demand) and item.first and item.domain.condition is None:
             for each in conjuncts(item.condition):
@@ -173,7 +173,7 @@ def limits(operator: f.Operator) -> tuple[Limit, ...]:
     return tuple(found)
 
 
-def limits_of(condition: n.Expr, domain: n.Binders, operator: f.Operator) -> Iterator[Limit]:
+def limits_of(condition: n.Expr, domain: n.Binders, operator: f.Operator) -> Iterator[ElementLimit]:
     if not isinstance(condition, n.Compare):
         return
     for at, relation in enumerate(condition.relations):
@@ -187,11 +187,11 @@ def limits_of(condition: n.Expr, domain: n.Binders, operator: f.Operator) -> Ite
 
 def limits_on(
     element: n.Expr, relation: str, value: n.Expr, domain: n.Binders, operator: f.Operator
-) -> Iterator[Limit]:
+) -> Iterator[ElementLimit]:
     """What a comparison of an element, or of its magnitude, says of all of its tensor."""
     match element:
         case n.Access(tensor=tensor, which=None) if is_whole(element, domain, operator):
-            yield Limit(tensor, relation, value)
+            yield ElementLimit(tensor, relation, value)
         case n.Function(name="abs", arguments=(n.Access() as inner,)) if relation in ("<", "<="):
             yield from limits_on(inner, relation, value, domain, operator)
             least = negate(value, value.span)

@@ -61,7 +61,7 @@ def meaning(declarations: Iterable[d.TopLevel]) -> list[d.TopLevel]:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FormatPiece:
     """A comment, an item, the head of a block, or its end; `depth` blocks are open around it."""
 
     depth: int
@@ -90,7 +90,7 @@ def _formulas_text(text: str, declarations: Sequence[d.TopLevel]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _pieces(found: Sequence[Lexeme], declarations: Sequence[d.TopLevel]) -> Iterator[Piece]:
+def _pieces(found: Sequence[Lexeme], declarations: Sequence[d.TopLevel]) -> Iterator[FormatPiece]:
     """Where a new line always begins: in front of items and comments, behind and before braces."""
     blocks = [each.span for each in n.walk(tuple(declarations)) if isinstance(each, d.BlockDecl)]
     opening, closing = {each.start for each in blocks}, {each.end - 1 for each in blocks}
@@ -102,13 +102,13 @@ def _pieces(found: Sequence[Lexeme], declarations: Sequence[d.TopLevel]) -> Iter
         behind = current and any(one.start in opening | closing for one in current)
         apart = after is None or after.start in begins or behind
         if (each.start in begins or (apart and (not each.is_comment or each.lines))) and current:
-            yield Piece(depth, tuple(current))
+            yield FormatPiece(depth, tuple(current))
             depth += sum(one.start in opening for one in current)
             current = []
         depth -= each.start in closing
         current.append(each)
     if current:
-        yield Piece(depth, tuple(current))
+        yield FormatPiece(depth, tuple(current))
 
 
 def _items(declarations: Sequence[d.TopLevel]) -> Iterator[d.ItemDecl]:
@@ -119,7 +119,7 @@ def _items(declarations: Sequence[d.TopLevel]) -> Iterator[d.ItemDecl]:
 # ---------------------------------------------------------------- columns
 
 
-def _pads(pieces: Sequence[Piece]) -> Iterator[Mapping[int, int]]:
+def _pads(pieces: Sequence[FormatPiece]) -> Iterator[Mapping[int, int]]:
     """For each piece the blanks that line up what its author has lined up: the signs `=` of lets in
     a row, or of equations for one tensor; the components of attributes."""
     numbered = list(enumerate(pieces))
@@ -127,7 +127,7 @@ def _pads(pieces: Sequence[Piece]) -> Iterator[Mapping[int, int]]:
         yield from _row_pads([piece for _, piece in row])
 
 
-def _row(pieces: Sequence[Piece], number: int, piece: Piece) -> tuple[int, str]:
+def _row(pieces: Sequence[FormatPiece], number: int, piece: FormatPiece) -> tuple[int, str]:
     """Where the row of a piece begins, and what it is made of."""
     word = piece.lexemes[0].text
     lined = beginning(piece.lexemes) in ("let", "attr", "")
@@ -137,7 +137,7 @@ def _row(pieces: Sequence[Piece], number: int, piece: Piece) -> tuple[int, str]:
     return (first, word if lined else f"{number}")
 
 
-def _row_pads(row: Sequence[Piece]) -> Iterator[Mapping[int, int]]:
+def _row_pads(row: Sequence[FormatPiece]) -> Iterator[Mapping[int, int]]:
     """Rows that stand in one column stay; those of which one is moved are moved together."""
     places = [_column_place(each) for each in row]
     there = [
@@ -155,7 +155,7 @@ def _row_pads(row: Sequence[Piece]) -> Iterator[Mapping[int, int]]:
         yield {place: column - _head_width(piece, place) - 1} if moved and place else {}
 
 
-def _column_place(piece: Piece) -> int | None:
+def _column_place(piece: FormatPiece) -> int | None:
     """The lexeme of an item that those of items below it may be lined up with."""
     texts, word = [each.text for each in piece.lexemes], beginning(piece.lexemes)
     if word == "attr":
@@ -167,7 +167,7 @@ def _column_place(piece: Piece) -> int | None:
     return place if not any(each.lines for each in piece.lexemes[1 : place + 1]) else None
 
 
-def _head_width(piece: Piece, place: int) -> int:
+def _head_width(piece: FormatPiece, place: int) -> int:
     (line,) = Layout(piece.lexemes[:place], 0).lines()
     return len(line)
 

@@ -39,7 +39,7 @@ class Open:
 
 
 @dataclass(slots=True)
-class Line:
+class GrowingLine:
     """A line as it grows; `columns` says where each lexeme stands, by its number."""
 
     text: str
@@ -86,7 +86,7 @@ class Layout:
                 return (line.text for line in lines)
             self.breaks.add(place)
 
-    def place_to_break(self, line: Line) -> int | None:
+    def place_to_break(self, line: GrowingLine) -> int | None:
         """The lexeme of a line that is too long with which a new one begins best."""
         numbers = [each for each in line.columns if not self.item[each].is_comment]
         if not numbers or line.columns[numbers[-1]] + len(self.item[numbers[-1]].text) <= LONGEST:
@@ -198,11 +198,11 @@ class _Placing:
         self.owner = 0
         self.deep = 4 if self.layout.word not in ("def", "const") else 2
 
-    def lines(self) -> list[Line]:
-        lines = [Line(" " * self.margin)]
+    def lines(self) -> list[GrowingLine]:
+        lines = [GrowingLine(" " * self.margin)]
         for number, each in enumerate(self.item):
             if number and number in self.layout.breaks:
-                lines.append(Line(" " * self.indent_of_line(number)))
+                lines.append(GrowingLine(" " * self.indent_of_line(number)))
                 blanks = 0
             else:
                 blanks = self.layout.blanks(number) if number else 0

@@ -23,20 +23,20 @@ from cvmgen.spec.notation import (
     Fraction,
     Identifier,
     Large,
-    Lines,
+    CellLines,
     Notation,
     Numeral,
     Placed,
     Root,
-    Row,
+    CellRow,
     Script,
-    Sign,
+    SignCell,
     Words,
 )
 from cvmgen.spec.parse import parse, parse_at
 from cvmgen.spec.printing import Level, real_text
 
-SEPARATOR = Sign(",")
+SEPARATOR = SignCell(",")
 # Functions whose argument stands between two brackets.
 BRACKETED = {
     "abs": ("|", "|"),
@@ -85,9 +85,9 @@ def definitions(operator: Operator) -> list[d.Definition]:
 def mathematics(operator: d.OperatorDecl, used: Iterable[d.Definition] = ()) -> Notation:
     """What an operator computes: its lets and its equations, line by line, then the definitions
     that it uses."""
-    writer = Writer(operator)
+    writer = MathWriter(operator)
     defined = ((writer.definition(each), Words("")) for each in used)
-    return Lines((*writer.lines(operator.block.items), *defined))
+    return CellLines((*writer.lines(operator.block.items), *defined))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +102,15 @@ class Statement:
 
 def statements(operator: d.OperatorDecl) -> Iterator[Statement]:
     """The items of an operator, those in cases too, each by itself."""
-    return Writer(operator).statements(operator.block.items)
+    return MathWriter(operator).statements(operator.block.items)
 
 
 def expression(expr: n.Expr, operator: d.OperatorDecl) -> Notation:
     """One expression of an operator, such as a rule of precision."""
-    return Writer(operator).shown(expr)
+    return MathWriter(operator).shown(expr)
 
 
-class Writer:
+class MathWriter:
     """Writes the items of an operator, which says what is a list of values and is written bold."""
 
     def __init__(self, operator: d.OperatorDecl) -> None:
@@ -150,11 +150,11 @@ class Writer:
                 case d.RequireDecl(condition=condition, binders=binders, message=message):
                     shown = self.shown(condition)
                     if binders is not None:
-                        shown = Lines(((shown, _condition(self.domain(binders))),))
+                        shown = CellLines(((shown, _condition(self.domain(binders))),))
                     yield Statement("require", shown, message, item.span)
                 case d.EquationDecl():
                     (first, *rest) = self.lines([item])
-                    yield Statement("equation", Lines((first, *rest)), "", item.span)
+                    yield Statement("equation", CellLines((first, *rest)), "", item.span)
                 case d.CaseDecl(block=block) | d.WithinDecl(block=block):
                     yield from self.statements(block.items)
                 case _:
@@ -165,19 +165,19 @@ class Writer:
         names, *rows = (
             _grouped([Identifier(each.text) for each in row]) for row in (item.names, *item.rows)
         )
-        return Placed(Row((names, Sign("in"), Fenced("{", _listed(rows), "}"))), item.span)
+        return Placed(CellRow((names, SignCell("in"), Fenced("{", _listed(rows), "}"))), item.span)
 
     def operand(self, item: d.OperandDecl) -> Notation:
         """`X ∈ cvm^(M × K)`."""
         extents = [self.slot(each) for each in item.slots]
-        shape = _joined_by(Sign("times"), extents) if extents else Fenced("(", Row(()), ")")
+        shape = _joined_by(SignCell("times"), extents) if extents else Fenced("(", CellRow(()), ")")
         kind = Script(Identifier(item.type_name), above=shape)
-        parts: list[Notation] = [self.shown(item.place), Sign("in"), kind]
+        parts: list[Notation] = [self.shown(item.place), SignCell("in"), kind]
         if item.each is not None:
             parts += [Words(" for "), self.binder(item.each)]
         if item.optional:
             parts.append(Words(", optional"))
-        return Placed(Row(tuple(parts)), item.span)
+        return Placed(CellRow(tuple(parts)), item.span)
 
     def let(self, item: d.LetDecl) -> Notation:
         head: Notation = self.name(item.name)
@@ -188,7 +188,7 @@ class Writer:
     def definition(self, item: d.Definition) -> Notation:
         head: Notation = self.name(item.name)
         if item.parameters:
-            head = Row((head, Fenced("(", self.parameters(item.parameters), ")")))
+            head = CellRow((head, Fenced("(", self.parameters(item.parameters), ")")))
         return Placed(_equal(head, self.shown(item.body)), item.span)
 
     def equation(self, item: d.EquationDecl) -> Notation:
@@ -222,9 +222,9 @@ class Writer:
             case n.PackRange(pack=pack, extents=extents):
                 return _zero_to(Identifier(pack, several=True), self.listed(extents))
             case n.Member(target=target, collection=collection):
-                return Row((self.shown(target), Sign("in"), self.listed(collection)))
+                return CellRow((self.shown(target), SignCell("in"), self.listed(collection)))
             case n.IndexMember(index=index, collection=collection):
-                return Row((self.name(index), Sign("in"), self.listed(collection)))
+                return CellRow((self.name(index), SignCell("in"), self.listed(collection)))
             case _:
                 assert_never(binder)
 
@@ -238,7 +238,7 @@ class Writer:
 
     def between(self, low: n.Expr | None, index: Notation, high: Notation, span: Span) -> Notation:
         least = Numeral("0") if low is None else self.shown(low)
-        return Placed(Row((least, Sign("<="), index, Sign("<"), high)), span)
+        return Placed(CellRow((least, SignCell("<="), index, SignCell("<"), high)), span)
 
     # -------------------------------------------------------- expressions
 
@@ -262,8 +262,8 @@ class Writer:
                 assert_never(slot)
 
     def part(self, low: n.Expr | None, high: n.Expr | None) -> Notation:
-        ends = [Row(()) if each is None else self.shown(each) for each in (low, high)]
-        return Row((ends[0], Sign(":"), ends[1]))
+        ends = [CellRow(()) if each is None else self.shown(each) for each in (low, high)]
+        return CellRow((ends[0], SignCell(":"), ends[1]))
 
     def indexed(self, base: Notation, slots: Sequence[n.Slot | n.PartSlot]) -> Notation:
         return Script(base, below=_listed([self.slot(each) for each in slots]))
@@ -279,29 +279,29 @@ class Writer:
             case n.Arithmetic(sign=sign, left=left, right=right):
                 return self.arithmetic(sign, left, right)
             case n.Negate(operand=operand):
-                return Row((Sign("-"), self.shown(operand, Level.FACTOR))), Level.FACTOR
+                return CellRow((SignCell("-"), self.shown(operand, Level.FACTOR))), Level.FACTOR
             case n.Number(value=value) if value < 0:
-                return Row((Sign("-"), Numeral(str(-value)))), Level.FACTOR
+                return CellRow((SignCell("-"), Numeral(str(-value)))), Level.FACTOR
             case n.Compare(relations=relations, operands=(first, *others)):
                 parts = [self.shown(first, Level.SUM)]
                 for relation, operand in zip(relations, others, strict=True):
-                    parts += [Sign(relation), self.shown(operand, Level.SUM)]
-                return Row(tuple(parts)), Level.COMPARISON
+                    parts += [SignCell(relation), self.shown(operand, Level.SUM)]
+                return CellRow(tuple(parts)), Level.COMPARISON
             case n.Logic(word=word, operands=operands):
                 own = Level.EITHER if word == "or" else Level.BOTH
                 tests = [self.shown(each, Level(own + 1)) for each in operands]
-                return _joined_by(Sign(word), tests), own
+                return _joined_by(SignCell(word), tests), own
             case n.Not(operand=n.Present(name=name)):
-                return Row((self.name(name), Words(" is not given"))), Level.COMPARISON
+                return CellRow((self.name(name), Words(" is not given"))), Level.COMPARISON
             case n.Not(operand=n.Call(function="present", arguments=(n.Argument(value=given),))):
-                return Row((self.shown(given), Words(" is not given"))), Level.COMPARISON
+                return CellRow((self.shown(given), Words(" is not given"))), Level.COMPARISON
             case n.Not(operand=operand):
-                return Row((Sign("not"), self.shown(operand, Level.ATOM))), Level.INVERSE
+                return CellRow((SignCell("not"), self.shown(operand, Level.ATOM))), Level.INVERSE
             case n.Contains(element=element, collection=collection):
-                parts = [self.shown(element, Level.SUM), Sign("in"), self.listed(collection)]
-                return Row(tuple(parts)), Level.COMPARISON
+                parts = [self.shown(element, Level.SUM), SignCell("in"), self.listed(collection)]
+                return CellRow(tuple(parts)), Level.COMPARISON
             case n.IsWord(name=name, word=word):
-                return Row((self.name(name), Sign("=="), _quoted(word))), Level.COMPARISON
+                return CellRow((self.name(name), SignCell("=="), _quoted(word))), Level.COMPARISON
             case n.Reduction(function=function, binders=binders, body=body):
                 return self.reduction(function, binders, body), Level.PRODUCT
             case n.Conditional():
@@ -323,21 +323,21 @@ class Writer:
             if sign == "div":
                 return Fenced("floor", quotient, "end floor"), Level.ATOM
             if sign == "tdiv":
-                return Row((Words("trunc"), Fenced("(", quotient, ")"))), Level.ATOM
+                return CellRow((Words("trunc"), Fenced("(", quotient, ")"))), Level.ATOM
             return quotient, Level.PRODUCT
         own = Level.SUM if sign in SUM_SIGNS else Level.PRODUCT
         mixed = isinstance(left, n.Arithmetic) and "mod" in (sign, left.sign) and own != Level.SUM
         first = self.shown(left, Level.POWER if mixed else own)
-        return Row((first, Sign(sign), self.shown(right, Level(own + 1)))), own
+        return CellRow((first, SignCell(sign), self.shown(right, Level(own + 1)))), own
 
     def reduction(self, function: str, binders: n.Binders, body: n.Expr) -> Notation:
         ranges = self.ranges(binders)
         if function == "select":
-            chosen = Row((self.target(binders.items[0]), Sign("bar"), self.shown(body)))
+            chosen = CellRow((self.target(binders.items[0]), SignCell("bar"), self.shown(body)))
             return Script(Fenced("(", chosen, ")"), below=_listed(ranges))
         large = Large(function, tuple(ranges))
         tight = Level.COMPARISON if function in ("any", "all", "count") else Level.PRODUCT
-        return Row((large, self.shown(body, tight)))
+        return CellRow((large, self.shown(body, tight)))
 
     def atom(self, expr: n.Expr) -> Notation:
         match expr:
@@ -352,19 +352,19 @@ class Writer:
             case n.Refuse(message=message):
                 return Words(f"refused: {message}")
             case n.Name(text=name) | n.Ref(name=name):
-                return Sign("infinity") if name == "inf" else self.name(name)
+                return SignCell("infinity") if name == "inf" else self.name(name)
             case n.TupleOf(elements=elements):
                 return Fenced("(", _listed([self.shown(each) for each in elements]), ")")
             case n.Listing(element=element, binders=binders):
                 body = Fenced("(", self.shown(element), ")")
                 return Script(body, below=_listed(self.ranges(binders)))
             case n.SetOf(element=element, binders=binders):
-                told = (self.shown(element), Sign("bar"), _listed(self.ranges(binders)))
-                return Fenced("{", Row(told), "}")
+                told = (self.shown(element), SignCell("bar"), _listed(self.ranges(binders)))
+                return Fenced("{", CellRow(told), "}")
             case n.Sorted(binders=binders, keys=keys):
                 by = _listed([self.shown(each) for each in keys])
                 over = Fenced("(", _listed(self.ranges(binders)), ")")
-                return Row((Script(Words("sort"), below=by), over))
+                return CellRow((Script(Words("sort"), below=by), over))
             case n.Bracket(target=n.Name(text=name), slots=(n.Slot(pack=False),) as slots):
                 return self.indexed(Identifier(name), slots)  # an element, or an entry of a list
             case n.Bracket(target=target, slots=slots):
@@ -386,20 +386,20 @@ class Writer:
             case n.Precision(tensor=tensor, which=which):
                 return Script(Identifier("p"), below=self.tensor(tensor, which))
             case n.Present(name=name):
-                return Row((self.name(name), Words(" is given")))
+                return CellRow((self.name(name), Words(" is given")))
             case n.Limit(end="type", type_name=name):
                 return Identifier(name)
             case n.Limit(end=end, type_name=name):
-                return Row((Words(end), Fenced("(", Identifier(name), ")")))
+                return CellRow((Words(end), Fenced("(", Identifier(name), ")")))
             case n.ShapeOf(tensor=tensor, which=which):
-                return Row((Words("shape"), Fenced("(", self.tensor(tensor, which), ")")))
+                return CellRow((Words("shape"), Fenced("(", self.tensor(tensor, which), ")")))
             case _:
                 raise AssertionError(f"{type(expr).__name__} is no atom")
 
     def real(self, value: float) -> Notation:
         if math.isnan(value):
             return Words("NaN")
-        return Sign("infinity") if value == math.inf else Numeral(real_text(value))
+        return SignCell("infinity") if value == math.inf else Numeral(real_text(value))
 
     def tensor(self, name: str, which: n.Expr | None) -> Notation:
         own = Identifier(name)
@@ -431,17 +431,17 @@ class Writer:
             case "p", [tensor]:
                 return Script(Identifier("p"), below=tensor)
             case "present", [given]:
-                return Row((given, Words(" is given")))
+                return CellRow((given, Words(" is given")))
             case "size", [_]:
-                return Row((Sign("prod"), self.listed(arguments[0][0])))
+                return CellRow((SignCell("prod"), self.listed(arguments[0][0])))
             case "select", [body]:
                 return body
             case _:
-                return Row((Identifier(name), Fenced("(", _listed(shown), ")")))
+                return CellRow((Identifier(name), Fenced("(", _listed(shown), ")")))
 
     def logarithm(self, rounding: str, value: n.Expr) -> Notation:
         base = Script(Words("log"), below=Numeral("2"))
-        return Fenced(rounding, Row((base, self.shown(value, Level.ATOM))), f"end {rounding}")
+        return Fenced(rounding, CellRow((base, self.shown(value, Level.ATOM))), f"end {rounding}")
 
 
 def _lists(operator: d.OperatorDecl) -> Iterator[str]:
@@ -481,15 +481,15 @@ def _joined_by(sign: Notation, parts: Sequence[Notation]) -> Notation:
     found: list[Notation] = []
     for each in parts:
         found += [sign, each] if found else [each]
-    return Row(tuple(found))
+    return CellRow(tuple(found))
 
 
 def _equal(left: Notation, right: Notation) -> Notation:
-    return Row((left, Sign("="), right))
+    return CellRow((left, SignCell("="), right))
 
 
 def _zero_to(index: Notation, end: Notation) -> Notation:
-    return Row((Numeral("0"), Sign("<="), index, Sign("<"), end))
+    return CellRow((Numeral("0"), SignCell("<="), index, SignCell("<"), end))
 
 
 def _quoted(word: str) -> Notation:
@@ -498,7 +498,7 @@ def _quoted(word: str) -> Notation:
 
 def _both(first: Notation | None, second: Notation | None) -> Notation | None:
     known = [each for each in (first, second) if each is not None]
-    return _joined_by(Sign("and"), known) if known else None
+    return _joined_by(SignCell("and"), known) if known else None
 
 
 def _condition(test: Notation | None, domain: Notation | None = None) -> Notation:
@@ -507,4 +507,4 @@ def _condition(test: Notation | None, domain: Notation | None = None) -> Notatio
         parts += [Words("for all "), domain]
     if test is not None:
         parts += [Words(", if " if parts else "if "), test]
-    return Row(tuple(parts)) if parts else Words("")
+    return CellRow(tuple(parts)) if parts else Words("")

@@ -88,7 +88,7 @@ class Numeral:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class SignCell:
     """One of `SIGNS`, or what stands for itself, such as `+`."""
 
     name: str
@@ -102,7 +102,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CellRow:
     parts: tuple[Notation, ...]
 
 
@@ -151,7 +151,7 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class CellLines:
     """Lines of cells, one below the other."""
 
     rows: tuple[tuple[Notation, ...], ...]
@@ -168,16 +168,16 @@ class Placed:
 Notation = (
     Identifier
     | Numeral
-    | Sign
+    | SignCell
     | Words
-    | Row
+    | CellRow
     | Script
     | Large
     | Fraction
     | Root
     | Fenced
     | Choices
-    | Lines
+    | CellLines
     | Placed
 )
 Attributes = Callable[[Span], str]
@@ -210,11 +210,11 @@ class _Mathml:
                 return f"<mi>{in_html(_letters(name, several))}</mi>"
             case Numeral(text=text):
                 return f"<mn>{in_html(text)}</mn>"
-            case Sign(name=name):
+            case SignCell(name=name):
                 return f"<mo>{in_html(SIGNS.get(name, (name, ''))[0])}</mo>"
             case Words(text=text):
                 return f"<mtext>{in_html(text).replace(' ', '&#160;')}</mtext>"
-            case Row(parts=parts):
+            case CellRow(parts=parts):
                 return f"<mrow>{''.join(map(self.of, parts))}</mrow>"
             case Script(base=base, below=below, above=above):
                 return self.script(base, below, above)
@@ -230,7 +230,7 @@ class _Mathml:
                 return f"<mrow>{self.fence(left)}{self.of(body)}{self.fence(right)}</mrow>"
             case Choices(rows=rows):
                 return f"<mrow>{self.fence('{')}{self.table(_choice_cells(rows))}</mrow>"
-            case Lines(rows=rows):
+            case CellLines(rows=rows):
                 return self.table(rows)
             case Placed(body=body, span=span):
                 given = self.attributes(span)
@@ -256,7 +256,7 @@ class _Mathml:
 
 def _choice_cells(rows: Sequence[tuple[Notation, Notation | None]]) -> list[tuple[Notation, ...]]:
     return [
-        (value, Words("otherwise") if test is None else Row((Words("if "), test)))
+        (value, Words("otherwise") if test is None else CellRow((Words("if "), test)))
         for value, test in rows
     ]
 
@@ -282,11 +282,11 @@ def _latex(notation: Notation) -> str:
             return _latex_name(name, several)
         case Numeral(text=text):
             return in_latex(text)
-        case Sign(name=name):
+        case SignCell(name=name):
             return SIGNS[name][1] if name in SIGNS else in_latex(name)
         case Words(text=text):
             return rf"\text{{{in_latex(text)}}}"
-        case Row(parts=parts):
+        case CellRow(parts=parts):
             return " ".join(map(_latex, parts))
         case Script(base=base, below=below, above=above):
             low = f"_{{{_latex(below)}}}" if below is not None else ""
@@ -304,7 +304,7 @@ def _latex(notation: Notation) -> str:
             return rf"\left{FENCES[left][1]} {_latex(body)} \right{FENCES[right][1]}"
         case Choices(rows=rows):
             return _latex_table("cases", _choice_cells(rows))
-        case Lines(rows=rows):
+        case CellLines(rows=rows):
             return _latex_table("aligned", rows)
         case Placed(body=body):
             return _latex(body)

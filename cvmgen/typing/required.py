@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
 from cvmgen.ir import nodes as i
 from cvmgen.ranges import Range
-from cvmgen.spec.demands import Limit, limits
+from cvmgen.spec.demands import ElementLimit, limits
 from cvmgen.spec.formula import Attribute, Operator
 from cvmgen.spec.host_bounds import HostBounds
 from cvmgen.spec.integer_bounds import BEYOND, Bounds
@@ -28,7 +28,7 @@ def required_ranges(operator: Operator, nest: i.Nest) -> Mapping[str, Range]:
     return found
 
 
-def admitted(limit: Limit, ends: Bounds) -> Range:
+def admitted(limit: ElementLimit, ends: Bounds) -> Range:
     """What a limit admits, whatever its value is in a call."""
     match limit.relation:
         case "<" | "<=":

@@ -58,7 +58,7 @@ def type_nest(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class MemoryRanges:
     """The ranges of what lies in memory of the call, and the storage types of the elements of
     lets."""
 
@@ -81,18 +81,18 @@ def memory_types(
 
 
 def nest_with_types(
-    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer, kept: Kept
-) -> tuple[i.Nest, Kept]:
+    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer, kept: MemoryRanges
+) -> tuple[i.Nest, MemoryRanges]:
     """The nest with types, and what lies in memory behind it."""
     memory = program.lets.get(nest.tensor)
     if memory is None or memory.axis is None:
         return typed_statements(program, nest, dtypes, host, kept)
     name = memory.name
 
-    def typed(earlier: Range | None) -> tuple[i.Nest, Kept]:
+    def typed(earlier: Range | None) -> tuple[i.Nest, MemoryRanges]:
         """By a range of the elements that it reads of itself."""
         kind = FLOAT64 if earlier is None else kept_type(earlier)
-        own = Kept({**kept.ranges, name: earlier}, {**kept.dtypes, name: kind})
+        own = MemoryRanges({**kept.ranges, name: earlier}, {**kept.dtypes, name: kind})
         return typed_statements(program, nest, dtypes, host, own)
 
     found = None
@@ -140,8 +140,8 @@ def following_or_none(following: Callable[[Range], Range | None], guess: Range) 
 
 
 def typed_statements(
-    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer, kept: Kept
-) -> tuple[i.Nest, Kept]:
+    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer, kept: MemoryRanges
+) -> tuple[i.Nest, MemoryRanges]:
     """The nest with types, and what lies in memory behind it."""
     wide: set[str] = set()
     real: set[str] = set()
@@ -178,20 +178,22 @@ def typed_statements(
             made = {name: typer.reach[name] for name in typer.reach if name in scratch}
             settled = not made or typer.reach == reach
             if settled and (typer.wide, typer.assigned, typer.real, typer.truths) == before:
-                behind = Kept({**scratch, **made}, {**kept.dtypes, **typer.kept})
+                behind = MemoryRanges({**scratch, **made}, {**kept.dtypes, **typer.kept})
                 return replace(nest, body=body), behind
         # A local turned out to need another type than its declaration has: once more.
         wide, assigned, real, truths = typer.wide, typer.assigned, typer.real, typer.truths
         reach = typer.reach
 
 
-def kept_before(program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer) -> Kept:
+def kept_before(
+    program: i.Program, nest: i.Nest, dtypes: Mapping[str, DType], host: Typer
+) -> MemoryRanges:
     """What the nests before this one keep in memory.
 
     A selected list has the same ranges for all types, since every kernel reads it as int64; what
     reads a `let` is made for the types that this was made for (`choices.inputs_behind`).
     """
-    kept = Kept({each.name: None for each in program.scratch}, {})
+    kept = MemoryRanges({each.name: None for each in program.scratch}, {})
     if not program.scratch:
         return kept
     widest = {item.name: INT32 for item in program.operator.inputs if item.dtype == CVM}

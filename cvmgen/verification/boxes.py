@@ -45,13 +45,13 @@ from typing import TypeGuard
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.calls import HostReader
-from cvmgen.verification.lists import List, Piece, Steps
+from cvmgen.verification.lists import List, StepChange, Steps
 from cvmgen.verification.terms import Formula, Term
 from cvmgen.verification.walks import WalkClaims
 
 Claim = tuple[tuple[Formula, ...], Formula]  # what is known, and what follows
 Shown = Callable[[Iterable[Claim]], bool]
-Which = Callable[[Piece], Term]  # the dimension of the tensor, or that of the box
+Which = Callable[[StepChange], Term]  # the dimension of the tensor, or that of the box
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +69,11 @@ class Digit:
 
     at: tuple[Term, ...]
     path: tuple[Formula, ...]
-    step: Piece | None
-    base: Piece | None
+    step: StepChange | None
+    base: StepChange | None
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self) -> tuple[StepChange, ...]:
         return tuple(each for each in (self.step, self.base) if each is not None)
 
     @property
@@ -284,8 +284,8 @@ class Boxes:
         def inside(at: tuple[Term, ...]) -> Formula:
             return self.lists.inside(shape, at[0])
 
-        def piece(at: tuple[Term, ...]) -> Piece:
-            return Piece(t.TRUE, at[0], t.ONE, shape, at[0])
+        def piece(at: tuple[Term, ...]) -> StepChange:
+            return StepChange(t.TRUE, at[0], t.ONE, shape, at[0])
 
         return Steps(("d",), inside, piece, object())
 

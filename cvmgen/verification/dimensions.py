@@ -16,7 +16,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.verification import terms as t
 from cvmgen.verification.contexts import Contexts
-from cvmgen.verification.lists import KnownList, List, Piece, Steps
+from cvmgen.verification.lists import KnownList, List, StepChange, Steps
 from cvmgen.verification.reading import FormulaReader, PlaceScope
 from cvmgen.verification.terms import Formula, Term
 
@@ -220,7 +220,7 @@ class Dimensions:
     def chosen(self, run: Run, index: i.Expr, steps: Steps) -> Steps:
         """The pieces of other steps, those of a dimension that this position chooses."""
 
-        def piece(at: tuple[Term, ...]) -> Piece:
+        def piece(at: tuple[Term, ...]) -> StepChange:
             first, *others = at
             found = steps.piece(tuple(others))
             chosen = self.integer(index, run.scope_at(first))
@@ -245,11 +245,11 @@ class Dimensions:
         """For each position so many times one stride; added to the entry of the same position, or
         to that of `target`."""
 
-        def piece(at: tuple[Term, ...]) -> Piece:
+        def piece(at: tuple[Term, ...]) -> StepChange:
             scope = run.scope_at(at[0])
             tests = t.TRUE if condition is None else condition(scope)
             place = at[0] - run.low if target is None else self.integer(target, scope)
-            return Piece(tests, place, self.integer(times, scope), of, self.integer(to, scope))
+            return StepChange(tests, place, self.integer(times, scope), of, self.integer(to, scope))
 
         return Steps((run.index,), lambda at: run.inside(at[0]), piece, place)
 

@@ -88,7 +88,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """What is known of an operator on a target. `text` is the digest of the files that it speaks
     of, empty where tests speak of whatever is built; `engines` their versions."""
 
@@ -98,7 +98,7 @@ class Entry:
     seconds: float = 0.0
 
 
-Entries = Mapping[str, Mapping[str, Entry]]  # by operator, then by target
+Entries = Mapping[str, Mapping[str, LedgerEntry]]  # by operator, then by target
 Which = tuple[str, str]  # an operator on a target
 Worse = tuple[str, str, str, Finding]  # operator, target, property
 
@@ -201,7 +201,7 @@ def merged(before: Entries, found: Entries, gone: Iterable[Which], *, accept: bo
     }
 
 
-def compared(entry: Entry, before: Entry | None) -> Entry:
+def compared(entry: LedgerEntry, before: LedgerEntry | None) -> LedgerEntry:
     """An entry that says what was better; of one that is found again the time stays as it was, so
     that nothing changes in the file."""
     if before is None:
@@ -258,10 +258,10 @@ def counts(data: Mapping[str, Any]) -> dict[str, int]:
     return {str(name): int(value) for name, value in data.items()}
 
 
-def entry_of(data: Mapping[str, Any]) -> Entry:
+def entry_of(data: Mapping[str, Any]) -> LedgerEntry:
     findings = {str(name): finding_of(each) for name, each in data["findings"].items()}
     versions = words(data.get("engines", {}))
-    return Entry(findings, str(data.get("text", "")), versions, float(data.get("seconds", 0)))
+    return LedgerEntry(findings, str(data.get("text", "")), versions, float(data.get("seconds", 0)))
 
 
 def finding_of(data: Mapping[str, Any]) -> Finding:

@@ -20,8 +20,8 @@ from cvmgen.verification.ledger import (
     REFUTED,
     TESTED,
     VALIDATED,
-    Entry,
     Finding,
+    LedgerEntry,
     Left,
 )
 from cvmgen.verification.obligations import PROPERTIES as OF_NESTS
@@ -110,12 +110,12 @@ def stands(*, tests: bool) -> dict[str, str]:
     }
 
 
-def tested(entry: Entry) -> Entry:
+def tested(entry: LedgerEntry) -> LedgerEntry:
     """With what the tests of conformance say of every operator of the project, on every target."""
     return replace(entry, findings={**entry.findings, VALUES: Finding(TESTED)})
 
 
-def entry_of_c(operator: Operator, schedules: Schedules, folder: Path, text: str) -> Entry:
+def entry_of_c(operator: Operator, schedules: Schedules, folder: Path, text: str) -> LedgerEntry:
     """By proofs over the nests, and by running the text on terms."""
     began = time.perf_counter()
     findings = of_obligations(list(obligations(operator, schedules, Prover())))
@@ -123,10 +123,10 @@ def entry_of_c(operator: Operator, schedules: Schedules, folder: Path, text: str
     found = validate_edges(operator, generated, CALLS)
     findings[VALUES] = of_values(found)
     versions = {**solver_versions(), "clang": clang_version()}
-    return Entry(findings, text, versions, round(time.perf_counter() - began, 1))
+    return LedgerEntry(findings, text, versions, round(time.perf_counter() - began, 1))
 
 
-def entry_of_cuda(operator: Operator, schedules: Schedules, folder: Path, text: str) -> Entry:
+def entry_of_cuda(operator: Operator, schedules: Schedules, folder: Path, text: str) -> LedgerEntry:
     """By proofs over the threads of its kernels; tests alone speak of values. What its places keep
     takes minutes more: `cvmgen verify --target cuda` tells it."""
     began = time.perf_counter()
@@ -139,10 +139,10 @@ def entry_of_cuda(operator: Operator, schedules: Schedules, folder: Path, text: 
     ]
     findings = of_threads(results)
     seconds = round(time.perf_counter() - began, 1)
-    return Entry(findings, text, solver_versions(), seconds)
+    return LedgerEntry(findings, text, solver_versions(), seconds)
 
 
-VERIFIERS: Mapping[str, Callable[[Operator, Schedules, Path, str], Entry]] = {
+VERIFIERS: Mapping[str, Callable[[Operator, Schedules, Path, str], LedgerEntry]] = {
     "c": entry_of_c,
     "cuda": entry_of_cuda,
 }

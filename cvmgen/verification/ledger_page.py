@@ -15,9 +15,9 @@ from cvmgen.verification.ledger import (
     REFUTED,
     TESTED,
     VALIDATED,
-    Entry,
     Finding,
     Ledger,
+    LedgerEntry,
     standing_text,
 )
 
@@ -152,7 +152,7 @@ def versions_part(ledger: Ledger) -> list[str]:
     return lines if versions else []
 
 
-def relied(entries: Sequence[Entry]) -> dict[str, int]:
+def relied(entries: Sequence[LedgerEntry]) -> dict[str, int]:
     found: dict[str, int] = {}
     for entry in entries:
         for finding in entry.findings.values():

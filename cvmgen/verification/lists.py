@@ -53,7 +53,7 @@ class List:
 
 
 @dataclass(frozen=True)
-class Piece:
+class StepChange:
     """What is added to the step of dimension `at` of a box, or to a base: so many `times` the
     stride of dimension `to` of the tensor whose shape is `of`, where `tests` hold."""
 
@@ -71,12 +71,12 @@ class Steps:
 
     names: tuple[str, ...]
     inside: Callable[[tuple[Term, ...]], Formula]
-    piece: Callable[[tuple[Term, ...]], Piece]
+    piece: Callable[[tuple[Term, ...]], StepChange]
     place: Hashable
 
 
 @dataclass(frozen=True)
-class Walk:
+class RowWalk:
     """The offset of a row of a box that is walked by steps."""
 
     row: Term
@@ -89,7 +89,7 @@ class ListTerms:
 
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
-        self.walks: dict[str, Walk] = {}
+        self.walks: dict[str, RowWalk] = {}
         self.bases: set[str] = set()  # values of the host that walks may begin at
         self.splits: dict[tuple[Term, Term], tuple[tuple[Term, ...], Formula]] = {}
         self.asked: dict[str, dict[Term, Term]] = {}  # entries, by list and index
@@ -328,9 +328,9 @@ class ListTerms:
     def walk_offset(self, row: Term, box: List, steps: List) -> Term:
         """Where a row of a box begins that is walked by steps."""
         key: Hashable = ("walk", row, box.name, steps.name)
-        return self.symbols.once(key, lambda: self.new_walk(Walk(row, box, steps)))
+        return self.symbols.once(key, lambda: self.new_walk(RowWalk(row, box, steps)))
 
-    def new_walk(self, walk: Walk) -> Term:
+    def new_walk(self, walk: RowWalk) -> Term:
         shown = f"walk_offset({term_text(walk.row)}, {walk.box.name}, {walk.steps.name})"
         made = self.symbols.fresh("walk", shown, vague=WALKS)
         (name,) = made.names

@@ -10,7 +10,7 @@ from cvmgen.verification.boxes import Boxes, Claim
 from cvmgen.verification.calls import HostReader, Shape
 from cvmgen.verification.obligations import BOUNDS, DIVISORS, WALKS, WIDTHS, Obligation
 from cvmgen.verification.proofs import Proof, Prover
-from cvmgen.verification.reading import Demand
+from cvmgen.verification.reading import PlaceDemand
 from cvmgen.verification.terms import ONE, Formula, Term, conjuncts, names_of, product
 from cvmgen.verification.walks import WalkClaims, walked
 
@@ -33,11 +33,11 @@ class PlaceProofs:
     ) -> None:
         self.operator, self.name, self.call, self.prover = operator, name, call, prover
         self.lengths, self.symbols, self.lists = lengths, call.reader.symbols, call.reader.lists
-        self.demands: tuple[Demand, ...] = ()
-        self.walked: dict[Demand, WalkClaims] = {}
+        self.demands: tuple[PlaceDemand, ...] = ()
+        self.walked: dict[PlaceDemand, WalkClaims] = {}
         self.boxes: tuple[Obligation, ...] = ()
 
-    def take(self, demands: Iterable[Demand]) -> None:
+    def take(self, demands: Iterable[PlaceDemand]) -> None:
         """What is asked; of boxes that are walked first, since of one that lies in its tensor more
         is known."""
         self.demands = tuple(demands)
@@ -62,21 +62,21 @@ class PlaceProofs:
 
     # ------------------------------------------------------------ boxes of any rank
 
-    def walk_of(self, demand: Demand) -> WalkClaims | None:
+    def walk_of(self, demand: PlaceDemand) -> WalkClaims | None:
         if demand.kind != "access" or not self.shape(demand):
             return None
         return walked(demand.operand, demand.tensor, self.lists.walks, demand.path, self.lists)
 
     def walks(self) -> Iterator[Obligation]:
         """What the host owes, first of all: of a box that lies in its tensor more is known."""
-        several: dict[str, list[tuple[Demand, WalkClaims]]] = {}
+        several: dict[str, list[tuple[PlaceDemand, WalkClaims]]] = {}
         for demand, walk in self.walked.items():
             several.setdefault(walk.box, []).append((demand, walk))
         for same in several.values():
             yield self.host_walk(same[0][0], [walk for _, walk in same])
         self.prover.known = None  # what is known from now on is more
 
-    def host_walk(self, demand: Demand, rows: list[WalkClaims]) -> Obligation:
+    def host_walk(self, demand: PlaceDemand, rows: list[WalkClaims]) -> Obligation:
         boxes = Boxes(self.call, demand.tensor, rows[0])
         demand = replace(demand, shown=rows[0].box)
         claims = boxes.claims()
@@ -91,7 +91,7 @@ class PlaceProofs:
     def all_shown(self, claims: Iterable[Claim]) -> bool:
         return all(self.prover.prove(self.symbols, *e).status == "proved" for e in claims)
 
-    def width(self, demand: Demand) -> Obligation:
+    def width(self, demand: PlaceDemand) -> Obligation:
         """The result of an operation lies in its type; tensors are no larger than they can be."""
         demand = replace(demand, path=(*self.call.sizes, *demand.path))
         found = self.proved(WIDTHS, demand, conjuncts(demand.claim))
@@ -99,7 +99,7 @@ class PlaceProofs:
             return self.of_rows(demand) or found
         return found
 
-    def of_rows(self, demand: Demand) -> Obligation | None:
+    def of_rows(self, demand: PlaceDemand) -> Obligation | None:
         """The start of a row that lies in some tensor is no larger than the tensor."""
         assert demand.limits is not None
         for shape in dict.fromkeys(self.call.shapes.values()):
@@ -109,7 +109,7 @@ class PlaceProofs:
                     return self.obligation(WIDTHS, demand, way, proofs)
         return None
 
-    def bounds(self, demand: Demand) -> Obligation:
+    def bounds(self, demand: PlaceDemand) -> Obligation:
         """The element lies in its tensor, by the first way to take its offset apart that a proof
         is found for."""
         if not (shape := self.shape(demand)):
@@ -124,7 +124,7 @@ class PlaceProofs:
         tried = self.proved(BOUNDS, demand, found[0])
         return self.refuted(demand, shape) or tried.as_open()
 
-    def promising(self, demand: Demand, found: list[Way]) -> list[Way]:
+    def promising(self, demand: PlaceDemand, found: list[Way]) -> list[Way]:
         """The few ways that most is proved of quickly, of equals the one by single dimensions."""
         doubts: list[int] = []
         for way in found:
@@ -134,7 +134,7 @@ class PlaceProofs:
         chosen = sorted(range(len(found)), key=doubts.__getitem__)
         return [found[at] for at in chosen[:MOST_WAYS]]
 
-    def all_proved(self, demand: Demand, way: Way) -> tuple[Proof, ...] | None:
+    def all_proved(self, demand: PlaceDemand, way: Way) -> tuple[Proof, ...] | None:
         """The proofs of all claims; None as soon as one has none."""
         proofs: list[Proof] = []
         for claim in way:
@@ -143,7 +143,7 @@ class PlaceProofs:
                 return None
         return tuple(proofs)
 
-    def refuted(self, demand: Demand, shape: Shape) -> Obligation | None:
+    def refuted(self, demand: PlaceDemand, shape: Shape) -> Obligation | None:
         """A way that fails refutes itself alone; an offset outside of the run, the access."""
         run = claims(((demand.operand, product(shape)),))
         for claim in run:
@@ -152,28 +152,28 @@ class PlaceProofs:
                 return self.obligation(BOUNDS, demand, (claim,), (proof,))
         return None
 
-    def shape(self, demand: Demand) -> Shape:
+    def shape(self, demand: PlaceDemand) -> Shape:
         """Its extents; one of no dimensions is a run of one element."""
         if demand.tensor in self.call.shapes:
             return self.call.shapes[demand.tensor] or (ONE,)
         own = self.lengths.get(demand.tensor)
         return () if own is None else (own,)
 
-    def doubts(self, demand: Demand, way: Way) -> int:
+    def doubts(self, demand: PlaceDemand, way: Way) -> int:
         """How much of a way is not proved quickly."""
         return sum(not self.prover.quick(self.symbols, demand.path, each) for each in way)
 
-    def proved(self, what: str, demand: Demand, way: Way) -> Obligation:
+    def proved(self, what: str, demand: PlaceDemand, way: Way) -> Obligation:
         proofs = tuple(self.prover.prove(self.symbols, demand.path, each) for each in way)
         return self.obligation(what, demand, way, proofs)
 
-    def open(self, demand: Demand, why: str) -> Obligation:
+    def open(self, demand: PlaceDemand, why: str) -> Obligation:
         return self.obligation(BOUNDS, demand, (), (), why)
 
     def obligation(
         self,
         what: str,
-        demand: Demand,
+        demand: PlaceDemand,
         way: Way,
         proofs: tuple[Proof, ...],
         why: str = "",

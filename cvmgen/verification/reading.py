@@ -56,7 +56,7 @@ class PlaceScope:
 
 
 @dataclass(frozen=True)
-class Demand:
+class PlaceDemand:
     """What must hold at a place: `kind` is access, divisor or width.
 
     Of an access, `tensor` has an element at `operand`; of the others, `claim` holds.
@@ -81,7 +81,7 @@ class FormulaReader:
         self.lists = ListTerms(symbols)
         self.elements = dict(elements)
         self.agreement = Agreement(elements, {})
-        self.demands: list[Demand] = []
+        self.demands: list[PlaceDemand] = []
         self.span: Span | None = None
         self.constant: frozenset[str] = frozenset()  # tensors that the kernel does not store to
         self.loads: dict[str, str] = {}  # of elements of arrays: the symbol, and which array
@@ -98,7 +98,9 @@ class FormulaReader:
     def demand(
         self, kind: str, scope: PlaceScope, shown: i.Expr, operand: Term, claim: Formula
     ) -> None:
-        self.demands.append(Demand(kind, scope.path, text(shown), self.span, operand, claim=claim))
+        self.demands.append(
+            PlaceDemand(kind, scope.path, text(shown), self.span, operand, claim=claim)
+        )
 
     def access(self, load: i.Load, scope: PlaceScope, *, stored: bool = False) -> Term:
         """An element is touched; gives its offset."""
@@ -109,7 +111,7 @@ class FormulaReader:
     def touch(
         self, tensor: str, offset: Term, scope: PlaceScope, shown: str, *, stored: bool = False
     ) -> None:
-        demand = Demand("access", scope.path, shown, self.span, offset, tensor, stored)
+        demand = PlaceDemand("access", scope.path, shown, self.span, offset, tensor, stored)
         self.demands.append(demand)
 
     # ------------------------------------------------------------ integers
@@ -225,7 +227,7 @@ class FormulaReader:
             return
         low, high = LIMITS[kind if kind in LIMITS else "i64"]
         claim = t.every(t.at_most(low, found), t.at_most(found, high))
-        made = Demand("width", scope.path, text(expr), self.span, found, claim=claim)
+        made = PlaceDemand("width", scope.path, text(expr), self.span, found, claim=claim)
         self.demands.append(replace(made, limits=(low, high)))
 
     def conversion(self, expr: i.Expr, kind: str, found: Term, scope: PlaceScope) -> Term:

@@ -69,7 +69,7 @@ class UnclearError(Exception):
 
 
 @dataclass(frozen=True)
-class Region:
+class ElementBox:
     """A box of elements; some of them may be written `again`."""
 
     sides: tuple[Side, ...]
@@ -79,9 +79,9 @@ class Region:
     def names(self) -> frozenset[str]:
         return frozenset().union(*(low.names | high.names for low, high in self.sides))
 
-    def with_side(self, at: int, low: Term, high: Term, *, again: bool = False) -> Region:
+    def with_side(self, at: int, low: Term, high: Term, *, again: bool = False) -> ElementBox:
         sides = (*self.sides[:at], (low, high), *self.sides[at + 1 :])
-        return Region(sides, self.again or again)
+        return ElementBox(sides, self.again or again)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Regions:
         self.keys = {name: key for key, value in made if value.is_plain for name in value.names}
         self.order = {name: at for at, name in enumerate(self.symbols.axioms)}
 
-    def whole(self, written: Written, path: Path) -> Region:
+    def whole(self, written: Written, path: Path) -> ElementBox:
         """All that is written; it is the box of the tensor."""
         regions = self.of(written, path)
         if len(regions) != 1:
@@ -184,7 +184,7 @@ class Regions:
 
     # ------------------------------------------------------------ statements
 
-    def of(self, written: Written, path: Path) -> list[Region]:
+    def of(self, written: Written, path: Path) -> list[ElementBox]:
         """The boxes that are written where these facts hold."""
         if self.tensor not in tensors_of(written):
             return []
@@ -203,7 +203,7 @@ class Regions:
                 moved = [each for part in body for each in self.along(written, part)]
                 return self.merged(written.path, moved)
 
-    def run(self, run: WrittenRun) -> Region:
+    def run(self, run: WrittenRun) -> ElementBox:
         """The digits of a run: whole rows of it, then elements of a row."""
         digits: list[Term] = []
         rest = run.offset
@@ -223,9 +223,11 @@ class Regions:
             sides[at] = digits[at], digits[at] + count
             break
         self.need(run.path, t.at_most(0, count), "a run of so many elements")
-        return Region(tuple(sides))
+        return ElementBox(tuple(sides))
 
-    def of_lengths(self, written: WrittenInTurn, path: Path, regions: list[Region]) -> list[Region]:
+    def of_lengths(
+        self, written: WrittenInTurn, path: Path, regions: list[ElementBox]
+    ) -> list[ElementBox]:
         """A row of a list ends at the length that is stored with it."""
         lengths = [
             each.value
@@ -239,7 +241,7 @@ class Regions:
         self.need(path, t.equal(high, lengths[0]), "entries up to the length of a list")
         return [found.with_side(self.memory.rows, low, self.memory.length)]
 
-    def either(self, written: WrittenEither) -> list[Region]:
+    def either(self, written: WrittenEither) -> list[ElementBox]:
         no_test = t.negation(written.test)
         yes, no = ((*written.path, *t.conjuncts(each)) for each in (written.test, no_test))
         then, otherwise = self.of(written.then, yes), self.of(written.otherwise, no)
@@ -255,19 +257,21 @@ class Regions:
             self.one_of(written.test, yes, no, *each) for each in zip(then, otherwise, strict=True)
         ]
 
-    def where(self, test: Formula, region: Region) -> Region:
+    def where(self, test: Formula, region: ElementBox) -> ElementBox:
         """A box, or none: it ends where it begins, along its last dimension."""
         low, high = region.sides[-1]
         return region.with_side(len(region.sides) - 1, low, self.symbols.choice(test, high, low))
 
-    def one_of(self, test: Formula, yes: Path, no: Path, one: Region, other: Region) -> Region:
+    def one_of(
+        self, test: Formula, yes: Path, no: Path, one: ElementBox, other: ElementBox
+    ) -> ElementBox:
         sides = []
         for first, second in zip(one.sides, other.sides, strict=True):
             low, high = (
                 self.either_end(test, yes, no, *each) for each in zip(first, second, strict=True)
             )
             sides.append((low, high))
-        return Region(tuple(sides), one.again or other.again)
+        return ElementBox(tuple(sides), one.again or other.again)
 
     def either_end(self, test: Formula, yes: Path, no: Path, one: Term, other: Term) -> Term:
         """The end of a side on either way, by the term of one of them if that is both."""
@@ -277,7 +281,7 @@ class Regions:
             return one
         return self.symbols.choice(test, one, other)
 
-    def merged(self, path: Path, regions: list[Region]) -> list[Region]:
+    def merged(self, path: Path, regions: list[ElementBox]) -> list[ElementBox]:
         """Boxes that meet as one, until none do."""
         while len(regions) > 1:
             for one, other in combinations(regions, 2):
@@ -290,7 +294,7 @@ class Regions:
                 return regions
         return regions
 
-    def joined(self, path: Path, one: Region, other: Region) -> Region | None:
+    def joined(self, path: Path, one: ElementBox, other: ElementBox) -> ElementBox | None:
         pairs = enumerate(zip(one.sides, other.sides, strict=True))
         differ = [at for at, (first, second) in pairs if first != second]
         before = len(self.claims)
@@ -312,7 +316,7 @@ class Regions:
 
     # ------------------------------------------------------------ loops
 
-    def along(self, loop: WrittenLoop, region: Region) -> list[Region]:
+    def along(self, loop: WrittenLoop, region: ElementBox) -> list[ElementBox]:
         self.renew()
         moving = self.moving(loop)
         sides = [
@@ -336,7 +340,7 @@ class Regions:
             return [each for part in parts for each in self.along(*part)]
         return [self.moved(loop, region, at, moving)]
 
-    def in_each(self, loop: WrittenLoop, region: Region) -> Region:
+    def in_each(self, loop: WrittenLoop, region: ElementBox) -> ElementBox:
         """Each iteration writes the same elements: there is one, or they are written again."""
         self.need(loop.path, t.below(loop.low, loop.high), "the first iteration")
         once = not loop.left and self.holds(loop.path, t.at_most(loop.high, loop.low + loop.step))
@@ -354,8 +358,8 @@ class Regions:
         return frozenset(found)
 
     def parted(
-        self, loop: WrittenLoop, region: Region, at: int
-    ) -> tuple[tuple[WrittenLoop, Region], tuple[WrittenLoop, Region]] | None:
+        self, loop: WrittenLoop, region: ElementBox, at: int
+    ) -> tuple[tuple[WrittenLoop, ElementBox], tuple[WrittenLoop, ElementBox]] | None:
         """A loop in which a side is one of two, one below some iteration and one from it on, as two
         loops: low <= i < middle and middle <= i < high, with middle = max(low, min(cut, high))."""
         (index,) = loop.index.names
@@ -383,7 +387,9 @@ class Regions:
                     pass
         return None
 
-    def moved(self, loop: WrittenLoop, region: Region, at: int, moving: frozenset[str]) -> Region:
+    def moved(
+        self, loop: WrittenLoop, region: ElementBox, at: int, moving: frozenset[str]
+    ) -> ElementBox:
         low, high = region.sides[at]
         again = self.next_one(loop, low, high, moving)
         first = self.first_end(loop, low, moving)

@@ -27,7 +27,7 @@ from cvmgen.verification.floors import of_all, stored_otherwise
 from cvmgen.verification.kernels import KernelWalk, Stored
 from cvmgen.verification.obligations import BOUNDS, DIVISORS, PROPERTIES, WIDTHS, Obligation
 from cvmgen.verification.proofs import Prover
-from cvmgen.verification.reading import ELEMENT, LIMITS, Demand, FormulaReader, PlaceScope
+from cvmgen.verification.reading import ELEMENT, LIMITS, FormulaReader, PlaceDemand, PlaceScope
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term, conjuncts
 from cvmgen.verification.totals import range_of, totals
@@ -87,7 +87,7 @@ class StepProofs:
 
     def obligations(self) -> Iterator[Obligation]:
         for name, span in self.walk.unread:
-            demand = Demand("access", (), name.lower(), span, t.ZERO)
+            demand = PlaceDemand("access", (), name.lower(), span, t.ZERO)
             yield self.obligation(BOUNDS, demand, (), f"what {name} does is not looked at")
         abouts = {"divisor": DIVISORS, "width": WIDTHS, "element": ELEMENTS}
         for each in self.demands:
@@ -99,7 +99,7 @@ class StepProofs:
         yield self.memory()
 
     def obligation(
-        self, about: str, demand: Demand, wanted: tuple[Formula, ...], why: str = ""
+        self, about: str, demand: PlaceDemand, wanted: tuple[Formula, ...], why: str = ""
     ) -> Obligation:
         wanted = wanted or (t.TRUE,)  # numbers alone
         proofs = tuple(self.prover.prove(self.symbols, demand.path, each) for each in wanted)
@@ -134,7 +134,7 @@ class StepProofs:
             for two in places[:number]
         ]
         shown = f"{len(places)} tensors in {whole} bytes"
-        demand = Demand("memory", (), shown, self.step.kernel.body[0].span, t.ZERO)
+        demand = PlaceDemand("memory", (), shown, self.step.kernel.body[0].span, t.ZERO)
         return self.obligation(MEMORY, demand, (*ends, *aligned, *apart))
 
 
@@ -219,7 +219,7 @@ class StepWalk(KernelWalk):
 
     def demand(self, kind: str, shown: str, scope: PlaceScope, claim: Formula) -> None:
         span = self.reader.span
-        self.reader.demands.append(Demand(kind, scope.path, shown, span, t.ZERO, claim=claim))
+        self.reader.demands.append(PlaceDemand(kind, scope.path, shown, span, t.ZERO, claim=claim))
 
     def iteration(self, loop: i.Loop, index: Term, low: Term, scope: PlaceScope) -> PlaceScope:
         """An entry of a list in memory is one of the elements that were stored there."""

@@ -19,7 +19,7 @@ Monomial = tuple[str, ...]
 Value = TypeVar("Value")
 
 
-class Kept(Generic[Value]):
+class LazyAttribute(Generic[Value]):
     """What is computed of an object when it is asked for first; without the lock that Python's own
     `cached_property` takes, which here takes longer than what is computed."""
 
@@ -37,11 +37,11 @@ class Term:
 
     parts: tuple[tuple[Monomial, int], ...]
 
-    @Kept
+    @LazyAttribute
     def poly(self) -> Mapping[Monomial, int]:
         return dict(self.parts)
 
-    @Kept
+    @LazyAttribute
     def names(self) -> frozenset[str]:
         return frozenset(name for monomial, _ in self.parts for name in monomial)
 
@@ -126,7 +126,7 @@ class Every:
 
     parts: tuple[Formula, ...]
 
-    @Kept
+    @LazyAttribute
     def names(self) -> frozenset[str]:
         return frozenset().union(*(each.names for each in self.parts))
 
@@ -137,7 +137,7 @@ class Some:
 
     parts: tuple[Formula, ...]
 
-    @Kept
+    @LazyAttribute
     def names(self) -> frozenset[str]:
         return frozenset().union(*(each.names for each in self.parts))
 

@@ -28,7 +28,7 @@ from cvmgen.verification.solvers import Answer, Question, question
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term, names_of
 from cvmgen.verification.threads_epochs import Divided, Meeting, OffsetPart, Pair, ThreadAccess
-from cvmgen.verification.threads_symbols import BLOCK, GRID, OTHER, Home, Place, other
+from cvmgen.verification.threads_symbols import BLOCK, GRID, OTHER, Home, SymbolScope, other
 from cvmgen.verification.threads_walk import ThreadWalk
 
 LIMITS = {"z3": 1_000_000, "cvc5": 100_000}  # units of the solvers' own for one question
@@ -118,7 +118,7 @@ class ThreadPairs:
         """The other thread's symbols where it has its own; without `home` it is of another
         block."""
 
-        def same(place: Place) -> bool:
+        def same(place: SymbolScope) -> bool:
             if place.level == GRID:
                 return True
             return (
@@ -157,11 +157,11 @@ class ThreadPairs:
 
     def hypotheses(
         self, pair: Pair, *, same_block: bool
-    ) -> tuple[Asked, tuple[Formula, ...], list[Formula]]:
+    ) -> tuple[PairQuestion, tuple[Formula, ...], list[Formula]]:
         """What holds of two threads at two accesses: the lemmas, and all of it."""
         one, two = pair.one, pair.other
         home = self.common(one.home, two.home, pair.around) if same_block else None
-        asked = Asked(self, (one.path, two.path), home)
+        asked = PairQuestion(self, (one.path, two.path), home)
         asked.add_names(one.offset.names | two.offset.names)
         asked.add_names(self.walk.lane.names | self.walk.block_number.names)
         asked.finish()
@@ -171,7 +171,7 @@ class ThreadPairs:
             facts += self.later(pair.around, asked)
         return asked, lemmas, facts
 
-    def same_thread(self, asked: Asked, *, same_block: bool) -> Formula:
+    def same_thread(self, asked: PairQuestion, *, same_block: bool) -> Formula:
         thread = self.walk.lane if same_block else self.walk.block_number
         return t.equal(thread, asked.other(thread))
 
@@ -186,13 +186,13 @@ class ThreadPairs:
 
     def came(self, meeting: Meeting) -> str:
         """The same for two threads that come to one place."""
-        asked = Asked(self, (meeting.path, meeting.path), meeting.home)
+        asked = PairQuestion(self, (meeting.path, meeting.path), meeting.home)
         asked.add_names(self.walk.lane.names)
         asked.finish()
         same = self.same_thread(asked, same_block=True)
         return self.who(asked, asked.facts(), same, ((meeting.path, frozenset()),))
 
-    def who(self, asked: Asked, facts: Iterable[Formula], same: Formula, ends: Ends) -> str:
+    def who(self, asked: PairQuestion, facts: Iterable[Formula], same: Formula, ends: Ends) -> str:
         conditions = (*facts, t.negation(same), *axioms_of(asked.both()))
         two = tuple(dict.fromkeys(conditions))
         models = [self.comes(*each) for each in ends]
@@ -228,7 +228,7 @@ class ThreadPairs:
         axioms = (axiom for name in sorted(whole) for axiom in self.symbols.axioms.get(name, ()))
         return tuple(dict.fromkeys((*path, *axioms)))
 
-    def cuts(self, asked: Asked, facts: tuple[Formula, ...]) -> Iterator[Formula]:
+    def cuts(self, asked: PairQuestion, facts: tuple[Formula, ...]) -> Iterator[Formula]:
         """The parts of values of helpers that are shown to be the same for both threads."""
         for value, split, path in self.walk.composed:
             if not value.names <= asked.names or not self.inside(path, split):
@@ -237,14 +237,14 @@ class ThreadPairs:
                 yield t.equal(split.row, asked.other(split.row))
                 yield t.equal(split.index, asked.other(split.index))
 
-    def later(self, loop: int, asked: Asked) -> tuple[Formula, ...]:
+    def later(self, loop: int, asked: PairQuestion) -> tuple[Formula, ...]:
         """The other thread is in a later iteration of a loop that both make together."""
         name = self.walk.indices[loop]
         if name not in asked.names:
             return ()
         return (t.below(t.symbol(name), asked.other(t.symbol(name))),)
 
-    def alike(self, left: OffsetPart, right: OffsetPart, asked: Asked) -> bool:
+    def alike(self, left: OffsetPart, right: OffsetPart, asked: PairQuestion) -> bool:
         return left.walk == right.walk and left.extent == asked.other(right.extent)
 
     def inside(self, path: tuple[Formula, ...], split: OffsetPart) -> bool:
@@ -255,7 +255,7 @@ class ThreadPairs:
             self.within[key] = self.follows(path, claim)
         return self.within[key]
 
-    def composed(self, asked: Asked) -> Iterator[Formula]:
+    def composed(self, asked: PairQuestion) -> Iterator[Formula]:
         """The lemma of digits for values that helpers give, of two at one place or at two."""
         known = [
             (value, split)
@@ -272,7 +272,7 @@ class ThreadPairs:
         """Whether a claim of one thread is shown in linear arithmetic."""
         return bool(self.linear_proof(self.symbols, path, claim))
 
-    def divided(self, asked: Asked) -> Iterator[Formula]:
+    def divided(self, asked: PairQuestion) -> Iterator[Formula]:
         """The lemma of divided loops."""
         for number, each in enumerate(self.walk.divided):
             theirs = asked.other(each.index)
@@ -299,7 +299,7 @@ class ThreadPairs:
                 self.shares[number] = self.follows(each.path, claim)
         return self.shares[number]
 
-    def ranks(self, asked: Asked) -> Iterator[Formula]:
+    def ranks(self, asked: PairQuestion) -> Iterator[Formula]:
         """The lemmas of ranks and of places of bits."""
         for lane, rank, own in self.walk.ranks:
             if rank.names <= asked.names and asked.other(rank) != rank:
@@ -383,7 +383,7 @@ class ThreadPairs:
 
     def together(self, meeting: Meeting) -> Verdict:
         """Whether all threads of a block come to a place if one does."""
-        asked = Asked(self, (meeting.path, ()), meeting.home)
+        asked = PairQuestion(self, (meeting.path, ()), meeting.home)
         asked.add_names(self.walk.lane.names)
         asked.finish()
         theirs = tuple(t.renamed(each, asked.renamed) for each in meeting.path)
@@ -393,7 +393,7 @@ class ThreadPairs:
         return asked.decide(asked.facts(), t.every(*claims), frozenset())
 
 
-class Asked:
+class PairQuestion:
     """A question of two threads: their symbols, and what holds of them."""
 
     def __init__(

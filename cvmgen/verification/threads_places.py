@@ -23,7 +23,7 @@ from cvmgen.verification.calls import HostReader
 from cvmgen.verification.obligations import BOUNDS, Obligation
 from cvmgen.verification.places import PlaceProofs
 from cvmgen.verification.proofs import Prover
-from cvmgen.verification.reading import Demand, FormulaReader, PlaceScope
+from cvmgen.verification.reading import FormulaReader, PlaceDemand, PlaceScope
 from cvmgen.verification.terms import Term
 from cvmgen.verification.threads import arrays_written
 from cvmgen.verification.threads_helpers import (
@@ -330,7 +330,7 @@ def places_by(
     try:
         walk.block(function.body, call.scope.inner())
     except UnseenError as unseen:
-        demand = Demand("access", (), str(unseen), kernel.nest.span, t.ZERO)
+        demand = PlaceDemand("access", (), str(unseen), kernel.nest.span, t.ZERO)
         yield proofs.obligation(BOUNDS, demand, (), (), f"a {unseen} is not looked at")
         return
     proofs.take(dict.fromkeys(reader.demands))

@@ -19,7 +19,7 @@ from cvmgen.verification.threads_symbols import GRID, PlacedSymbols
 INTEGERS = ("i8", "i16", "i32", "i64", "i128")
 
 
-class Walk(Protocol):
+class ReaderWalk(Protocol):
     """What a reader asks of the walk that it reads for: of memory, helpers and structures."""
 
     @property
@@ -34,7 +34,7 @@ class ThreadReader(FormulaReader):
     """Reads expressions with what the hardware and helpers give a thread."""
 
     symbols: PlacedSymbols
-    walk: Walk
+    walk: ReaderWalk
     digits = False  # whether each remainder is a symbol of its own
 
     def fits(self, kind: str, expr: i.Expr, found: Term, scope: PlaceScope) -> None:

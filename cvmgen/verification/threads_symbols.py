@@ -20,7 +20,7 @@ OTHER = "~"  # behind the names of the other thread's symbols
 
 
 @dataclass(frozen=True)
-class Place:
+class SymbolScope:
     """The largest group of threads that has a symbol in common, and the loops in which it is made:
     in another iteration there is another one."""
 
@@ -35,7 +35,7 @@ class PlacedSymbols(Symbols):
 
     level: int = GRID
     home: Home = ()
-    roots: dict[str, Place] = field(default_factory=dict)
+    roots: dict[str, SymbolScope] = field(default_factory=dict)
     operands: dict[str, frozenset[str]] = field(default_factory=dict)
     keys: dict[str, Hashable] = field(default_factory=dict)
     making: list[Hashable] = field(default_factory=list)
@@ -45,7 +45,7 @@ class PlacedSymbols(Symbols):
             self.keys[name] = key = self.making[-1]
             self.operands[name] = self.names_in_key(key) - {name}
         else:
-            self.roots[name] = Place(self.level, self.home)
+            self.roots[name] = SymbolScope(self.level, self.home)
 
     def fresh(self, name: str, meaning: str = "", vague: str = "") -> Term:
         made = super().fresh(name, meaning, vague)
@@ -91,13 +91,13 @@ class PlacedSymbols(Symbols):
                     pass
         return frozenset(found)
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> SymbolScope:
         """Who has a symbol in common."""
         if (found := self.roots.get(name)) is None:
             places = [self.place(each) for each in self.operands.get(name, ())]
             level = max((each.level for each in places), default=GRID)
             home = max((each.home for each in places), key=len, default=())
-            found = self.roots[name] = Place(level, home)
+            found = self.roots[name] = SymbolScope(level, home)
         return found
 
     def level_of(self, names: Iterable[str]) -> int:

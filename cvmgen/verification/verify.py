@@ -24,7 +24,7 @@ from cvmgen.verification.obligations import (
 )
 from cvmgen.verification.places import PlaceProofs, Way
 from cvmgen.verification.proofs import Prover
-from cvmgen.verification.reading import Demand, FormulaReader
+from cvmgen.verification.reading import FormulaReader, PlaceDemand
 from cvmgen.verification.regions import Shows, WrittenTensor
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import FALSE, ONE, ZERO, Formula, Term, every, names_of
@@ -96,7 +96,7 @@ class KernelProofs(PlaceProofs):
     def obligations(self) -> Iterator[Obligation]:
         yield self.vacuity()
         for name, span in self.walk.unread:
-            demand = Demand("access", (), name.lower(), span, ZERO)
+            demand = PlaceDemand("access", (), name.lower(), span, ZERO)
             yield self.open(demand, f"what {name} moves is not looked at")
         yield from self.of_places()
         if self.prover.solvers:
@@ -115,7 +115,7 @@ class KernelProofs(PlaceProofs):
                 found = WholeTensor((), why=LEFT)
             proofs = tuple(self.prover.prove(self.symbols, *each) for each in found.claims)
             claims = tuple(claim for _, claim in found.claims)
-            demand = Demand("written", path, f"all of {tensor.name}", nest.span, ZERO)
+            demand = PlaceDemand("written", path, f"all of {tensor.name}", nest.span, ZERO)
             yield self.obligation(WRITTEN, demand, claims, proofs, found.why)
             if found.again:
                 yield self.obligation(ONCE, demand, (), (), AGAIN)
@@ -184,5 +184,5 @@ class KernelProofs(PlaceProofs):
         """A proof of what no call can be is no proof."""
         facts = (*self.call.scope.path, *self.call.sizes)
         proof = self.prover.possible(self.symbols, facts)
-        demand = Demand("call", (), "requirements", self.kernel.nest.span, ZERO)
+        demand = PlaceDemand("call", (), "requirements", self.kernel.nest.span, ZERO)
         return self.obligation(VACUITY, demand, (every(*facts),), (proof,))

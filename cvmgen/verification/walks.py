@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cvmgen.verification import terms as t
-from cvmgen.verification.lists import ListTerms, Walk
+from cvmgen.verification.lists import ListTerms, RowWalk
 from cvmgen.verification.terms import Formula, Term, term_text
 
 
@@ -24,13 +24,13 @@ class WalkClaims:
     claims: tuple[Formula, ...]
     box: str
     base: Term
-    walks: Mapping[str, Walk]  # by their symbols
+    walks: Mapping[str, RowWalk]  # by their symbols
 
 
 def walked(
     offset: Term,
     tensor: str,
-    walks: Mapping[str, Walk],
+    walks: Mapping[str, RowWalk],
     path: tuple[Formula, ...],
     lists: ListTerms,
 ) -> WalkClaims | None:
@@ -40,7 +40,7 @@ def walked(
         return None
     rest = offset - sum((t.symbol(name) for name, _ in found), t.ZERO)
     claims: list[Formula] = []
-    plain: list[Walk] = []
+    plain: list[RowWalk] = []
     for _, walk in found:
         step = lists.measure("last", walk.steps)
         claims += inside(walk.row, lists.measure("rows", walk.box))

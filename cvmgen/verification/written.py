@@ -11,7 +11,7 @@ from cvmgen.verification import terms as t
 from cvmgen.verification.bounds import Shape, Split
 from cvmgen.verification.boxes import Boxes
 from cvmgen.verification.calls import HostReader
-from cvmgen.verification.lists import ListTerms, Walk
+from cvmgen.verification.lists import ListTerms, RowWalk
 from cvmgen.verification.regions import Claim, Regions, Shows, UnclearError, WrittenTensor
 from cvmgen.verification.terms import Formula, Monomial, Term
 from cvmgen.verification.walks import WalkClaims, along
@@ -73,12 +73,14 @@ def whole_tensor(
 def whole_box(written: Written, made: WrittenBox, call: HostReader, shows: Shows) -> WholeTensor:
     """A box that is moved, by nothing but one statement, in its own order."""
     alone = isinstance(written, WrittenInTurn) and written.parts == [made]
-    claims = places_once(Walk(t.ZERO, made.box, made.steps), made, call, shows) if alone else None
+    claims = (
+        places_once(RowWalk(t.ZERO, made.box, made.steps), made, call, shows) if alone else None
+    )
     return WholeTensor(claims or (), why="" if claims else ANY_RANK)
 
 
 def places_once(
-    walk: Walk, made: WrittenRun | WrittenBox, call: HostReader, shows: Shows
+    walk: RowWalk, made: WrittenRun | WrittenBox, call: HostReader, shows: Shows
 ) -> tuple[Claim, ...] | None:
     """That each element is at one place of the box that is walked."""
     base = made.offset if isinstance(made, WrittenBox) else t.ZERO
@@ -93,14 +95,14 @@ class WalkedRows:
 
     written: Written
     first: WrittenRun
-    walk: Walk
+    walk: RowWalk
 
 
 def walked_rows(written: Written, tensor: str, lists: ListTerms) -> WalkedRows | None:
     """All that is written to a tensor lies along one box; None if it is not so."""
     runs = [each for each in runs_of(written, tensor) if isinstance(each, WrittenRun)]
     moved: dict[WrittenRun, WrittenRun] = {}
-    walks: dict[tuple[str, str], Walk] = {}
+    walks: dict[tuple[str, str], RowWalk] = {}
     for run in runs:
         names = [name for name in sorted(run.offset.names) if name in lists.walks]
         if len(names) != 1 or run.offset.poly.get((names[0],)) != 1:

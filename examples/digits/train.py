@@ -26,7 +26,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from cvmgen.graph import load, write_parameters, write_symbol
-from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, SymbolGraph, SymbolNode
 from cvmgen.graph.values import Value
 
 FOLDER = Path(__file__).resolve().parent
@@ -163,8 +163,8 @@ class Model:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def symbol(self) -> Symbol:
-        return Symbol(tuple(self.nodes), heads=(OutputReference(len(self.nodes) - 1),))
+    def symbol(self) -> SymbolGraph:
+        return SymbolGraph(tuple(self.nodes), heads=(OutputReference(len(self.nodes) - 1),))
 
 
 def requantise(model: Model, index: int, node: int, factor: Array, largest_sum: float) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cvmgen.cli import ledger
-from cvmgen.verification.ledger import Entry, Finding, Left
+from cvmgen.verification.ledger import Finding, LedgerEntry, Left
 from cvmgen.verification.solvers import installed
 from tests.clang import needs_clang
 
@@ -44,10 +44,10 @@ class Engines:
         self.finding = SOLVED
         self.asked: list[tuple[str, str]] = []
 
-    def of(self, target: str) -> Callable[..., Entry]:
-        def verify(operator: object, schedules: object, folder: Path, text: str) -> Entry:
+    def of(self, target: str) -> Callable[..., LedgerEntry]:
+        def verify(operator: object, schedules: object, folder: Path, text: str) -> LedgerEntry:
             self.asked.append((operator.name, target))  # type: ignore[attr-defined]
-            return Entry({"bounds": self.finding}, text)
+            return LedgerEntry({"bounds": self.finding}, text)
 
         return verify
 

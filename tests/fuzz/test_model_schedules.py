@@ -16,7 +16,7 @@ from cvmgen.api import Operators
 from cvmgen.build import write_changed
 from cvmgen.graph import load, load_model
 from cvmgen.graph.limits import Array
-from cvmgen.graph.symbol import Symbol
+from cvmgen.graph.symbol import SymbolGraph
 from cvmgen.model.build import make_files
 from cvmgen.schedule.actions import ACTIONS
 from cvmgen.schedule.classes import CLASSES
@@ -39,7 +39,7 @@ def python() -> Operators:
 
 
 @cache
-def drawn(name: str) -> tuple[Symbol, Mapping[str, Array]]:
+def drawn(name: str) -> tuple[SymbolGraph, Mapping[str, Array]]:
     sketch = Sketch(python(), len(name))
     return MODELS[name](sketch), sketch.arrays
 

@@ -30,7 +30,7 @@ from cvmgen.escape import (
 )
 from cvmgen.graph import load_model
 from cvmgen.graph.limits import INPUT
-from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, SymbolGraph, SymbolNode
 from cvmgen.model.build import make_files
 from cvmgen.source import Source, SpecError, SpecErrors, read_source
 from cvmgen.spec.check import check_files
@@ -87,7 +87,7 @@ def test_terminals_show_them_as_they_are(text: str) -> None:
     assert str(ModelError(text, where=text)).replace("\t", "").isprintable()
 
 
-def network(names: tuple[str, str, str]) -> tuple[Symbol, dict[str, np.ndarray]]:
+def network(names: tuple[str, str, str]) -> tuple[SymbolGraph, dict[str, np.ndarray]]:
     """A dense layer and a clip whose nodes and weights have these names."""
     weights, dense, clip = names
     nodes = (
@@ -105,7 +105,7 @@ def network(names: tuple[str, str, str]) -> tuple[Symbol, dict[str, np.ndarray]]
         ),
     )
     values = np.arange(12, dtype=np.int8).reshape(3, 4)
-    return Symbol(nodes, (OutputReference(3),)), {weights: values}
+    return SymbolGraph(nodes, (OutputReference(3),)), {weights: values}
 
 
 @pytest.mark.parametrize("seed", seeds(8))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cvmgen.errors import OperatorError
-from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, SymbolGraph, SymbolNode
 
 Shape = tuple[int, ...]
 
@@ -158,10 +158,10 @@ def use(
     )
 
 
-def graph(*nodes: SymbolNode, heads: Sequence[tuple[int, int]] | None = None) -> Symbol:
+def graph(*nodes: SymbolNode, heads: Sequence[tuple[int, int]] | None = None) -> SymbolGraph:
     """The graph of `nodes`; the head is the last one unless `heads` are given."""
     chosen = [(len(nodes) - 1, 0)] if heads is None else heads
-    return Symbol(nodes, tuple(OutputReference(*head) for head in chosen), file="model.json")
+    return SymbolGraph(nodes, tuple(OutputReference(*head) for head in chosen), file="model.json")
 
 
 def small_json() -> dict[str, Any]:

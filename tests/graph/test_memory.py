@@ -7,11 +7,11 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvmgen.graph.memory import Layout, Lifetime, cache_aligned, plan_memory
+from cvmgen.graph.memory import Lifetime, MemoryPlan, cache_aligned, plan_memory
 from cvmgen.memory import ALIGNMENT
 
 
-def assert_disjoint(lifetimes: list[Lifetime], layout: Layout) -> None:
+def assert_disjoint(lifetimes: list[Lifetime], layout: MemoryPlan) -> None:
     for one, other in combinations(lifetimes, 2):
         if not one.meets(other):
             continue
@@ -72,4 +72,4 @@ def test_the_tightest_gap_is_taken() -> None:
 
 
 def test_nothing_takes_nothing() -> None:
-    assert plan_memory([]) == Layout({}, 0, 0)
+    assert plan_memory([]) == MemoryPlan({}, 0, 0)

@@ -16,7 +16,7 @@ from cvmgen.errors import ModelError
 from cvmgen.graph import load
 from cvmgen.graph.names import OPERATORS
 from cvmgen.graph.plan import make_plan
-from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, SymbolGraph, SymbolNode
 from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from cvmgen.graph.values import parse_value
 from tests.conformance.calls import Array, Call, Conformance
@@ -245,7 +245,7 @@ def test_a_graph_of_one_node(
 
 def one_node(
     name: str, texts: Texts, ours: Call, outputs: Sequence[NodeOutput]
-) -> tuple[Symbol, dict[str, Array]]:
+) -> tuple[SymbolGraph, dict[str, Array]]:
     """The graph, as reading its file gives it, and an array for each variable."""
     arrays, precisions = flat(ours.inputs), flat(ours.precisions or ())
     names = ["data", *(f"parameter{index}" for index in range(1, len(arrays)))]

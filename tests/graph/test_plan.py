@@ -10,7 +10,7 @@ import pytest
 
 from cvmgen.errors import ModelError
 from cvmgen.graph.plan import Plan, check_parameters, make_plan
-from cvmgen.graph.symbol import NodeOutput, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, SymbolGraph, SymbolNode
 from tests.graph.stubs import LIBRARY, graph, use, variable
 
 DATA = variable("data", (1, 2, 4))
@@ -171,7 +171,7 @@ def test_a_precision_wider_than_the_parameters_type() -> None:
 # Memory
 
 
-def residual(depth: int) -> Symbol:
+def residual(depth: int) -> SymbolGraph:
     """Blocks of two operators with the block's input added to their result."""
     shape = (1, 100)
     nodes = [variable("data", shape)]
@@ -209,14 +209,16 @@ SMALL_GRAPHS = [
 
 
 @pytest.mark.parametrize(("symbol", "buffers", "why"), SMALL_GRAPHS)
-def test_buffers_are_shared_when_nothing_needs_them(symbol: Symbol, buffers: int, why: str) -> None:
+def test_buffers_are_shared_when_nothing_needs_them(
+    symbol: SymbolGraph, buffers: int, why: str
+) -> None:
     plan = make_plan(symbol, LIBRARY)
     size = plan.layout.total_bytes // len(plan.layout.offsets)
     assert plan.layout.peak_bytes == buffers * size, why
 
 
 @pytest.mark.parametrize("symbol", [row[0] for row in SMALL_GRAPHS])
-def test_no_step_writes_over_what_is_still_needed(symbol: Symbol) -> None:
+def test_no_step_writes_over_what_is_still_needed(symbol: SymbolGraph) -> None:
     """Replay the steps and keep, for each tensor, the bytes it holds until its last use."""
     plan = make_plan(symbol, LIBRARY)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cvmgen.errors import ModelError
 from cvmgen.graph import read_symbol, write_symbol
-from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, execution_order, validate
+from cvmgen.graph.symbol import NodeOutput, OutputReference, SymbolGraph, execution_order, validate
 from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from tests.graph.stubs import encoded, graph, small_json, use, variable
 
@@ -249,7 +249,7 @@ def test_a_long_chain_needs_no_recursion() -> None:
 
 def test_each_graph_that_is_written_is_valid() -> None:
     with pytest.raises(ModelError, match="at least one head"):
-        format_symbol(Symbol((variable("data", (1,)),), ()))
+        format_symbol(SymbolGraph((variable("data", (1,)),), ()))
     with pytest.raises(ModelError, match="refers to node 3"):
         validate(graph(variable("data", (1,)), heads=[(3, 0)]))
 

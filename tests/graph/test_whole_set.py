@@ -13,7 +13,7 @@ import pytest
 from cvmgen.errors import OperatorError
 from cvmgen.graph import load
 from cvmgen.graph.names import OPERATORS
-from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, SymbolGraph, SymbolNode
 from cvmgen.graph.symbol_file import format_symbol, parse_symbol
 from cvmgen.graph.values import Value
 from cvmgen.reference import Reference as Formula
@@ -90,9 +90,9 @@ class Model:
         self.values |= dict(zip(outputs, results, strict=True))
         return outputs
 
-    def symbol(self, *heads: OutputReference) -> Symbol:
+    def symbol(self, *heads: OutputReference) -> SymbolGraph:
         """The graph, as reading its file gives it."""
-        return parse_symbol(format_symbol(Symbol(tuple(self.nodes), heads)))
+        return parse_symbol(format_symbol(SymbolGraph(tuple(self.nodes), heads)))
 
     @property
     def operators(self) -> set[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from cvmgen.graph.limits import Array
 from cvmgen.graph.names import our_operator
 from cvmgen.graph.operators import OperatorLibrary, sorted_inputs
-from cvmgen.graph.symbol import NodeOutput, OutputReference, Symbol, SymbolNode
+from cvmgen.graph.symbol import NodeOutput, OutputReference, SymbolGraph, SymbolNode
 from cvmgen.paths import spec_folder
 from cvmgen.schedule.schedules import Schedules, checked_schedules
 from cvmgen.source import Source
@@ -88,12 +88,12 @@ class Sketch:
         x = self.use("cvm_clip", x, precision=8)
         return self.use("relu", x) if relu else x
 
-    def symbol(self, *heads: Place) -> Symbol:
+    def symbol(self, *heads: Place) -> SymbolGraph:
         chosen = tuple(OutputReference(*place) for place in heads)
-        return Symbol(tuple(self.nodes), chosen, file="invented.json")
+        return SymbolGraph(tuple(self.nodes), chosen, file="invented.json")
 
 
-def chain(s: Sketch) -> Symbol:
+def chain(s: Sketch) -> SymbolGraph:
     """Odd sizes, strides, paddings, groups, a convolution for each channel."""
     x = s.data(2, 3, 13, 9)
     x = s.requantized(s.conv(x, 8, 3, strides=(2, 1), padding=(1, 1)))
@@ -104,7 +104,7 @@ def chain(s: Sketch) -> Symbol:
     return s.symbol(s.use("sum", x, axis=(2, 3)))
 
 
-def residual(s: Sketch) -> Symbol:
+def residual(s: Sketch) -> SymbolGraph:
     """Two ways that meet again, both of convolutions and of copies."""
     x = s.data(1, 4, 8, 8)
     x = s.requantized(s.conv(x, 16, 3, padding=(1, 1)), relu=False)
@@ -117,7 +117,7 @@ def residual(s: Sketch) -> Symbol:
     return s.symbol(s.use("elemwise_add", wide, narrow))
 
 
-def pyramid(s: Sketch) -> Symbol:
+def pyramid(s: Sketch) -> SymbolGraph:
     """Upsampling and concatenation; several heads, of which one is read again, one is data."""
     data = s.data(1, 3, 12, 10)
     fine = s.requantized(s.conv(data, 6, 3, padding=(1, 1)))
@@ -129,7 +129,7 @@ def pyramid(s: Sketch) -> Symbol:
     return s.symbol(last, coarse, data, s.use("strided_slice", both, begin=(0, 2), end=(1, 9)))
 
 
-def classifier(s: Sketch) -> Symbol:
+def classifier(s: Sketch) -> SymbolGraph:
     """Dense layers behind a flattened picture, a table, wide integers between them."""
     x = s.use("max_pool2d", s.data(3, 2, 6, 6), pool_size=(2, 2), strides=(2, 2))
     x = s.use("flatten", x)
@@ -141,7 +141,7 @@ def classifier(s: Sketch) -> Symbol:
     return s.symbol(s.use("broadcast_max", x, s.use("negative", x)), s.use("max", x, axis=(1,)))
 
 
-def wide(s: Sketch) -> Symbol:
+def wide(s: Sketch) -> SymbolGraph:
     """Data and results beyond 8 bits."""
     x = s.data(1, 5, 7, 7, precision=15)
     y = s.conv(x, 17, 3, padding=(1, 1))
@@ -150,7 +150,7 @@ def wide(s: Sketch) -> Symbol:
     return s.symbol(s.use("abs", x), s.use("sum", y))
 
 
-def blocks(s: Sketch) -> Symbol:
+def blocks(s: Sketch) -> SymbolGraph:
     """Products that are divided into blocks of rows and of columns; one border for two readers."""
     x = s.requantized(s.conv(s.data(1, 9, 6, 19), 11, 3, dilation=(2, 1), padding=(2, 2)))
     near = s.requantized(s.conv(x, 13, 3, padding=(1, 0), dilation=(1, 2)))
@@ -161,7 +161,7 @@ def blocks(s: Sketch) -> Symbol:
     return s.symbol(many, far, row)
 
 
-def boxes(s: Sketch) -> Symbol:
+def boxes(s: Sketch) -> SymbolGraph:
     """Selected lists between other steps."""
     x = s.use("abs", s.data(2, 40, 6))
     _, kept = s.outputs("get_valid_counts", x, score_threshold=30)
@@ -170,7 +170,7 @@ def boxes(s: Sketch) -> Symbol:
     return s.symbol(s.use("relu", found), number)
 
 
-def classified(s: Sketch) -> Symbol:
+def classified(s: Sketch) -> SymbolGraph:
     """One head of bytes."""
     x = s.data(1, 3, 15, 11)
     x = s.requantized(s.conv(x, 24, 3, strides=(2, 2), padding=(1, 1)))
@@ -180,14 +180,14 @@ def classified(s: Sketch) -> Symbol:
     return s.symbol(s.use("cvm_right_shift", x, precision=8, shift_bit=11))
 
 
-def residual_bytes(s: Sketch) -> Symbol:
+def residual_bytes(s: Sketch) -> SymbolGraph:
     symbol = residual(s)
     wide = (symbol.heads[0].node, symbol.heads[0].output)
     return s.symbol(s.use("cvm_clip", wide, precision=8))
 
 
 ALONE = {"residual": residual_bytes, "classified": classified}
-MODELS: dict[str, Callable[[Sketch], Symbol]] = {
+MODELS: dict[str, Callable[[Sketch], SymbolGraph]] = {
     each.__name__: each for each in (chain, residual, pyramid, classifier, wide, blocks, boxes)
 }
 

@@ -18,7 +18,7 @@ from cvmgen.build import c_compiler, write_changed
 from cvmgen.errors import InternalError, ModelError
 from cvmgen.graph import Network, load, load_model, write_parameters, write_symbol
 from cvmgen.graph.limits import Array
-from cvmgen.graph.symbol import Symbol
+from cvmgen.graph.symbol import SymbolGraph
 from cvmgen.model.build import formulas_of, make_files
 from cvmgen.spec import check
 from cvmgen.spec.declarations import OperatorDecl
@@ -30,7 +30,7 @@ from tests.model.invented import ALONE, MODELS, Sketch, for_small_models
 ROOT = Path(__file__).resolve().parents[2]
 RESNET = ROOT.parent / "shared" / "models" / "cifar10_resnet20_v2"
 SANITIZERS = "-fsanitize=address,undefined"
-Drawn = Mapping[str, tuple[Symbol, dict[str, Array]]]
+Drawn = Mapping[str, tuple[SymbolGraph, dict[str, Array]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def folder(
 
 
 def made(
-    symbol: Symbol, arrays: Mapping[str, Array], name: str, conformance: Conformance
+    symbol: SymbolGraph, arrays: Mapping[str, Array], name: str, conformance: Conformance
 ) -> dict[str, str]:
     python = conformance.libraries["python"]
     return make_files(symbol, arrays, name, python, for_small_models()).all()

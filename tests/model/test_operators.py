@@ -12,7 +12,7 @@ import pytest
 from cvmgen.build import write_changed
 from cvmgen.graph import load_model
 from cvmgen.graph.limits import Array
-from cvmgen.graph.symbol import NodeOutput, Symbol
+from cvmgen.graph.symbol import NodeOutput, SymbolGraph
 from cvmgen.model.build import make_files
 from tests.conformance.calls import Conformance
 from tests.graph.test_operators import ROWS, named, one_node
@@ -32,7 +32,7 @@ def folder(conformance: Conformance, tmp_path_factory: pytest.TempPathFactory) -
     return place
 
 
-def model(conformance: Conformance, at: int) -> tuple[Symbol, dict[str, Array]]:
+def model(conformance: Conformance, at: int) -> tuple[SymbolGraph, dict[str, Array]]:
     name, texts, ours = ROWS[at]
     outputs = [
         NodeOutput(each.shape, each.precision) for each in conformance.expected(ours).outputs

@@ -11,7 +11,7 @@ import pytest
 from cvmgen.build import write_changed
 from cvmgen.graph import load, load_model
 from cvmgen.graph.limits import Array
-from cvmgen.graph.symbol import Symbol
+from cvmgen.graph.symbol import SymbolGraph
 from cvmgen.model.build import make_files
 from cvmgen.model.emit import Files
 from cvmgen.schedule.schedules import Schedules, checked_schedules
@@ -22,7 +22,7 @@ from tests.model.invented import MODELS, Sketch
 
 
 @pytest.fixture(scope="module")
-def chain(conformance: Conformance) -> tuple[Symbol, dict[str, Array]]:
+def chain(conformance: Conformance) -> tuple[SymbolGraph, dict[str, Array]]:
     """Convolutions, a maximum and a sum."""
     sketch = Sketch(conformance.libraries["python"], 0)
     return MODELS["chain"](sketch), sketch.arrays
@@ -33,7 +33,7 @@ def schedules(text: str) -> Schedules:
 
 
 def scheduled(
-    chain: tuple[Symbol, dict[str, Array]], conformance: Conformance, text: str, name: str
+    chain: tuple[SymbolGraph, dict[str, Array]], conformance: Conformance, text: str, name: str
 ) -> Files:
     return make_files(*chain, name, conformance.libraries["python"], schedules(text))
 
@@ -74,7 +74,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_integers_stay(
-    chain: tuple[Symbol, dict[str, Array]], conformance: Conformance, tmp_path: Path, name: str
+    chain: tuple[SymbolGraph, dict[str, Array]], conformance: Conformance, tmp_path: Path, name: str
 ) -> None:
     text, steps, why = TEXTS[name]
     files = scheduled(chain, conformance, text, name).all()
@@ -115,7 +115,7 @@ DECIDED = [
 
 @pytest.mark.parametrize(("actions", "text", "there", "why"), DECIDED)
 def test_constant_extents_decide(
-    chain: tuple[Symbol, dict[str, Array]],
+    chain: tuple[SymbolGraph, dict[str, Array]],
     conformance: Conformance,
     actions: str,
     text: str,
@@ -185,14 +185,14 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)
 def test_refused(
-    chain: tuple[Symbol, dict[str, Array]], conformance: Conformance, text: str, message: str
+    chain: tuple[SymbolGraph, dict[str, Array]], conformance: Conformance, text: str, message: str
 ) -> None:
     with pytest.raises(SpecError, match=message) as error:
         scheduled(chain, conformance, text, "refused").all()
     assert error.value.span.text in map(str.strip, text.splitlines())
 
 
-def test_the_story(chain: tuple[Symbol, dict[str, Array]], conformance: Conformance) -> None:
+def test_the_story(chain: tuple[SymbolGraph, dict[str, Array]], conformance: Conformance) -> None:
     text = (
         "schedule contraction for model {\n  tile rows, columns by dot4\n"
         "  parallelise rows when work >= 10000000\n}\n"

@@ -13,9 +13,9 @@ from cvmgen.verification.ledger import (
     LEDGER,
     PAGE,
     Entries,
-    Entry,
     Finding,
     Ledger,
+    LedgerEntry,
     Left,
     Standing,
     ledger_text,
@@ -53,9 +53,11 @@ ALL = [*BOTH, (OTHER, "c"), (OTHER, "cuda")]
 
 def entries(texts: dict[str, str], finding: Finding = SOLVED) -> Entries:
     """What a ledger of these texts says."""
-    found: dict[str, dict[str, Entry]] = {}
+    found: dict[str, dict[str, LedgerEntry]] = {}
     for (operator, target), digest in text_digests(texts).items():
-        found.setdefault(operator, {})[target] = Entry({"bounds": finding}, digest, seconds=1.0)
+        found.setdefault(operator, {})[target] = LedgerEntry(
+            {"bounds": finding}, digest, seconds=1.0
+        )
     return found
 
 
@@ -142,7 +144,7 @@ def test_found_again_nothing_changes() -> None:
 
 
 def test_entries_of_what_is_gone_go() -> None:
-    tested = {"numpy": Entry({"values": Finding("tested")})}
+    tested = {"numpy": LedgerEntry({"values": Finding("tested")})}
     before = {name: {**several, **tested} for name, several in entries(TEXTS).items()}
     gone = [(OTHER, "c"), (OTHER, "cuda")]
     assert list(merged(before, {}, gone, accept=False)) == [DOUBLE]
@@ -220,7 +222,9 @@ def test_what_is_no_ledger_is_refused_by_name(tmp_path: Path, text: str) -> None
 
 def test_the_page_says_how_much_is_open_and_what_stands_there() -> None:
     left = (Left("products", 3, ("X[i * K]",)),)
-    shown = page(ledger({DOUBLE: {"c": Entry({"bounds": Finding("open", {"z3": 37}, left)})}}))
+    shown = page(
+        ledger({DOUBLE: {"c": LedgerEntry({"bounds": Finding("open", {"z3": 37}, left)})}})
+    )
     assert "| `toy.double` | open: 37 of 40 |" in shown
     assert "**bounds** - where it is open, a test:" in shown
     assert "- toy.double, c: 3, products: `X[i * K]`, ..." in shown
@@ -235,7 +239,7 @@ def test_a_part_that_is_open_is_never_called_proved() -> None:
 def test_texts_of_others_stay_texts() -> None:
     """Reasons and places quote formulas, whose names anybody may have chosen."""
     left = (Left("a | b <b> [x](y)", 1, ("`X`| <i>\n# head",)),)
-    shown = page(ledger({DOUBLE: {"c": Entry({"bounds": Finding("open", {}, left)})}}))
+    shown = page(ledger({DOUBLE: {"c": LedgerEntry({"bounds": Finding("open", {}, left)})}}))
     assert "a \\| b \\<b> \\[x\\](y): `'X'\\| <i>\\n# head`" in shown
 
 

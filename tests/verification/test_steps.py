@@ -11,7 +11,7 @@ import pytest
 
 from cvmgen.api import load
 from cvmgen.graph.limits import Array
-from cvmgen.graph.symbol import Symbol
+from cvmgen.graph.symbol import SymbolGraph
 from cvmgen.ir import nodes as i
 from cvmgen.ir.visit import rebuild
 from cvmgen.model.build import planned
@@ -40,7 +40,7 @@ one element at least is not seen."""
 
 
 def built(
-    symbol: Path | Symbol, params: Path | Mapping[str, Array], schedules: Schedules
+    symbol: Path | SymbolGraph, params: Path | Mapping[str, Array], schedules: Schedules
 ) -> Staged:
     *_, (_, made) = staged(planned(symbol, params, load(target="python"))[1], schedules)
     return made

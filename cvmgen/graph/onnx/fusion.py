@@ -15,7 +15,7 @@ import numpy as np
 
 from cvmgen.graph.limits import Array
 from cvmgen.graph.onnx.file import FileNode
-from cvmgen.graph.onnx.node import Made, Node, Quantized
+from cvmgen.graph.onnx.node import GraphTensor, Node, Quantized
 from cvmgen.graph.onnx.operators import OPERATORS
 from cvmgen.graph.onnx.pointwise import quantized_pair, quantized_single
 from cvmgen.graph.onnx.products import Scale, quantized_conv, quantized_matmul
@@ -35,7 +35,7 @@ class End:
     passed: tuple[int, ...]
 
 
-def one_scale(node: Node, given: Quantized) -> tuple[Made, Scale]:
+def one_scale(node: Node, given: Quantized) -> tuple[GraphTensor, Scale]:
     """A tensor with one scale."""
     if given.scale.size != 1:
         node.refuse(f"{given.name} has {given.scale.size} scales, and must have one")
@@ -43,7 +43,7 @@ def one_scale(node: Node, given: Quantized) -> tuple[Made, Scale]:
     return node.tensor(given.name), Scale(scale, node.one_zero(given.zero))
 
 
-def weights(node: Node, given: Quantized, axis: int) -> tuple[Made, Array, int]:
+def weights(node: Node, given: Quantized, axis: int) -> tuple[GraphTensor, Array, int]:
     """Weights with a scale, or with one for each index of an axis."""
     made = node.tensor(given.name)
     if given.scale.size != 1 and given.axis % len(made.shape) != axis % len(made.shape):
@@ -60,17 +60,17 @@ def bias_of(node: Node, given: Given) -> int | None:
     return node.shaped(made.index, (int(np.prod(made.shape)),)).index
 
 
-def conv(node: Node, given: Given, y: Scale) -> Made:
+def conv(node: Node, given: Given, y: Scale) -> GraphTensor:
     x, w = one_scale(node, given[0]), weights(node, given[1], 0)
     return quantized_conv(node, x, w, y, bias_of(node, given))
 
 
-def matmul(node: Node, given: Given, y: Scale) -> Made:
+def matmul(node: Node, given: Given, y: Scale) -> GraphTensor:
     a, b = one_scale(node, given[0]), weights(node, given[1], -1)
     return quantized_matmul(node, a, b, y, None)
 
 
-def gemm(node: Node, given: Given, y: Scale) -> Made:
+def gemm(node: Node, given: Given, y: Scale) -> GraphTensor:
     if node.attribute("alpha", 1.0) != 1 or node.attribute("beta", 1.0) != 1:
         node.refuse("alpha and beta must be 1")
     turned = bool(node.attribute("transB", 0))
@@ -82,17 +82,17 @@ def gemm(node: Node, given: Given, y: Scale) -> Made:
     return quantized_matmul(node, (a, sa), (b, sb, zb), y, bias_of(node, given))
 
 
-def pair(operator: str) -> Callable[[Node, Given, Scale], Made]:
+def pair(operator: str) -> Callable[[Node, Given, Scale], GraphTensor]:
     return lambda node, given, y: quantized_pair(
         node, operator, one_scale(node, given[0]), one_scale(node, given[1]), y
     )
 
 
-def single(operator: str) -> Callable[[Node, Given, Scale], Made]:
+def single(operator: str) -> Callable[[Node, Given, Scale], GraphTensor]:
     return lambda node, given, y: quantized_single(node, operator, one_scale(node, given[0]), y)
 
 
-FUSED: Final[Mapping[str, Callable[[Node, Given, Scale], Made]]] = MappingProxyType(
+FUSED: Final[Mapping[str, Callable[[Node, Given, Scale], GraphTensor]]] = MappingProxyType(
     {
         "Add": pair("qlinear_add"),
         "Conv": conv,
@@ -112,7 +112,9 @@ MOVED: Final = (
 """Operators with one result whose elements are some of those that they are given."""
 
 
-def fused(node: Node, readers: Mapping[str, Sequence[FileNode | None]]) -> tuple[Made, End] | None:
+def fused(
+    node: Node, readers: Mapping[str, Sequence[FileNode | None]]
+) -> tuple[GraphTensor, End] | None:
     """A quantized operator in place of the nodes from one to a QuantizeLinear; None for neither."""
     operator = node.node.operator
     if node.node.domain or operator not in (*FUSED, *MOVED):
@@ -133,7 +135,7 @@ def fused(node: Node, readers: Mapping[str, Sequence[FileNode | None]]) -> tuple
         return None
     inner = replace(node.node, inputs=(given[0].name, *node.node.inputs[1:]))
     moved = OPERATORS[operator](replace(node, node=inner))
-    assert isinstance(moved, Made)
+    assert isinstance(moved, GraphTensor)
     return cut(node, moved, end), end
 
 
@@ -174,7 +176,7 @@ def quantize_end(reader: Node, low: float, high: float, passed: tuple[int, ...])
     return End(scale, dtype, low, high, reader.node.outputs[0], passed)
 
 
-def cut(node: Node, made: Made, end: End) -> Made:
+def cut(node: Node, made: GraphTensor, end: End) -> GraphTensor:
     """What Relu and Clip leave of the integers."""
     dtype = node.building.dtype(made.index)
     if dtype != end.dtype:
@@ -184,7 +186,7 @@ def cut(node: Node, made: Made, end: End) -> Made:
     if (low, high) == (ends.min, ends.max):
         return made
     given = (node.constant([each], dtype) for each in (low, high))
-    return Made(node.step("clip", made.index, *given).index, made.shape)
+    return GraphTensor(node.step("clip", made.index, *given).index, made.shape)
 
 
 def quantized(x: float, y: Scale, ends: np.iinfo[np.integer[np.typing.NBitBase]]) -> int:

@@ -16,7 +16,7 @@ from cvmgen.graph.limits import shape_fault
 from cvmgen.graph.onnx.file import FileGraph, FileNode, FileValue, damage, parse_file
 from cvmgen.graph.onnx.folding import ARITHMETIC, MOVES, folded
 from cvmgen.graph.onnx.fusion import FUSED, fused
-from cvmgen.graph.onnx.node import OPSET, Made, Node, Translated
+from cvmgen.graph.onnx.node import OPSET, GraphTensor, Node, Translated
 from cvmgen.graph.onnx.operators import OPERATORS, WHOLE_GRAPHS, Translator
 from cvmgen.graph.operators import OperatorLibrary
 from cvmgen.graph.plan import Plan
@@ -86,7 +86,7 @@ class _Translation:
         if fault is not None or value.dtype not in DTYPES:
             self.fail(f"input {value.name}: {fault or f'its elements are {value.dtype}'}")
         index = self.building.add(value.name, fixed, value.dtype)
-        self.translated.at[value.name] = Made(index, fixed)
+        self.translated.at[value.name] = GraphTensor(index, fixed)
         return index
 
     def translate(self, node: Node) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cvmgen.graph.onnx.node import Made, Node
+from cvmgen.graph.onnx.node import GraphTensor, Node
 
 
-def reshape(node: Node) -> Made:
+def reshape(node: Node) -> GraphTensor:
     x, wanted = node.made(0), node.integers(1)
     if 0 in wanted and not node.attribute("allowzero", 0):
         wanted = [x.shape[at] if n == 0 and at < len(x.shape) else n for at, n in enumerate(wanted)]
@@ -21,14 +21,14 @@ def reshape(node: Node) -> Made:
     return node.shaped(x.index, wanted)
 
 
-def flatten(node: Node) -> Made:
+def flatten(node: Node) -> GraphTensor:
     x = node.made(0)
     axis = node.attribute("axis", 1)
     cut = axis if axis == len(x.shape) else node.axis(axis, len(x.shape))
     return node.shaped(x.index, (math.prod(x.shape[:cut]), math.prod(x.shape[cut:])))
 
 
-def squeeze(node: Node) -> Made:
+def squeeze(node: Node) -> GraphTensor:
     x = node.made(0)
     listed = node.listed("axes", 1)
     rank = len(x.shape)
@@ -40,7 +40,7 @@ def squeeze(node: Node) -> Made:
     return node.shaped(x.index, [n for at, n in enumerate(x.shape) if at not in gone])
 
 
-def unsqueeze(node: Node) -> Made:
+def unsqueeze(node: Node) -> GraphTensor:
     x = node.made(0)
     listed = node.listed("axes", 1) or []
     rank = len(x.shape) + len(listed)
@@ -51,20 +51,20 @@ def unsqueeze(node: Node) -> Made:
     return node.shaped(x.index, [1 if at in new else next(old) for at in range(rank)])
 
 
-def transpose(node: Node) -> Made:
+def transpose(node: Node) -> GraphTensor:
     x = node.made(0)
     order = tuple(node.attribute("perm", tuple(range(len(x.shape)))[::-1]))
     return node.step("transpose", x.index, perm=order)
 
 
-def concat(node: Node) -> Made:
+def concat(node: Node) -> GraphTensor:
     given = node.all_given()
     if not given:
         node.refuse("it joins no tensors")
     return node.step("concat", given, axis=node.axis(node.attribute("axis", 1), len(node.shape(0))))
 
 
-def cut(node: Node, x: Made, rows: Sequence[slice]) -> Made:
+def cut(node: Node, x: GraphTensor, rows: Sequence[slice]) -> GraphTensor:
     """A part of each axis."""
     ends = [row.indices(n) for row, n in zip(rows, x.shape, strict=True)]
     if ends == [(0, n, 1) for n in x.shape]:
@@ -73,7 +73,7 @@ def cut(node: Node, x: Made, rows: Sequence[slice]) -> Made:
     return node.step("slice", x.index, starts=starts, ends=stops, steps=steps)
 
 
-def slice_(node: Node) -> Made:
+def slice_(node: Node) -> GraphTensor:
     x = node.made(0)
     rank = len(x.shape)
     starts, ends = node.listed("starts", 1), node.listed("ends", 2)
@@ -96,7 +96,7 @@ def slice_(node: Node) -> Made:
     return cut(node, x, rows)
 
 
-def split(node: Node) -> list[Made]:
+def split(node: Node) -> list[GraphTensor]:
     x = node.made(0)
     axis = node.axis(node.attribute("axis", 0), len(x.shape))
     count, extent = len(node.node.outputs), x.shape[axis]
@@ -115,14 +115,14 @@ def split(node: Node) -> list[Made]:
     return made
 
 
-def gather(node: Node) -> Made:
+def gather(node: Node) -> GraphTensor:
     x, indices = node.made(0), node.made(1)
     axis = node.axis(node.attribute("axis", 0), len(x.shape))
     found = node.step("gather", x.index, indices.index, axis=axis)
     return node.shaped(found.index, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
-def pad(node: Node) -> Made:
+def pad(node: Node) -> GraphTensor:
     if node.attribute("mode", "constant") != "constant":
         node.refuse("there is padding by a constant alone")
     x, pads = node.made(0), node.listed("pads", 1) or []
@@ -141,14 +141,14 @@ def pad(node: Node) -> Made:
     return node.step("pad", x.index, value, before=tuple(before), after=tuple(after))
 
 
-def expand(node: Node) -> Made:
+def expand(node: Node) -> GraphTensor:
     x, wanted = node.made(0), node.integers(1)
     try:
         whole = np.broadcast_shapes(x.shape, tuple(wanted))
     except ValueError:
         node.refuse(f"{x.shape} does not broadcast with {wanted}")
-    return Made(node.step("expand", x.index, shape=whole or (1,)).index, whole)
+    return GraphTensor(node.step("expand", x.index, shape=whole or (1,)).index, whole)
 
 
-def tile(node: Node) -> Made:
+def tile(node: Node) -> GraphTensor:
     return node.step("tile", node.given(0), repeats=tuple(node.integers(1)))

@@ -17,7 +17,7 @@ OPSET: Final = "onnx"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class GraphTensor:
     """A tensor of the plan, and its shape in the graph: () is (1,) in the plan."""
 
     index: int
@@ -40,18 +40,18 @@ class Translated:
 
     graph: FileGraph
     plan: Building
-    at: dict[str, Made] = field(default_factory=dict)
+    at: dict[str, GraphTensor] = field(default_factory=dict)
     known: dict[str, Array] = field(default_factory=dict)
     quantized: dict[str, Quantized] = field(default_factory=dict)
     folded: int = 0  # elements that were computed beforehand
 
-    def tensor(self, name: str) -> Made:
+    def tensor(self, name: str) -> GraphTensor:
         """The tensor of a name; a known value becomes a constant of the plan."""
         if name not in self.at and name in self.known:
             values = self.known[name]
             if values.size == 0:
                 raise RefusedNode(f"{name} has no elements")
-            self.at[name] = Made(self.plan.constant(name, values), values.shape)
+            self.at[name] = GraphTensor(self.plan.constant(name, values), values.shape)
         if name not in self.at:
             raise RefusedNode(f"nothing makes {name} before")
         return self.at[name]
@@ -85,10 +85,10 @@ class Node:
             self.refuse(f"input {at} is missing")
         return self.node.inputs[at]
 
-    def made(self, at: int) -> Made:
+    def made(self, at: int) -> GraphTensor:
         return self.tensor(self.input(at))
 
-    def tensor(self, name: str) -> Made:
+    def tensor(self, name: str) -> GraphTensor:
         return self.translated.tensor(name)
 
     def given(self, at: int) -> int:
@@ -158,12 +158,12 @@ class Node:
     def constant(self, values: Any, dtype: str) -> int:
         return self.building.constant(self.name, np.array(values, dtype))
 
-    def step(self, operator: str, *inputs: Operand, **attributes: Value) -> Made:
+    def step(self, operator: str, *inputs: Operand, **attributes: Value) -> GraphTensor:
         """A step of our operator, and the tensor that it gives."""
         index = self.building.step(self.name, operator, *inputs, **attributes)
-        return Made(index, self.building.shape(index))
+        return GraphTensor(index, self.building.shape(index))
 
-    def shaped(self, index: int, shape: Sequence[int]) -> Made:
+    def shaped(self, index: int, shape: Sequence[int]) -> GraphTensor:
         """The same elements in another shape."""
         made = reshaped(self.building, self.name, index, shape, "shape")
-        return Made(made, tuple(shape))
+        return GraphTensor(made, tuple(shape))

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Final
 
 from cvmgen.graph.onnx import moves, pointwise, products
-from cvmgen.graph.onnx.node import Made, Node
+from cvmgen.graph.onnx.node import GraphTensor, Node
 
-Translator = Callable[[Node], Made | list[Made]]
+Translator = Callable[[Node], GraphTensor | list[GraphTensor]]
 MICROSOFT: Final = "com.microsoft"
 
 OPERATORS: Final[Mapping[str, Translator]] = MappingProxyType(

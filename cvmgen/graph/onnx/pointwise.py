@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cvmgen.graph.onnx.node import Made, Node, Quantized
+from cvmgen.graph.onnx.node import GraphTensor, Node, Quantized
 from cvmgen.graph.onnx.products import Scale, scale_at
 
 INTEGERS = ("int8", "uint8", "int32", "int64")
 
 
-def paired(operator: str, *, turned: bool = False) -> Callable[[Node], Made]:
+def paired(operator: str, *, turned: bool = False) -> Callable[[Node], GraphTensor]:
     """Elements of tensors that broadcast; `turned` with the sides the other way round."""
 
-    def made(node: Node) -> Made:
+    def made(node: Node) -> GraphTensor:
         given = [node.made(at) for at in range(len(node.node.inputs))]
         if len(given) == 1:
             return given[0]
@@ -24,7 +24,7 @@ def paired(operator: str, *, turned: bool = False) -> Callable[[Node], Made]:
             sides = (other, found) if turned else (found, other)
             whole = broadcast(node, found.shape, other.shape)
             index = node.step(operator, *(each.index for each in sides)).index
-            found = Made(index, whole)
+            found = GraphTensor(index, whole)
         return found
 
     return made
@@ -37,23 +37,23 @@ def broadcast(node: Node, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         node.refuse(f"the shapes {', '.join(map(str, shapes))} do not broadcast")
 
 
-def single(operator: str) -> Callable[[Node], Made]:
-    def made(node: Node) -> Made:
-        return Made(node.step(operator, node.given(0)).index, node.shape(0))
+def single(operator: str) -> Callable[[Node], GraphTensor]:
+    def made(node: Node) -> GraphTensor:
+        return GraphTensor(node.step(operator, node.given(0)).index, node.shape(0))
 
     return made
 
 
-def identity(node: Node) -> Made:
+def identity(node: Node) -> GraphTensor:
     return node.made(0)
 
 
-def where(node: Node) -> Made:
+def where(node: Node) -> GraphTensor:
     whole = broadcast(node, *(node.shape(at) for at in range(3)))
-    return Made(node.step("where", *node.all_given()).index, whole)
+    return GraphTensor(node.step("where", *node.all_given()).index, whole)
 
 
-def clip(node: Node) -> Made:
+def clip(node: Node) -> GraphTensor:
     dtype = node.dtype(0)
     ends = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
     given = []
@@ -62,10 +62,10 @@ def clip(node: Node) -> Made:
             given.append(node.shaped(node.given(at), (1,)).index)
         else:
             given.append(node.constant([node.attribute(name, end)], dtype))
-    return Made(node.step("clip", node.given(0), *given).index, node.shape(0))
+    return GraphTensor(node.step("clip", node.given(0), *given).index, node.shape(0))
 
 
-def cast(node: Node) -> Made:
+def cast(node: Node) -> GraphTensor:
     x = node.made(0)
     code = node.attribute("to")
     wanted = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool"}.get(code)
@@ -74,21 +74,21 @@ def cast(node: Node) -> Made:
         return x
     steps = ("int8 int32", "uint8 int32", "int32 int64", "int64 int32")
     if given in INTEGERS and wanted == "float32":
-        return Made(node.step("cast_to_float", x.index).index, x.shape)
+        return GraphTensor(node.step("cast_to_float", x.index).index, x.shape)
     if f"{given} {wanted}" not in steps:
         node.refuse(f"no formula casts {given} to {wanted or f'type {code}'}")
-    return Made(node.step("cast", x.index).index, x.shape)
+    return GraphTensor(node.step("cast", x.index).index, x.shape)
 
 
 # ---------------------------------------------------------------- scales
 
 
-def quantize_linear(node: Node) -> Made:
+def quantize_linear(node: Node) -> GraphTensor:
     dtype = node.dtype(2) if node.has(2) else "uint8"
     return by_scales(node, "quantize_linear", dtype)
 
 
-def dequantize_linear(node: Node) -> Made:
+def dequantize_linear(node: Node) -> GraphTensor:
     known = node.translated.known
     if node.input(1) in known and (not node.has(2) or node.input(2) in known):
         zero = node.values(2) if node.has(2) else np.zeros((), np.int32)
@@ -98,7 +98,7 @@ def dequantize_linear(node: Node) -> Made:
     return by_scales(node, "dequantize_linear", node.dtype(0))
 
 
-def by_scales(node: Node, operator: str, dtype: str) -> Made:
+def by_scales(node: Node, operator: str, dtype: str) -> GraphTensor:
     x, scale = node.made(0), node.made(1)
     if node.attribute("block_size", 0) or len(scale.shape) > 1:
         node.refuse("scales of blocks have no kernel")
@@ -108,16 +108,16 @@ def by_scales(node: Node, operator: str, dtype: str) -> Made:
         zero = node.shaped(node.given(2), (count,)).index
     else:
         zero = node.constant([0] * count, dtype)
-    return Made(node.step(operator, x.index, scale.index, zero, axis=axis).index, x.shape)
+    return GraphTensor(node.step(operator, x.index, scale.index, zero, axis=axis).index, x.shape)
 
 
-def dynamic_quantize_linear(node: Node) -> list[Made]:
+def dynamic_quantize_linear(node: Node) -> list[GraphTensor]:
     y, scale, zero = node.building.several(node.name, "dynamic_quantize_linear", node.given(0))
-    return [Made(y, node.shape(0)), Made(scale, ()), Made(zero, ())]
+    return [GraphTensor(y, node.shape(0)), GraphTensor(scale, ()), GraphTensor(zero, ())]
 
 
-def linear_pair(operator: str) -> Callable[[Node], Made]:
-    def made(node: Node) -> Made:
+def linear_pair(operator: str) -> Callable[[Node], GraphTensor]:
+    def made(node: Node) -> GraphTensor:
         sides = (node.made(0), scale_at(node, 1)), (node.made(3), scale_at(node, 4))
         return quantized_pair(node, operator, *sides, scale_at(node, 6))
 
@@ -125,17 +125,17 @@ def linear_pair(operator: str) -> Callable[[Node], Made]:
 
 
 def quantized_pair(
-    node: Node, operator: str, a: tuple[Made, Scale], b: tuple[Made, Scale], y: Scale
-) -> Made:
+    node: Node, operator: str, a: tuple[GraphTensor, Scale], b: tuple[GraphTensor, Scale], y: Scale
+) -> GraphTensor:
     (first, sa), (second, sb) = a, b
     whole = broadcast(node, first.shape, second.shape)
     points = {"sa": sa.scale, "za": sa.zero, "sb": sb.scale, "zb": sb.zero}
     made = node.step(operator, first.index, second.index, **points, sy=y.scale, zy=y.zero)
-    return Made(made.index, whole)
+    return GraphTensor(made.index, whole)
 
 
-def linear(operator: str) -> Callable[[Node], Made]:
-    def made(node: Node) -> Made:
+def linear(operator: str) -> Callable[[Node], GraphTensor]:
+    def made(node: Node) -> GraphTensor:
         return quantized_single(
             node, operator, (node.made(0), scale_at(node, 1)), scale_at(node, 3)
         )
@@ -143,7 +143,9 @@ def linear(operator: str) -> Callable[[Node], Made]:
     return made
 
 
-def quantized_single(node: Node, operator: str, x: tuple[Made, Scale], y: Scale) -> Made:
+def quantized_single(
+    node: Node, operator: str, x: tuple[GraphTensor, Scale], y: Scale
+) -> GraphTensor:
     given, sx = x
     points: dict[str, float] = {"sx": sx.scale, "zx": sx.zero, "sy": y.scale, "zy": y.zero}
     if operator == "qlinear_leaky_relu":
@@ -151,14 +153,14 @@ def quantized_single(node: Node, operator: str, x: tuple[Made, Scale], y: Scale)
     if operator == "qlinear_global_average_pool" and node.attribute("channels_last", 0):
         node.refuse("the channels must stand in front of the places")
     made = node.step(operator, given.index, **points)
-    return made if given.shape else Made(made.index, ())
+    return made if given.shape else GraphTensor(made.index, ())
 
 
 # ---------------------------------------------------------------- reductions
 
 
-def reduced(operator: str) -> Callable[[Node], Made]:
-    def made(node: Node) -> Made:
+def reduced(operator: str) -> Callable[[Node], GraphTensor]:
+    def made(node: Node) -> GraphTensor:
         x = node.made(0)
         listed = node.listed("axes", 1)
         rank = len(x.shape)
@@ -171,15 +173,15 @@ def reduced(operator: str) -> Callable[[Node], Made]:
     return made
 
 
-def without(node: Node, made: Made, axes: list[int]) -> Made:
+def without(node: Node, made: GraphTensor, axes: list[int]) -> GraphTensor:
     """The same without axes of extent 1, unless they are kept."""
     if node.attribute("keepdims", 1):
         return made
     return node.shaped(made.index, [n for at, n in enumerate(made.shape) if at not in axes])
 
 
-def placed(operator: str) -> Callable[[Node], Made]:
-    def made(node: Node) -> Made:
+def placed(operator: str) -> Callable[[Node], GraphTensor]:
+    def made(node: Node) -> GraphTensor:
         if node.attribute("select_last_index", 0):
             node.refuse("the last of equal elements has no kernel")
         x = node.made(0)

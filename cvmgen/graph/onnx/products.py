@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvmgen.graph.limits import Array
-from cvmgen.graph.onnx.node import Made, Node
+from cvmgen.graph.onnx.node import GraphTensor, Node
 from cvmgen.graph.values import Value
 
 PADDINGS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
@@ -22,13 +22,13 @@ class Scale:
     zero: int
 
 
-def image_shape(node: Node, made: Made) -> tuple[int, ...]:
+def image_shape(node: Node, made: GraphTensor) -> tuple[int, ...]:
     if len(made.shape) != 4:
         node.refuse(f"an image has 4 dimensions, and this is {made.shape}")
     return made.shape
 
 
-def window(node: Node, x: Made, kernel: tuple[int, int]) -> dict[str, Value]:
+def window(node: Node, x: GraphTensor, kernel: tuple[int, int]) -> dict[str, Value]:
     """Padding, strides and dilations of a window over an image."""
     shape = image_shape(node, x)[2:]
     strides, dilations = (pair(node, name) for name in ("strides", "dilations"))
@@ -71,7 +71,7 @@ def automatic(
     return (top, left, bottom, right)
 
 
-def convolution(node: Node, x: Made, w: Made) -> dict[str, Value]:
+def convolution(node: Node, x: GraphTensor, w: GraphTensor) -> dict[str, Value]:
     kernel = image_shape(node, w)[2:]
     stated = tuple(node.attribute("kernel_shape", kernel))
     if stated != kernel:
@@ -80,7 +80,7 @@ def convolution(node: Node, x: Made, w: Made) -> dict[str, Value]:
     return {**window(node, x, (kernel[0], kernel[1])), "group": group}
 
 
-def conv_integer(node: Node) -> Made:
+def conv_integer(node: Node) -> GraphTensor:
     x, w = node.made(0), node.made(1)
     return node.step("conv_integer", x.index, w.index, *points(node), **convolution(node, x, w))
 
@@ -105,8 +105,12 @@ def weights_scale(found: Array) -> Array:
 
 
 def quantized_conv(
-    node: Node, x: tuple[Made, Scale], w: tuple[Made, Array, int], y: Scale, bias: int | None
-) -> Made:
+    node: Node,
+    x: tuple[GraphTensor, Scale],
+    w: tuple[GraphTensor, Array, int],
+    y: Scale,
+    bias: int | None,
+) -> GraphTensor:
     """QLinearConv of a tensor and weights with what their numbers mean."""
     (given, sx), (weights, sw, zw) = x, w
     scales = node.building.constant(node.name, weights_scale(sw))
@@ -130,7 +134,7 @@ def scale_at(node: Node, at: int) -> Scale:
     return Scale(node.number(at), node.zero(at + 1))
 
 
-def qlinear_conv(node: Node) -> Made:
+def qlinear_conv(node: Node) -> GraphTensor:
     w = (node.made(3), node.values(4), node.zero(5))
     bias = node.given(8) if node.has(8) else None
     return quantized_conv(node, (node.made(0), scale_at(node, 1)), w, scale_at(node, 6), bias)
@@ -139,7 +143,7 @@ def qlinear_conv(node: Node) -> Made:
 # ---------------------------------------------------------------- matrices
 
 
-def as_matrices(node: Node, a: Made, b: Made) -> tuple[int, int, tuple[int, ...]]:
+def as_matrices(node: Node, a: GraphTensor, b: GraphTensor) -> tuple[int, int, tuple[int, ...]]:
     """Both sides as lists of matrices, and the shape of the result."""
     if len(a.shape) < 2 or len(b.shape) < 2:
         node.refuse(f"{a.shape} and {b.shape} are no matrices")
@@ -154,14 +158,18 @@ def as_matrices(node: Node, a: Made, b: Made) -> tuple[int, int, tuple[int, ...]
     return first.index, second.index, (*a.shape[:-1], b.shape[-1])
 
 
-def matmul_integer(node: Node) -> Made:
+def matmul_integer(node: Node) -> GraphTensor:
     a, b, shape = as_matrices(node, node.made(0), node.made(1))
     return node.shaped(node.step("matmul_integer", a, b, *points(node)).index, shape)
 
 
 def quantized_matmul(
-    node: Node, a: tuple[Made, Scale], b: tuple[Made, Array, int], y: Scale, bias: int | None
-) -> Made:
+    node: Node,
+    a: tuple[GraphTensor, Scale],
+    b: tuple[GraphTensor, Array, int],
+    y: Scale,
+    bias: int | None,
+) -> GraphTensor:
     """QLinearMatMul of two tensors with what their numbers mean, and QGemm with a bias."""
     (first, sa), (second, sb, zb) = a, b
     one, other, shape = as_matrices(node, first, second)
@@ -171,13 +179,13 @@ def quantized_matmul(
     return node.shaped(made.index, shape)
 
 
-def qlinear_matmul(node: Node) -> Made:
+def qlinear_matmul(node: Node) -> GraphTensor:
     b = (node.made(3), node.values(4), node.zero(5))
     a = (node.made(0), scale_at(node, 1))
     return quantized_matmul(node, a, b, scale_at(node, 6), None)
 
 
-def max_pool(node: Node) -> Made:
+def max_pool(node: Node) -> GraphTensor:
     x = node.made(0)
     kernel = pair(node, "kernel_shape")
     given = window(node, x, kernel)
@@ -189,7 +197,7 @@ def max_pool(node: Node) -> Made:
 
 
 def rounded_up(
-    node: Node, x: Made, kernel: tuple[int, int], given: dict[str, Value]
+    node: Node, x: GraphTensor, kernel: tuple[int, int], given: dict[str, Value]
 ) -> tuple[int, ...]:
     """The padding with which a window that lies over the end counts."""
     pads, strides = given["pads"], given["strides"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cvmgen.algebra import simplify
-from cvmgen.analysis.ordered_products import Line, OrderedProducts, ordered_products
+from cvmgen.analysis.ordered_products import OrderedFactor, OrderedProducts, ordered_products
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import nodes_in
 from cvmgen.ir.visit import fresh, substitute
@@ -41,10 +41,10 @@ def multiply(subject: Subject, use: Use) -> Subject:
     return subject.with_body((both,)).with_roles(new)
 
 
-class Side:
+class BlockLoops:
     """The names of a side's loops over blocks and over each block, and how many lines that has."""
 
-    def __init__(self, line: Line, role: str, size: int, used: set[str]) -> None:
+    def __init__(self, line: OrderedFactor, role: str, size: int, used: set[str]) -> None:
         self.line, self.size = line, size
         index = line.loop.index
         self.outer, self.inner = (fresh(f"{index}_{each}", used) for each in (role, "line"))
@@ -80,8 +80,8 @@ class BlockWriter:
 
     def __init__(self, found: OrderedProducts, used: set[str], rows: str, columns: str) -> None:
         self.found = found
-        self.rows = Side(found.rows, rows, ROWS, used)
-        self.columns = Side(found.columns, columns, COLUMNS, used)
+        self.rows = BlockLoops(found.rows, rows, ROWS, used)
+        self.columns = BlockLoops(found.columns, columns, COLUMNS, used)
         self.totals = fresh(f"{found.total.name}s", used)
         self.start = fresh(f"{found.total.name}_place", used)
 
@@ -117,7 +117,7 @@ class BlockWriter:
         return done
 
     @staticmethod
-    def factor(side: Side) -> i.Lines:
+    def factor(side: BlockLoops) -> i.Lines:
         return i.Lines(side.first, side.line.type, side.line.line, side.line.term)
 
     def results(self) -> i.Loop:

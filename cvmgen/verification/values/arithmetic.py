@@ -16,7 +16,7 @@ from cvmgen.verification.values import choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.evaluate import integer_of
-from cvmgen.verification.values.memory import Fault, as_bits, of_bits
+from cvmgen.verification.values.memory import UndefinedBehaviour, as_bits, of_bits
 
 Operation = Callable[..., Any]
 # A shift by more bits than there are has no value. What uses one has trapped before; one that clang
@@ -62,7 +62,7 @@ def _unsigned_folded(
 
 def _toward_zero(a: int, b: int) -> int:
     if b == 0:
-        raise Fault("a division by 0")
+        raise UndefinedBehaviour("a division by 0")
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -443,7 +443,7 @@ def _integer_of(source: int, target: int) -> Operation:
     def convert(a: Any) -> Any:
         if isinstance(a, float):
             if a != a or math.isinf(a):
-                raise Fault("an integer of what is no number")
+                raise UndefinedBehaviour("an integer of what is no number")
             return modular.signed(int(a), target)
         return integer_of_real(a, target)
 

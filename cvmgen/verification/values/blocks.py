@@ -1,7 +1,7 @@
 """Functions of a module as Python: one function for each block, on a list of registers.
 
 Register 0 is the result; then come the parameters. A block gives the number of the next one, END
-behind a return, or a `Fork` where elements decide. What an edge brings to the phis of its block is
+behind a return, or a `PathSplit` where elements decide. What an edge brings to the phis of its block is
 done on the edge.
 """
 
@@ -27,7 +27,7 @@ Registers = list[Any]
 Edge = Callable[[Registers], int]
 
 
-class Fork:
+class PathSplit:
     """A branch on a condition of elements, with what its ways do first."""
 
     __slots__ = ("no", "test", "yes")
@@ -70,7 +70,7 @@ class _Writer:
             for each in block.instructions:
                 if each.result is not None:
                     self.names[each.result] = len(self.names) + 1
-        self.space: dict[str, Any] = {"Fork": Fork, "Condition": t.Condition, "END": END}
+        self.space: dict[str, Any] = {"PathSplit": PathSplit, "Condition": t.Condition, "END": END}
         self.edges: dict[tuple[int, int], str] = {}
         self.lines: list[str] = []
         self.rest, self.owned = len(self.names) + 1, len(self.names) + 2
@@ -137,7 +137,7 @@ class _Writer:
                 yes, no = (self.edge(at, label) for label in each.more)
                 return [
                     f"c = {test}",
-                    f"if type(c) is Condition: return Fork(c, {yes}, {no})",
+                    f"if type(c) is Condition: return PathSplit(c, {yes}, {no})",
                     f"return {yes}(r) if c else {no}(r)",
                 ]
             case "switch":

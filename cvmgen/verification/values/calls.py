@@ -22,13 +22,13 @@ from cvmgen.verification.values import choices, llvm, modular
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.machine import Machine
-from cvmgen.verification.values.memory import Fault
+from cvmgen.verification.values.memory import UndefinedBehaviour
 
 Operand = Tensor | list[Tensor] | None
 Element = Callable[[str, int, Tensor], Any]
 
 
-class Refused(Fault):
+class Refused(UndefinedBehaviour):
     """The text refuses a call."""
 
 
@@ -59,7 +59,7 @@ def _operand_text(value: Operand) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedArray:
     """An array in the machine's memory."""
 
     place: int
@@ -141,7 +141,7 @@ class Caller:
         info = self.info
         arrays = [each_of(call.inputs.get(item.name), self.placed) for item in info.inputs]
         args, kept = self.backend.arguments(info, described(info, call), arrays)  # type: ignore[arg-type]
-        places: dict[str, Placed] = {}
+        places: dict[str, PlacedArray] = {}
         for name, tensor in outputs.items():
             places[name] = array = self.unwritten(name, tensor)
             made = self.backend.tensor(tensor.shape, None, array)  # type: ignore[arg-type]
@@ -173,7 +173,7 @@ class Caller:
 
     # ------------------------------------------------------------ into memory
 
-    def placed(self, tensor: Tensor) -> Placed:
+    def placed(self, tensor: Tensor) -> PlacedArray:
         dtype = DTYPES[tensor.dtype]
         size = dtype.bits // 8 if dtype.kind != "bool" else 1
         place = self.machine.memory.new(tensor.size * size, "an input")
@@ -189,9 +189,9 @@ class Caller:
                     else value
                 )
                 self.machine.memory.put_integer(place + at * size, size, whole)
-        return Placed(place, tensor.size, np.dtype(tensor.dtype))
+        return PlacedArray(place, tensor.size, np.dtype(tensor.dtype))
 
-    def unwritten(self, name: str, tensor: Tensor) -> Placed:
+    def unwritten(self, name: str, tensor: Tensor) -> PlacedArray:
         """Memory whose elements are unlike any other until they are written."""
         size = _width(tensor)
         place = self.machine.memory.new(tensor.size * size, f"the output {name}")
@@ -199,7 +199,7 @@ class Caller:
             half = 1 << (8 * size - 1)
             mark = t.atom(("not written", name, at), -half, half - 1)
             self.machine.memory.put_integer(place + at * size, size, mark)
-        return Placed(place, tensor.size, np.dtype(tensor.dtype))
+        return PlacedArray(place, tensor.size, np.dtype(tensor.dtype))
 
     def structure(self, args: Any) -> int:
         """A structure of arguments, with what it points to."""
@@ -230,7 +230,7 @@ class Caller:
 
     # ------------------------------------------------------------ out of memory
 
-    def values(self, array: Placed, tensor: Tensor) -> list[Any]:
+    def values(self, array: PlacedArray, tensor: Tensor) -> list[Any]:
         dtype, size = DTYPES[tensor.dtype], _width(tensor)
         kind: llvm.Type = llvm.RealType(8 * size) if dtype.kind == "real" else llvm.Int(8 * size)
         found = [

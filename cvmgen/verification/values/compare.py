@@ -14,7 +14,7 @@ from typing import Any
 from cvmgen.verification.values import arithmetic, choices, extremes, modular, quotients
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import REALS, OpenEquality, TooMuch, same
+from cvmgen.verification.values.evaluate import REALS, CallTooLarge, OpenEquality, same
 from cvmgen.verification.values.facts import Contradiction, PathFacts
 from cvmgen.verification.values.solver import possible
 from cvmgen.verification.values.text import value_text
@@ -47,9 +47,9 @@ class Comparison:
     def _by_cases(self, one: Any, other: Any) -> bool:
         self.cases += 1
         if self.cases > MOST_CASES:
-            raise TooMuch(f"more than {MOST_CASES} cases")
+            raise CallTooLarge(f"more than {MOST_CASES} cases")
         if t.TABLE.rebuilt > MOST_REBUILT:
-            raise TooMuch(f"more than {MOST_REBUILT} atoms under assumptions")
+            raise CallTooLarge(f"more than {MOST_REBUILT} atoms under assumptions")
         one, other = Rebuilt(self.facts).value(one), Rebuilt(self.facts).value(other)
         if same(one, other) or self._no_numbers(one, other):
             return True

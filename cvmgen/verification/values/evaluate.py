@@ -29,7 +29,7 @@ class OpenEquality(Exception):
         self.assumed = assumed
 
 
-class TooMuch(OpenEquality):
+class CallTooLarge(OpenEquality):
     """It would take more than a call may."""
 
 

@@ -18,7 +18,7 @@ from cvmgen.verification.values import choices, modular
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.intrinsics import extreme
 from cvmgen.verification.values.library import LIBRARY, Routine, has_feature, text_at
-from cvmgen.verification.values.memory import Fault, Unmodelled
+from cvmgen.verification.values.memory import UndefinedBehaviour, Unmodelled
 
 if TYPE_CHECKING:
     from cvmgen.verification.values.machine import Machine
@@ -162,9 +162,13 @@ class BlockThreads:
         own = self.waiting[number] = _Waiting(self.current, barrier, value, lane)
         those = self.those(number)
         if number not in those:
-            raise Fault(f"thread {number} waits for lanes of which it is none, at {file}:{line}")
+            raise UndefinedBehaviour(
+                f"thread {number} waits for lanes of which it is none, at {file}:{line}"
+            )
         if operation == Operation.SHUFFLE and number // WARP * WARP + lane not in those:
-            raise Fault(f"thread {number} asks for the value of lane {lane}, which does not come")
+            raise UndefinedBehaviour(
+                f"thread {number} asks for the value of lane {lane}, which does not come"
+            )
         own.fiber.pause()
         machine.call(self.enter, [number])
         return own.value
@@ -187,7 +191,9 @@ class BlockThreads:
         if not opened:
             number, first = min(self.waiting.items())
             _, _, file, line = first.barrier
-            raise Fault(f"thread {number} waits at {file}:{line} for others, which do not come")
+            raise UndefinedBehaviour(
+                f"thread {number} waits at {file}:{line} for others, which do not come"
+            )
 
     def complete(self, number: int) -> bool:
         barrier, waiting = self.waiting[number].barrier, self.waiting

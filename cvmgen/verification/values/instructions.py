@@ -11,7 +11,7 @@ from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.executor import Executor
 from cvmgen.verification.values.intrinsics import extreme
-from cvmgen.verification.values.memory import Fault
+from cvmgen.verification.values.memory import UndefinedBehaviour
 from cvmgen.verification.values.typed_memory import chosen, reshaped
 
 
@@ -45,7 +45,7 @@ def defined_division(
 
 
 def unreachable() -> None:
-    raise Fault("a place is reached that the text says is not")
+    raise UndefinedBehaviour("a place is reached that the text says is not")
 
 
 def negate(value: Any) -> Any:

@@ -12,7 +12,7 @@ from cvmgen.verification.values import choices, extremes, llvm, modular, quotien
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
 from cvmgen.verification.values.executor import Executor
-from cvmgen.verification.values.memory import Fault, Unmodelled
+from cvmgen.verification.values.memory import UndefinedBehaviour, Unmodelled
 from cvmgen.verification.values.typed_memory import reshaped
 
 _NOTHING = ("lifetime", "assume", "prefetch", "va_start", "va_end", "experimental.noalias", "dbg")
@@ -54,7 +54,7 @@ def intrinsic(
         case "fshl" | "fshr":
             return _funnel(base, bits)
         case "fmuladd":
-            raise Fault("a multiplication and an addition in one")
+            raise UndefinedBehaviour("a multiplication and an addition in one")
         case "load":  # load.relative: a table of distances from itself
             return lambda place, at: (
                 place + machine.distances[_known(machine.memory.integer(place + at, 4))]
@@ -288,4 +288,4 @@ def _add_pairs(left: Any, right: Any) -> Any:
 
 
 def _trap(*_: Any) -> None:
-    raise Fault("a trap")
+    raise UndefinedBehaviour("a trap")

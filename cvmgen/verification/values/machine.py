@@ -12,9 +12,9 @@ from typing import Any
 
 from cvmgen.verification.values import llvm
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.blocks import END, Fork, Prepared, prepare
+from cvmgen.verification.values.blocks import END, PathSplit, Prepared, prepare
 from cvmgen.verification.values.facts import Contradiction, PathFacts
-from cvmgen.verification.values.memory import SHIFT, Fault, Unmodelled, merged
+from cvmgen.verification.values.memory import SHIFT, UndefinedBehaviour, Unmodelled, merged
 from cvmgen.verification.values.typed_memory import TypedMemory, chosen, parts_of
 
 MOST_STEPS = 2_000_000
@@ -94,7 +94,7 @@ class Machine:
             if self.facts.says(test) is not False:
                 self.doubts[*self.facts.conditions(), test] = why
         elif test:
-            raise Fault(why)
+            raise UndefinedBehaviour(why)
 
     def counts_little(self) -> bool:
         """Whether small calls go the ways of large ones."""
@@ -181,7 +181,7 @@ class Machine:
             raise Unmodelled("a function that depends on elements")
         found = self.routines.get(address)
         if found is None:
-            raise Fault("a call of what is no function")
+            raise UndefinedBehaviour("a call of what is no function")
         if isinstance(found, str):
             if found not in self.library:
                 raise Unmodelled(f"there is no function {found}")
@@ -222,7 +222,7 @@ class Machine:
             return self.split(test)
         return said
 
-    def fork(self, function: Prepared, registers: list[Any], block: int, fork: Fork) -> int:
+    def fork(self, function: Prepared, registers: list[Any], block: int, fork: PathSplit) -> int:
         """Go on behind a branch on elements."""
         test = fork.test
         said = self.known(test)

@@ -20,7 +20,7 @@ SHIFT = 32  # of the number of a block within an address
 PLACE = (1 << SHIFT) - 1
 
 
-class Fault(Exception):
+class UndefinedBehaviour(Exception):
     """What the text does is not defined."""
 
 
@@ -57,7 +57,7 @@ class Memory:
         """The address of a new block: of zeros if it is `known` what it holds, else of a number
         that no sum of elements hides."""
         if not 0 <= size <= PLACE:
-            raise Fault(f"memory of {size} bytes is asked for")
+            raise UndefinedBehaviour(f"memory of {size} bytes is asked for")
         self.count += 1
         self.blocks[self.count] = made = MemoryBlock(size, name)
         if not known:
@@ -68,14 +68,14 @@ class Memory:
         if address == 0:
             return
         if address & PLACE or self.blocks.pop(address >> SHIFT, None) is None:
-            raise Fault("memory is given back that is not there")
+            raise UndefinedBehaviour("memory is given back that is not there")
 
     def find(self, address: int, size: int) -> tuple[MemoryBlock, int]:
         block, at = self.blocks.get(address >> SHIFT), address & PLACE
         if block is None:
-            raise Fault(f"an access of {size} bytes where no memory is")
+            raise UndefinedBehaviour(f"an access of {size} bytes where no memory is")
         if at + size > block.size:
-            raise Fault(
+            raise UndefinedBehaviour(
                 f"an access of {size} bytes at byte {at} of {block.name}, which has {block.size}"
             )
         return block, at

@@ -10,7 +10,7 @@ from typing import Any
 
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import Assignment, Place, TooMuch, elements_of
+from cvmgen.verification.values.evaluate import Assignment, CallTooLarge, Place, elements_of
 
 # Of the solver, so that what it finds does not depend on the machine.
 STEPS = 300_000
@@ -89,7 +89,7 @@ def _solved(
 ) -> Assignment | None:
     spent = t.TABLE.spent
     if spent and spent[-1] - spent[0] > CALL_STEPS:
-        raise TooMuch(f"more than {CALL_STEPS} steps of the solver")
+        raise CallTooLarge(f"more than {CALL_STEPS} steps of the solver")
     solver.set("rlimit", steps)
     for each in conditions:
         solver.add(words.condition(each))

@@ -28,7 +28,7 @@ class Atom:
         self.number, self.key, self.low, self.high = number, key, low, high
 
 
-class Table:
+class TermTable:
     """The atoms and conditions that there are."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Table:
         self.spent: list[int] = []  # steps of the solver since it began, after each question
 
 
-TABLE = Table()
+TABLE = TermTable()
 
 
 def work() -> int:

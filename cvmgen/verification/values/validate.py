@@ -23,9 +23,9 @@ from cvmgen.verification.values.compare import Comparison
 from cvmgen.verification.values.coverage import FIXED, Feature, covering, not_run, once_each
 from cvmgen.verification.values.evaluate import (
     Assignment,
+    CallTooLarge,
     Evaluation,
     OpenEquality,
-    TooMuch,
     same,
     witness,
 )
@@ -35,7 +35,7 @@ from cvmgen.verification.values.found import Difference, ValidatedCalls
 from cvmgen.verification.values.library import LIBRARY
 from cvmgen.verification.values.llvm import Module
 from cvmgen.verification.values.machine import LITTLE, Machine
-from cvmgen.verification.values.memory import Fault, Unmodelled
+from cvmgen.verification.values.memory import UndefinedBehaviour, Unmodelled
 from cvmgen.verification.values.solver import example, possible
 from cvmgen.verification.values.terms import Undecided
 from cvmgen.verification.values.text import told, value_text
@@ -202,14 +202,14 @@ class _Checking:
                 continue
             try:
                 self.check(case)
-            except Fault as error:
+            except UndefinedBehaviour as error:
                 result.faults.append(f"{case.text()}: {error}")
                 result.shown_by = calls.with_numbers(case, {})
             except (WorkLimit, RecursionError):
                 continue  # it is not among the calls that were looked at
             except UNKNOWN as error:
                 self.ran, result.calls = before
-                self.too_much += [size] if isinstance(error, TooMuch) else []
+                self.too_much += [size] if isinstance(error, CallTooLarge) else []
                 self.undecided[key] = f"{case.text()}: {type(error).__name__}: {told(error)}"
             self.work += t.work()
             if result.difference is not None:
@@ -244,7 +244,7 @@ class _Checking:
             self.caller.run(call, self.outputs(case)[-1])
         except (calls.Refused, OperatorError, WorkLimit, *UNKNOWN):
             return set(), TRIED_STEPS
-        except Fault as error:
+        except UndefinedBehaviour as error:
             return {(str(error), 0, 1)}, 0  # the first to look at
         ran = coverage.features(self.machine)
         return shapes.features(case, ran, self.blocks), TRIED_STEPS - self.machine.steps
@@ -277,7 +277,7 @@ class _Checking:
         if not self.by_ways:
             try:
                 return self.way(case, PathFacts(), None)
-            except (Fault, Undecided, Unmodelled, choices.TooMany) as error:
+            except (UndefinedBehaviour, Undecided, Unmodelled, choices.TooMany) as error:
                 self.by_ways = True
                 if self.always(case, error):
                     return
@@ -287,10 +287,10 @@ class _Checking:
                 self.way(case, way.facts, way.decide)
             except Contradiction:
                 continue
-            except (Fault, Unmodelled) as error:
+            except (UndefinedBehaviour, Unmodelled) as error:
                 if not possible(way.facts.conditions()):
                     continue
-                if not isinstance(error, Fault):
+                if not isinstance(error, UndefinedBehaviour):
                     raise
                 try:
                     self.fault(case, str(error), way.facts.conditions())
@@ -362,7 +362,7 @@ class _Checking:
         for each in [outputs] if outputs else self.outputs(case):
             try:
                 self.replayed(case, each, shown)
-            except Fault as error:
+            except UndefinedBehaviour as error:
                 self.result.faults.append(f"{case.text()}: {error}{calls.given(shown)}")
                 self.result.shown_by = calls.with_numbers(case, shown)
                 return
@@ -370,14 +370,14 @@ class _Checking:
 
     def always(self, case: calls.ChosenCall, error: Exception) -> bool:
         """Whether the text is not defined for zeros, as it is wherever elements decide nothing."""
-        if not isinstance(error, Fault) or isinstance(error, calls.Refused):
+        if not isinstance(error, UndefinedBehaviour) or isinstance(error, calls.Refused):
             return False
         for outputs in self.outputs(case):
             try:
                 self.replayed(case, outputs, {})
             except (calls.Refused, *UNKNOWN):
                 continue
-            except Fault as found:
+            except UndefinedBehaviour as found:
                 self.result.faults.append(f"{case.text()}: {found}")
                 self.result.shown_by = calls.with_numbers(case, {})
                 return True

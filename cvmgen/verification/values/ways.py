@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import TooMuch
+from cvmgen.verification.values.evaluate import CallTooLarge
 from cvmgen.verification.values.facts import PathFacts
 from cvmgen.verification.values.solver import possible
 
@@ -54,10 +54,10 @@ def ways() -> Iterator[Way]:
         # Each choice that is open is a way at least; where elements decide apart from each other,
         # these double with each, and 16 ways take four of them away.
         if number == SOON and first > SOON and first - left < SOON // 2:
-            raise TooMuch(f"ways that part {first} times")
+            raise CallTooLarge(f"ways that part {first} times")
         while taken and not taken[-1][1]:
             taken.pop()
         if not taken:
             return
         script = [*taken[:-1], (False, False)]
-    raise TooMuch(f"more than {MOST_WAYS} ways")
+    raise CallTooLarge(f"more than {MOST_WAYS} ways")
