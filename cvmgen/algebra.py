@@ -66,8 +66,8 @@ def from_sympy(expr: sympy.Expr, atoms: Atoms) -> i.Expr:
     if parts:
         return product(parts)
     summands = [from_sympy(part, atoms) for part in expr.as_ordered_terms()]
-    if negation(summands[0]) is not None:  # y - x rather than -1 * x + y
-        summands.sort(key=lambda each: negation(each) is not None)
+    if _negation(summands[0]) is not None:  # y - x rather than -1 * x + y
+        summands.sort(key=lambda each: _negation(each) is not None)
     return total(summands)
 
 
@@ -194,7 +194,7 @@ def total(parts: Iterable[i.Expr]) -> i.Expr:
             continue
         if result is None:
             result = part
-        elif (negated := negation(part)) is not None:
+        elif (negated := _negation(part)) is not None:
             result = i.Binary("-", result, negated)
         else:
             result = i.Binary("+", result, part)
@@ -216,7 +216,7 @@ def signed(expr: i.Expr, sign: int = 1) -> Iterator[i.Expr]:
             yield expr if sign == 1 else i.Binary("*", i.Const(-1), expr)
 
 
-def negation(expr: i.Expr) -> i.Expr | None:
+def _negation(expr: i.Expr) -> i.Expr | None:
     """x for an expression that is written -x."""
     match expr:
         case i.Const(value=value) if value < 0:
@@ -224,7 +224,7 @@ def negation(expr: i.Expr) -> i.Expr | None:
         case i.Binary(op="*", left=i.Const(value=-1), right=right):
             return right
         case i.Binary(op="*", left=left, right=right):
-            inner = negation(left)
+            inner = _negation(left)
             return None if inner is None else product([inner, right])
         case _:
             return None

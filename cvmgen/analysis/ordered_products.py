@@ -77,7 +77,7 @@ def ordered_products(body: i.Block, dtypes: Mapping[str, DType]) -> OrderedProdu
     if not plain or not ranged:
         return None
     values = expanded((*before, *way.lets))
-    factors = [element(each, values, dtypes) for each in (left, right)]
+    factors = [_element(each, values, dtypes) for each in (left, right)]
     inner = assigned(nest.body)
     first, second = factors
     if first is None or second is None or names_in(tuple(e.high for e in way.loops[:-1])) & inner:
@@ -85,7 +85,7 @@ def ordered_products(body: i.Block, dtypes: Mapping[str, DType]) -> OrderedProdu
     return with_sides(nest.loops, way.loops, (first, second), dtypes, (before, total, tuple(after)))
 
 
-def element(
+def _element(
     value: i.Expr, values: Mapping[str, i.Expr], dtypes: Mapping[str, DType]
 ) -> i.Load | None:
     """The element that a factor is, its place over indices and host values alone."""
@@ -122,7 +122,7 @@ def with_sides(
     if row is None or names_in(tuple(each.high for each in loops)) & {each.index for each in loops}:
         return None
     depth = algebra.plane(last.high, [row.index, column.index])
-    sides = (line(x, row, last, dtypes), line(w, column, last, dtypes))
+    sides = (_line(x, row, last, dtypes), _line(w, column, last, dtypes))
     if depth is None or depth.step(column.index) != i.ZERO or None in sides:
         return None
     rows, columns = sides
@@ -139,7 +139,7 @@ def with_sides(
     )
 
 
-def line(
+def _line(
     place: i.Load, loop: i.Loop, last: i.Loop, dtypes: Mapping[str, DType]
 ) -> OrderedFactor | None:
     """A factor by the loop over its lines and the one over terms."""

@@ -169,13 +169,13 @@ def recipe_of(given: Mapping[str, Any], folder: Path, library: str | Path | None
     if library is not None:
         path = Path(library).resolve()
         return Recipe(arguments, place, str(path), digest_of(path.parent, [path]))
-    language, suffixes = files_of(given["target"])
+    language, suffixes = _files_of(given["target"])
     root = folder / language
     found = sorted(path for path in root.rglob("*") if path.suffix in suffixes)
     return Recipe(arguments, place, None, digest_of(root, found))
 
 
-def files_of(target: str) -> tuple[str, Sequence[str]]:
+def _files_of(target: str) -> tuple[str, Sequence[str]]:
     """The folder of a target's files, and their suffixes."""
     return TARGETS[target], LANGUAGES[TARGETS[target]]
 
@@ -309,7 +309,7 @@ def compiled_from(sources: Mapping[str, str], target: str, manifest: Path) -> Pa
 
 def library_sources(folder: Path, target: str = "c") -> Mapping[str, str]:
     """The files that a target's library is made of, by their names below its folder."""
-    language, suffixes = files_of(target)
+    language, suffixes = _files_of(target)
     root = folder / language
     known = {info.full_name for info in read_manifest(folder).operators}
     # What else lies there is not ours, or was an operator's that is no more.

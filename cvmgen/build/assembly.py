@@ -31,14 +31,14 @@ def assembly(sources: Mapping[str, str], unit: str) -> list[AsmLine]:
     def build(path: Path) -> None:
         made = path.with_suffix(".o")  # which holds text, as -S is asked for
         notes.read(made)
-        found = list(instructions(made.read_text(encoding="utf-8"), unit))
+        found = list(_instructions(made.read_text(encoding="utf-8"), unit))
         path.write_text(json.dumps(found))
 
     kept = json.loads(get_or_build(notes.key, "-assembly.json", build).read_text(encoding="utf-8"))
     return [(str(text), int(line)) for text, line in kept]
 
 
-def instructions(text: str, unit: str) -> Iterator[AsmLine]:
+def _instructions(text: str, unit: str) -> Iterator[AsmLine]:
     """Functions, labels that are jumped to, and instructions of what a compiler wrote."""
     lines = text.splitlines()
     jumped = {each for line in lines if _INSTRUCTION.match(line) for each in _TARGET.findall(line)}

@@ -45,15 +45,15 @@ def told(
         lines += [*operator_lines(each, paint), ""]
     if text:
         lines += [coloured(each, paint) for one in found for each in one.texts]
-    lines += summary(found, paint, text=text)
+    lines += _summary(found, paint, text=text)
     return "\n".join(lines) + "\n"
 
 
-def summary(found: Sequence[OperatorDiff], paint: Paint, *, text: bool) -> Iterator[str]:
+def _summary(found: Sequence[OperatorDiff], paint: Paint, *, text: bool) -> Iterator[str]:
     texts = [each for one in found for each in one.texts]
     if texts:
         hint = "" if text else "; --text shows it"
-        yield f"generated text: {counts(texts)}{hint}"
+        yield f"generated text: {_counts(texts)}{hint}"
     level, why = f.version(found, bool(texts))
     reasons = "; ".join(why[:MOST_REASONS])
     more = f"; and {len(why) - MOST_REASONS} more" if len(why) > MOST_REASONS else ""
@@ -67,7 +67,7 @@ def lines_kept(text: str) -> str:
     return text
 
 
-def counts(texts: Iterable[ChangedText]) -> str:
+def _counts(texts: Iterable[ChangedText]) -> str:
     """`c +12 -3 in 2 files, numpy +1 -1 in 1 file`."""
     by_target: dict[str, list[ChangedText]] = {}
     for each in texts:
@@ -106,7 +106,7 @@ def body_lines(each: OperatorDiff, paint: Paint) -> Iterator[str]:
     elif each.witnesses and (known := proved_text(each)):
         yield known
     if each.texts:
-        yield f"text: {counts(each.texts)}"
+        yield f"text: {_counts(each.texts)}"
     for line in each.schedules:
         yield f"another class of nests: {lines_for_terminal(line)}"
 
@@ -167,7 +167,7 @@ def call_text(each: OperatorDiff, call: ChosenCall) -> str:
     assert operator is not None
     parts = [f"{name}={operand_text(value)}" for name, value in call.inputs.items()]
     parts += [f"{name}={value!r}" for name, value in call.attributes.items()]
-    return f"{operator.name}({', '.join(parts)}){types_text(call)}"
+    return f"{operator.name}({', '.join(parts)}){_types_text(call)}"
 
 
 def operand_text(operand: Any) -> str:
@@ -183,7 +183,7 @@ def tensor_text(tensor: Tensor) -> str:
     return text
 
 
-def types_text(call: ChosenCall) -> str:
+def _types_text(call: ChosenCall) -> str:
     """The precisions and the types of inputs that are not int32 by themselves."""
     found = []
     for name, operand in call.inputs.items():

@@ -35,7 +35,9 @@ makes it gives names (NEW), which the actions behind it may use as they use the 
 def print_reference(spec: Path, *, as_json: bool) -> Exit:
     """Print what schedules may say, with the schedules of a spec folder by their places."""
     schedules = read_schedules(spec)
-    return give(language_description(schedules), "\n".join((*page(schedules), "")), as_json=as_json)
+    return give(
+        language_description(schedules), "\n".join((*_page(schedules), "")), as_json=as_json
+    )
 
 
 def language_description(schedules: Schedules) -> Mapping[str, Any]:
@@ -73,7 +75,7 @@ def language_description(schedules: Schedules) -> Mapping[str, Any]:
     }
 
 
-def page(schedules: Schedules) -> Iterator[str]:
+def _page(schedules: Schedules) -> Iterator[str]:
     """All of the language, for people."""
     yield WRITTEN
     for title, lines in (

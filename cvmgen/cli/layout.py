@@ -45,7 +45,7 @@ def format_files(
     for each in _laid_out(files_below(names or [str(spec)]), faults):
         changed.append(str(each.path))
         if diff:
-            print(difference(each.source, each.text), end="", file=_aside(as_json))
+            print(_difference(each.source, each.text), end="", file=_aside(as_json))
         elif not check:
             _write(each)
     did = "would be laid out anew" if check or diff else "laid out anew"
@@ -75,7 +75,7 @@ def files_below(names: Sequence[str]) -> list[Path]:
     return list(found.values())
 
 
-def difference(source: Source, text: str) -> str:
+def _difference(source: Source, text: str) -> str:
     """What changes, as a unified diff."""
     before, after = source.text.splitlines(), text.splitlines()
     names = (f"a/{source.shown}", f"b/{source.shown}")
@@ -116,7 +116,7 @@ def _format_input(names: Sequence[str], *, check: bool, diff: bool, as_json: boo
     check_visible(source)
     text = formatted(source)
     changed = source.text != text
-    shown = difference(source, text) if diff else "" if check else text
+    shown = _difference(source, text) if diff else "" if check else text
     give({"changed": [STANDARD_INPUT] * changed, "text": text}, shown, as_json=as_json)
     return Exit.WRONG if check and changed else Exit.OK
 

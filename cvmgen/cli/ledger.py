@@ -112,10 +112,10 @@ def update_ledger(
         for task, entry in zip(tasks, verified(tasks, progress), strict=True):
             book.add(task, entry)
             book.write()  # what is known stays known when somebody has waited long enough
-    lines = [*summary(book.found), *written(folder, book.changed)]
+    lines = [*_summary(book.found), *written(folder, book.changed)]
     told = {"folder": str(folder), "changed": [*book.changed], "entries": as_data(book.found)}
     give(told, "".join(f"{line}\n" for line in lines), as_json=as_json)
-    return verdict(book.entries)
+    return _verdict(book.entries)
 
 
 def up_to_date_texts(spec: Path, folder: Path, progress: Progress) -> Texts:
@@ -175,14 +175,14 @@ def engines_needed() -> None:
 
 def verified(tasks: Sequence[Task], progress: Progress) -> Iterator[LedgerEntry]:
     """The entries in the order of the tasks, made by several processes at once."""
-    ahead = helped(verify, tasks)
+    ahead = helped(_verify, tasks)
     for number, task in enumerate(tasks, 1):
         progress.step(f"verifying {task.operator.full_name}", number, len(tasks))
         made = next(ahead)
-        yield verify(task) if made is None else made
+        yield _verify(task) if made is None else made
 
 
-def verify(task: Task) -> LedgerEntry:
+def _verify(task: Task) -> LedgerEntry:
     return VERIFIERS[task.target](task.operator, task.schedules, task.folder, task.text)
 
 
@@ -194,7 +194,7 @@ def has_tests(spec: Path) -> bool:
 # ---------------------------------------------------------------- what is told
 
 
-def summary(found: Entries) -> Iterator[str]:
+def _summary(found: Entries) -> Iterator[str]:
     """A line for each operator and target that was verified."""
     for operator, several in found.items():
         for target, entry in several.items():
@@ -219,7 +219,7 @@ def written(folder: Path, changed: Collection[str]) -> Iterator[str]:
     yield from (f"written {folder / name}" for name in changed)
 
 
-def verdict(entries: Entries) -> Exit:
+def _verdict(entries: Entries) -> Exit:
     """Something that is refuted or was better is wrong."""
     lost = list(worse(entries))
     for each in lost:

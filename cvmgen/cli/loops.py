@@ -89,9 +89,9 @@ def nests(
             tuple(classes),
             tuple(text for text, name in actions.items() if name != "parallelise"),
             tuple(text for text, name in actions.items() if name == "parallelise"),
-            work(original),
-            sizes(operator, tensors_read(original)),
-            sizes(operator, [nest.tensor]),
+            _work(original),
+            _sizes(operator, tensors_read(original)),
+            _sizes(operator, [nest.tensor]),
             unit,
             tuple(loop for loop in inner if at[loop] == place),
         )
@@ -122,16 +122,16 @@ def classes_and_actions(
 # ---------------------------------------------------------------- work
 
 
-def work(nest: i.Nest) -> str:
+def _work(nest: i.Nest) -> str:
     """The operations on elements, at most: a choice counts both ways, a loop all its iterations."""
     counts = Counter(operations(nest.body, (), set()))
     if not counts:
         return "none: elements are only moved"
     terms = sorted(counts.items(), key=lambda pair: -len(pair[0]))
-    return " + ".join("*".join(factors(count, trips)) for trips, count in terms)
+    return " + ".join("*".join(_factors(count, trips)) for trips, count in terms)
 
 
-def factors(count: int, trips: tuple[str, ...]) -> list[str]:
+def _factors(count: int, trips: tuple[str, ...]) -> list[str]:
     return [str(count), *trips] if count > 1 or not trips else list(trips)
 
 
@@ -190,7 +190,7 @@ def tensors_read(nest: i.Nest) -> list[str]:
     return [name for name in dict.fromkeys(found) if name != nest.tensor]
 
 
-def sizes(operator: f.Operator, tensors: Iterable[str]) -> dict[str, str]:
+def _sizes(operator: f.Operator, tensors: Iterable[str]) -> dict[str, str]:
     """The bytes of each tensor: each element once, as if the caches held the rest."""
     shapes: dict[str, Sequence[f.Extent | n.Slot]] = {
         item.name: item.extents for item in operator.inputs

@@ -126,11 +126,11 @@ def files(
     from cvmgen.driver import interface_file, operator_file, operator_kernel_classes
 
     # Of other operators none: they would compile this one again.
-    shared = {path.name: assembly(path) for path in sorted((folder / "cuda").glob("cvmgen*.h"))}
+    shared = {path.name: _assembly(path) for path in sorted((folder / "cuda").glob("cvmgen*.h"))}
     for operator in progress.over(operators, lambda each: f"lowering {each.full_name}"):
         path, own = operator_file(operator, "cuda"), interface_file(operator, "cuda")
-        headers = {**shared, own.removeprefix("cuda/"): assembly(folder / own)}
-        source, classes = assembly(folder / path), operator_kernel_classes(operator, schedules)
+        headers = {**shared, own.removeprefix("cuda/"): _assembly(folder / own)}
+        source, classes = _assembly(folder / path), operator_kernel_classes(operator, schedules)
         yield File(
             operator.full_name,
             path.removeprefix("cuda/"),
@@ -160,7 +160,7 @@ def measured_kernels(file: File, architecture: str, compiler: str) -> list[Repor
     ]
 
 
-def assembly(path: Path) -> str:
+def _assembly(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
@@ -193,7 +193,7 @@ def report_table(found: Report) -> str:
     rows = [HEADS, *(kernel_row(each) for each in found.kernels)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [padded_cells(each, widths) for each in rows]
-    return "\n".join([*lines, *summary(found)])
+    return "\n".join([*lines, *_summary(found)])
 
 
 def kernel_row(kernel: ReportedKernel) -> tuple[str, ...]:
@@ -234,7 +234,7 @@ def padded_cells(cells: Sequence[str], widths: Iterable[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def summary(found: Report) -> list[str]:
+def _summary(found: Report) -> list[str]:
     kernels = {(each.operator, each.kernel) for each in found.kernels}
     architectures = dict.fromkeys(each.architecture for each in found.kernels)
     source = "PTX" if found.disassembler is None else "machine code"

@@ -61,19 +61,19 @@ def verify_threads(spec: Path, names: Sequence[str], *, explain: bool, as_json: 
                     results = tuple(races(made.program, kernel, prover))
                     found.append(OfKernel(each.full_name, kernel.name, results))
             places += thread_places(made, prover)
-    told = [json_entry(each, result) for each in found for result in each.results]
+    told = [_json_entry(each, result) for each in found for result in each.results]
     told += map(place_entry, places)
-    shown = [line for each in found for line in lines(each)]
+    shown = [line for each in found for line in _lines(each)]
     shown += table(places, PROPERTIES)
     shown += explained_places(places, PROPERTIES) if explain else left(places)
-    shown += explained(found) if explain else totals(found)
+    shown += _explained(found) if explain else _totals(found)
     give(told, "\n".join(shown) + "\n", as_json=as_json)
     statuses = [e.status for each in found for e in each.results] + [e.status for e in places]
     refuted = "refuted" in statuses
     return Exit.WRONG if refuted else Exit.OK
 
 
-def lines(kernel: OfKernel) -> Iterator[str]:
+def _lines(kernel: OfKernel) -> Iterator[str]:
     """The counts of a kernel, and each result that is no proof."""
     yield f"{kernel.operator:<34} {kernel.kernel}: {counts_text(kernel.results)}"
     for each in kernel.results:
@@ -101,7 +101,7 @@ def counts_text(results: Sequence[ThreadFindings]) -> str:
     return "; ".join(parts) or "threads share nothing"
 
 
-def explained(found: Iterable[OfKernel]) -> Iterator[str]:
+def _explained(found: Iterable[OfKernel]) -> Iterator[str]:
     """Each proof once, in mathematics: what two threads would be that meet, which cannot be."""
     seen = set[tuple[str, Sequence[Formula]]]()
     for each in (result for kernel in found for result in kernel.results):
@@ -125,7 +125,7 @@ def explained(found: Iterable[OfKernel]) -> Iterator[str]:
             yield from (f"    {t.text(fact)}" for fact in facts)
 
 
-def totals(found: Sequence[OfKernel]) -> Iterator[str]:
+def _totals(found: Sequence[OfKernel]) -> Iterator[str]:
     """All kernels, who comes to the places of the proofs, and what these rely on."""
     results = [result for each in found for result in each.results]
     yield f"{len(found)} kernels: {counts_text(results)}"
@@ -141,7 +141,7 @@ def sorted_text(engines: Iterable[str]) -> str:
     return " and ".join(sorted(engines))
 
 
-def json_entry(kernel: OfKernel, result: ThreadFindings) -> dict[str, Any]:
+def _json_entry(kernel: OfKernel, result: ThreadFindings) -> dict[str, Any]:
     return {
         "operator": kernel.operator,
         "kernel": kernel.kernel,

@@ -27,14 +27,14 @@ def verify_values(
         chosen = find_operators(operators, names) if names else operators
         for each in progress.over(chosen, lambda one: f"checking {one.full_name}"):
             results.append(validate_edges(each, text, calls))
-    told = [json_entry(result) for result in results]
+    told = [_json_entry(result) for result in results]
     give(
-        told, "".join(f"{line}\n" for result in results for line in lines(result)), as_json=as_json
+        told, "".join(f"{line}\n" for result in results for line in _lines(result)), as_json=as_json
     )
     return Exit.WRONG if any(result.refuted for result in results) else Exit.OK
 
 
-def lines(result: ValidatedCalls) -> Iterator[str]:
+def _lines(result: ValidatedCalls) -> Iterator[str]:
     """What came of an operator, and each thing that stands against it."""
     count = len(result.calls)
     ran = result.blocks - sum(result.not_run.values())
@@ -46,7 +46,7 @@ def lines(result: ValidatedCalls) -> Iterator[str]:
     yield from (f"  not defined: {each}" for each in result.faults)
     yield from (f"  open: {each}" for each in result.open)
     if result.difference is not None:
-        yield from shown(result.difference)
+        yield from _shown(result.difference)
 
 
 def status_word(result: ValidatedCalls) -> str:
@@ -55,7 +55,7 @@ def status_word(result: ValidatedCalls) -> str:
     return "validated" if result.validated else "open"
 
 
-def shown(found: Difference) -> Iterator[str]:
+def _shown(found: Difference) -> Iterator[str]:
     yield f"  {found.output}, element {found.position} of {found.call}"
     yield f"    the text gives {found.found}"
     yield f"    the formula    {found.wanted}"
@@ -65,7 +65,7 @@ def shown(found: Difference) -> Iterator[str]:
         yield f"    compiled, {found.python} gives {found.compiled}"
 
 
-def json_entry(result: ValidatedCalls) -> dict[str, Any]:
+def _json_entry(result: ValidatedCalls) -> dict[str, Any]:
     return {
         "operator": result.operator,
         "status": status_word(result),
@@ -75,5 +75,5 @@ def json_entry(result: ValidatedCalls) -> dict[str, Any]:
         "not run": result.not_run,
         "open": result.open,
         "faults": result.faults,
-        "difference": list(shown(result.difference)) if result.difference is not None else [],
+        "difference": list(_shown(result.difference)) if result.difference is not None else [],
     }

@@ -95,10 +95,10 @@ def table(
         name = each.kernel if by_kernel else each.operator
         counts.setdefault((name, each.about), Counter())[obligation_outcome(each)] += 1
     for (operator, name), several in counts.items():
-        yield f"{operator:<34} {name:<9} {counted(several)}"
+        yield f"{operator:<34} {name:<9} {_counted(several)}"
     for name, meaning in properties.items():
         if several := Counter(obligation_outcome(each) for each in found if each.about == name):
-            yield f"{name}, {meaning}: {counted(several)}"
+            yield f"{name}, {meaning}: {_counted(several)}"
 
 
 def obligation_outcome(obligation: Obligation) -> str:
@@ -106,7 +106,7 @@ def obligation_outcome(obligation: Obligation) -> str:
     return f"by {engines}" if obligation.status == "proved" else obligation.status
 
 
-def counted(several: Counter[str]) -> str:
+def _counted(several: Counter[str]) -> str:
     return ", ".join(f"{number} {word}" for word, number in sorted(several.items()))
 
 
@@ -115,13 +115,13 @@ def left(found: Iterable[Obligation]) -> Iterator[str]:
     seen: dict[tuple[str, str, str, str], int] = {}
     for each in found:
         if each.status != "proved":
-            key = (place(each), each.status, each.shown, each.why)
+            key = (_place(each), each.status, each.shown, each.why)
             seen[key] = seen.get(key, 0) + 1
     for (where, status, shown, why), _ in seen.items():
         yield f"{where}: {status}: {shown}{f' ({why})' if why else ''}"
 
 
-def place(obligation: Obligation) -> str:
+def _place(obligation: Obligation) -> str:
     return obligation.span.location if obligation.span is not None else obligation.operator
 
 
@@ -134,7 +134,7 @@ def explained(found: Iterable[Obligation], properties: Mapping[str, str]) -> Ite
             continue
         seen.add(each.digest)
         why = f" ({each.why})" if each.why else ""
-        yield f"\n{place(each)}: {each.shown}: {obligation_outcome(each)}{why}"
+        yield f"\n{_place(each)}: {each.shown}: {obligation_outcome(each)}{why}"
         yield f"  {each.about}: {properties[each.about]}"
         if each.status != "proved" and each.about in STANDS:
             yield f"  instead: {STANDS[each.about]}"
@@ -158,7 +158,7 @@ def json_entry(obligation: Obligation) -> dict[str, Any]:
         "operator": obligation.operator,
         "kernel": obligation.kernel,
         "property": obligation.about,
-        "place": place(obligation),
+        "place": _place(obligation),
         "shown": obligation.shown,
         "status": obligation.status,
         "engines": list(obligation.engines) if obligation.status == "proved" else [],

@@ -256,7 +256,7 @@ class _Comparison:
             if place in self.tried or not may_be_alike(*keys):
                 continue
             self.tried.add(place)
-            if self.alike(given, *(functions(key) for key in keys)):
+            if self.alike(given, *(_functions(key) for key in keys)):
                 self.merged.append(t.implies(t.every(*given), self.same_symbols(one, other)))
 
     def same_symbols(self, one: str, other: str) -> Formula:
@@ -433,7 +433,7 @@ def some_path(paths: Iterable[tuple[Formula, ...]]) -> Formula:
     return t.some(*(t.every(*path) for path in paths))
 
 
-def functions(key: Any) -> Any:
+def _functions(key: Any) -> Any:
     """What is applied, without the arguments that are numbers; a condition as it is."""
     return (key[1], len(key[2])) if key[0] == "apply" else key
 
@@ -442,7 +442,7 @@ def may_be_alike(one: Any, other: Any) -> bool:
     """Whether two symbols are known by keys that differ in lists."""
     if not one or not other or one[0] != other[0] or one[0] not in ("apply", "truth"):
         return False
-    mine, yours = (functions(each)[0] if each[0] == "apply" else each for each in (one, other))
+    mine, yours = (_functions(each)[0] if each[0] == "apply" else each for each in (one, other))
     if not isinstance(mine, tuple) or not isinstance(yours, tuple) or len(mine) != len(yours):
         return False
     pairs = list(zip(mine, yours, strict=True))

@@ -160,7 +160,7 @@ class Meaning:
         except WorkLimit:
             return None
         kinds = self.operator.type_of
-        return Outcome({name: typed(each, kinds[name]) for name, each in found.items()})
+        return Outcome({name: _typed(each, kinds[name]) for name, each in found.items()})
 
     def taken(self, name: str, operand: Operand) -> Operand:
         """An operand as this formula takes it: with its precision where that counts."""
@@ -184,7 +184,7 @@ class Meaning:
         return Tensor.of(tensor.nested(), None, tensor.dtype)
 
 
-def typed(tensor: Tensor, kind: str) -> Tensor:
+def _typed(tensor: Tensor, kind: str) -> Tensor:
     return tensor if kind == CVM else replace(tensor, precision=0)
 
 
@@ -200,7 +200,7 @@ def differences(call: ChosenCall, old: Outcome, new: Outcome) -> Iterator[Witnes
         yield Witness("shape", call, old, new)
     elif element := next(unlike(pairs), None):
         yield Witness("values", call, old, new, element)
-    if any(kind_of(one) != kind_of(other) for _, one, other in pairs):
+    if any(_kind_of(one) != _kind_of(other) for _, one, other in pairs):
         yield Witness("type", call, old, new)
     elif any(one.precision != other.precision for _, one, other in pairs):
         yield Witness("precision", call, old, new)
@@ -214,7 +214,7 @@ def unlike(pairs: Sequence[tuple[str, Tensor, Tensor]]) -> Iterator[Element]:
                 yield Element(name, tuple(unflatten(at, one.shape)), a, b)
 
 
-def kind_of(tensor: Tensor) -> tuple[str, bool]:
+def _kind_of(tensor: Tensor) -> tuple[str, bool]:
     """What callers see of a result's type: of one with a precision they choose it."""
     return ("", True) if tensor.precision else (tensor.dtype, False)
 

@@ -51,7 +51,7 @@ def compared(
 ) -> list[OperatorDiff]:
     """What became of each operator that is not written as it was, what matters most first."""
     found = []
-    for mine, yours in pairs(old, new):
+    for mine, yours in _pairs(old, new):
         name = (yours or mine).full_name  # type: ignore[union-attr]
         told(f"comparing {name}")
         if mine is None or yours is None:
@@ -70,7 +70,7 @@ def compared(
     return sorted(found, key=lambda each: (findings.CLASSES.index(each.classes[0]), each.name))
 
 
-def pairs(old: Version, new: Version) -> Iterator[tuple[Operator | None, Operator | None]]:
+def _pairs(old: Version, new: Version) -> Iterator[tuple[Operator | None, Operator | None]]:
     """The operators of one name, and those that are equal but for it. What is written alike is
     left out where the schedules are the same."""
     gone = [each for name, each in old.operators.items() if name not in new.operators]
@@ -169,14 +169,14 @@ def _compared(names: Matched) -> _Comparison:
         for kind, (witness, drawer, tape) in seen.items()
     }
     if not (known.values or {"values", "shape"} & found.keys()):
-        on_shapes = compared_on(both, chosen(cases.values()))
+        on_shapes = compared_on(both, _chosen(cases.values()))
         if on_shapes.witness is not None:
             kind = on_shapes.witness.kind
             found.setdefault(kind, smallest(both, None, {}, on_shapes.witness))
     return _Comparison(names, known, found, on_shapes, tried)
 
 
-def chosen(cases: Iterable[ChosenCall]) -> list[ChosenCall]:
+def _chosen(cases: Iterable[ChosenCall]) -> list[ChosenCall]:
     """The calls to look at for all values: small ones, and others among the rest."""
     by_size = sorted(cases, key=size_of)
     few = by_size[: SHAPES // 2]

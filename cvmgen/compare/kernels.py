@@ -69,7 +69,7 @@ def run_kernel(target: str, operator: Operator, call: ChosenCall, schedules: Sch
         (kernel,) = tuple(kernels)
         try:
             made = kernel(
-                *(array_of(call.inputs.get(item.name)) for item in operator.inputs),
+                *(_array_of(call.inputs.get(item.name)) for item in operator.inputs),
                 precisions=precisions_of(operator, call),
                 **call.attributes,
             )
@@ -85,11 +85,11 @@ def run_kernel(target: str, operator: Operator, call: ChosenCall, schedules: Sch
     )
 
 
-def array_of(operand: Any) -> Any:
+def _array_of(operand: Any) -> Any:
     if operand is None:
         return None
     if isinstance(operand, list):
-        return [array_of(each) for each in operand]
+        return [_array_of(each) for each in operand]
     return np.array(operand.values, dtype=operand.dtype).reshape(operand.shape)
 
 

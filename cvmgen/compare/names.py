@@ -50,7 +50,7 @@ class Matched:
 
 def matched(old: f.Operator, new: f.Operator, *, guess: bool = True) -> Matched:
     """Match the names of two operators; attributes are taken for renamed where `guess` says so."""
-    inputs = by_place(names_of(old.inputs), names_of(new.inputs))
+    inputs = by_place(_names_of(old.inputs), _names_of(new.inputs))
     outputs = by_place(old.output_names, new.output_names)
     attributes = by_declaration(old.attributes, new.attributes) if guess else {}
     to_old = {**inputs, **outputs, **attributes}
@@ -60,14 +60,14 @@ def matched(old: f.Operator, new: f.Operator, *, guess: bool = True) -> Matched:
         for kind, found in kinds.items()
         for yours, mine in found.items()
     ]
-    named = with_names(new, to_old)
+    named = _with_names(new, to_old)
     changes += [*input_changes(old, named), *attribute_changes(old, named)]
     changes += [*output_changes(old, named), *wording_changes(old, named)]
     back = {mine: yours for yours, mine in to_old.items()}
     return Matched(old, named, back, tuple(changes), bool(attributes))
 
 
-def names_of(items: Iterable[f.Input | f.Attribute]) -> tuple[str, ...]:
+def _names_of(items: Iterable[f.Input | f.Attribute]) -> tuple[str, ...]:
     return tuple(each.name for each in items)
 
 
@@ -84,17 +84,17 @@ def by_place(old: Sequence[str], new: Sequence[str]) -> dict[str, str]:
 def by_declaration(old: Sequence[f.Attribute], new: Sequence[f.Attribute]) -> dict[str, str]:
     """The names of attributes that were declared alike under others."""
     found: dict[str, str] = {}
-    left = [each for each in old if each.name not in names_of(new)]
-    for each in (each for each in new if each.name not in names_of(old)):
+    left = [each for each in old if each.name not in _names_of(new)]
+    for each in (each for each in new if each.name not in _names_of(old)):
         for other in left:
-            if declared(each) == declared(other):
+            if _declared(each) == _declared(other):
                 found[each.name] = other.name
                 left.remove(other)
                 break
     return found
 
 
-def declared(item: f.Attribute) -> tuple[Any, ...]:
+def _declared(item: f.Attribute) -> tuple[Any, ...]:
     shape = (item.kind, item.is_list, item.optional, len(item.components), item.words)
     return (*shape, item.default, item.low, item.high)
 
@@ -102,33 +102,33 @@ def declared(item: f.Attribute) -> tuple[Any, ...]:
 # ---------------------------------------------------------------- other names
 
 
-def with_names(operator: f.Operator, names: Mapping[str, str]) -> f.Operator:
+def _with_names(operator: f.Operator, names: Mapping[str, str]) -> f.Operator:
     """The operator with other names of inputs, attributes and outputs; what else has such a name
     gets another one."""
     if not names:
         return operator
-    used = set(all_names(operator))
+    used = set(_all_names(operator))
     whole = dict(names)
     for name in names.values():
         if name in used and name not in names:
-            free = next(each for each in fresh(name) if each not in used | {*names.values()})
+            free = next(each for each in _fresh(name) if each not in used | {*names.values()})
             whole[name] = free
             used.add(free)
 
     def of(name: str | None) -> Any:
         return None if name is None else whole.get(name, name)
 
-    return replace(operator, items=rebuild(operator.items, lambda node: renamed(node, of)))
+    return replace(operator, items=rebuild(operator.items, lambda node: _renamed(node, of)))
 
 
-def fresh(name: str) -> Iterator[str]:
+def _fresh(name: str) -> Iterator[str]:
     at = 0
     while True:
         yield f"{name}_{at}"
         at += 1
 
 
-def renamed(node: Any, of: Callable[[Any], Any]) -> Any:
+def _renamed(node: Any, of: Callable[[Any], Any]) -> Any:
     """A node with its own names changed."""
     match node:
         case n.Ref() | n.Apply() | n.Earlier() | n.Present() | n.IsWord() | f.Let() | f.Output():
@@ -153,7 +153,7 @@ def renamed(node: Any, of: Callable[[Any], Any]) -> Any:
             return node
 
 
-def all_names(operator: f.Operator) -> Iterator[str]:
+def _all_names(operator: f.Operator) -> Iterator[str]:
     """All names of a formula but those of functions and types."""
     found: list[str] = []
 
@@ -161,7 +161,7 @@ def all_names(operator: f.Operator) -> Iterator[str]:
         found.extend([] if name is None else [name])
         return name
 
-    rebuild(operator.items, lambda node: renamed(node, note))
+    rebuild(operator.items, lambda node: _renamed(node, note))
     return iter(found)
 
 
@@ -259,10 +259,10 @@ def default_text(item: f.Attribute) -> str:
     """The default of an attribute as callers write it."""
     if item.default is None:
         return "nothing" if item.optional else "no value"
-    return value_text(item.default)
+    return _value_text(item.default)
 
 
-def value_text(expr: n.Expr) -> str:
+def _value_text(expr: n.Expr) -> str:
     match expr:
         case n.Number(value=number):
             return str(number)
@@ -273,9 +273,9 @@ def value_text(expr: n.Expr) -> str:
         case n.Word(text=word):
             return f'"{word}"'
         case n.TupleOf(elements=elements):
-            return f"({', '.join(map(value_text, elements))}{',' * (len(elements) == 1)})"
+            return f"({', '.join(map(_value_text, elements))}{',' * (len(elements) == 1)})"
         case n.Negate(operand=operand):
-            return f"-{value_text(operand)}"
+            return f"-{_value_text(operand)}"
         case _:
             return expr.span.code
 

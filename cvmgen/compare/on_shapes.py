@@ -57,7 +57,7 @@ def compared_on(both: Both, cases: Sequence[calls.ChosenCall]) -> OnShapes:
     for case in cases:
         if len(found.open) == MOST_OPEN:
             break
-        wide = widened(both, case)
+        wide = _widened(both, case)
         shown = wide.text()
         try:
             example_of = _Checking(both, wide).difference()
@@ -75,7 +75,7 @@ def compared_on(both: Both, cases: Sequence[calls.ChosenCall]) -> OnShapes:
     return found
 
 
-def widened(both: Both, case: calls.ChosenCall) -> calls.ChosenCall:
+def _widened(both: Both, case: calls.ChosenCall) -> calls.ChosenCall:
     """The call with more precise inputs, where both accept it and no results differ in that."""
     for precision in WIDE:
         wide = case
@@ -151,14 +151,14 @@ class _Checking:
             Comparison(facts).equal(one, other, 0)
         except OpenEquality as error:
             assumed = error.assumed or facts.conditions()
-            shown = witness(one, other, drawing(self.case), assumed, example(assumed))
+            shown = witness(one, other, _drawing(self.case), assumed, example(assumed))
             if shown is None:
                 raise
             return shown
         return None
 
 
-def drawing(case: calls.ChosenCall) -> Callable[[Place, Random], Any]:
+def _drawing(case: calls.ChosenCall) -> Callable[[Place, Random], Any]:
     """Elements at the edges of what an input holds, small ones, and any others."""
     tensors = dict(calls.tensors_of(case))
 

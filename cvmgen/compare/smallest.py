@@ -92,7 +92,7 @@ class Shrinking:
                 yield with_tensor(call, name, at, replace(tensor, values=zeros))
         for name, at, tensor in tensors_at(call):
             for place, value in enumerate(tensor.values):
-                for less in simpler(value):
+                for less in _simpler(value):
                     values = [*tensor.values[:place], less, *tensor.values[place + 1 :]]
                     yield with_tensor(call, name, at, replace(tensor, values=values))
 
@@ -150,7 +150,7 @@ def call_size(call: ChosenCall) -> Size:
     return size_of(call), ranks + attributes, precisions
 
 
-def simpler(value: Any) -> Iterator[Any]:
+def _simpler(value: Any) -> Iterator[Any]:
     """Simpler values to try in place of one, the simplest first."""
     match value:
         case bool():

@@ -293,7 +293,7 @@ class ValueTable:
                 return frozenset([part]) if part.startswith(INDEX) else frozenset()
             case tuple():
                 found = frozenset[str]().union(*map(self.indices_of, part))
-                return found - frozenset[str]().union(*map(bound_by, part))
+                return found - frozenset[str]().union(*map(_bound_by, part))
             case t.Holds() | t.TruthSymbol() | t.Every() | t.Some() | t.Negation():
                 return self.of_names(t.names_of(part))
             case _:
@@ -340,7 +340,7 @@ class ValueTable:
                         yield t.implies(alike, same)
 
 
-def bound_by(part: Any) -> frozenset[str]:
+def _bound_by(part: Any) -> frozenset[str]:
     """The indices that a part of a key binds for the others: those of its ranges."""
     if not isinstance(part, tuple) or not part:
         return frozenset()

@@ -42,10 +42,10 @@ def changed_texts(
     for name in sorted(before.keys() | after.keys()):
         one, other = before.get(name), after.get(name)
         if one != other:
-            yield changed_text(name.partition("/")[0], name, one, other)
+            yield _changed_text(name.partition("/")[0], name, one, other)
 
 
-def changed_text(target: str, name: str, old: str | None, new: str | None) -> ChangedText:
+def _changed_text(target: str, name: str, old: str | None, new: str | None) -> ChangedText:
     names = (
         f"a/{name}" if old is not None else "/dev/null",
         f"b/{name}" if new is not None else "/dev/null",

@@ -51,9 +51,9 @@ def read_side(name: str | None, spec: Path, root: str) -> SpecVersion:
     Raises NotThere, SpecErrors, and CvmgenError where git fails.
     """
     if name is None:
-        return of_folder(spec, root)
+        return _of_folder(spec, root)
     if name and Path(name).is_dir():
-        return of_folder(Path(name), root)
+        return _of_folder(Path(name), root)
     if Path(name).is_file():
         return of_file(Path(name), spec, root)
     return Repository.around(spec, name, root).side(name, spec)
@@ -68,7 +68,7 @@ def root_of(name: str | None, spec: Path) -> str:
 # ---------------------------------------------------------------- folders and files
 
 
-def of_folder(folder: Path, root: str) -> SpecVersion:
+def _of_folder(folder: Path, root: str) -> SpecVersion:
     files = read_folder(formulas_folder(folder), shown=root)
     if not files:
         raise FileNotFoundError(2, "no .cvm files here, and no schedules/*.sched", str(folder))
@@ -82,7 +82,7 @@ def of_file(path: Path, spec: Path, root: str) -> SpecVersion:
         raise NotThere(f"{path} is no .cvm file")
     for folder in (path.parent, path.parent.parent):
         if folder.resolve() == formulas_folder(spec).resolve():
-            whole = of_folder(spec, root)
+            whole = _of_folder(spec, root)
             name = f"{root}/{path.resolve().relative_to(folder.resolve()).as_posix()}"
             return replace(whole, shown=shown_path(path), only=name)
     source = read_source(f"{root}/{path.name}", path)

@@ -241,7 +241,7 @@ class Gradient:
                 condition
             ):
                 links = zip(relations, operands, operands[1:], strict=False)
-                return all(proved(solver.facts, *link) for link in links)
+                return all(_proved(solver.facts, *link) for link in links)
             case _:
                 return False
 
@@ -373,10 +373,10 @@ def length_of(box: n.Expr) -> n.Expr:
             return n.Function("len", (box,), box.span)
 
 
-def proved(facts: DeclaredFacts, relation: str, left: n.Expr, right: n.Expr) -> bool:
+def _proved(facts: DeclaredFacts, relation: str, left: n.Expr, right: n.Expr) -> bool:
     match relation:
         case ">" | ">=":
-            return proved(facts, MIRRORED[relation], right, left)
+            return _proved(facts, MIRRORED[relation], right, left)
         case "<":
             return facts.is_below(left, right)
         case "<=" if equals_number(left, 0):

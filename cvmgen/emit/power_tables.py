@@ -28,14 +28,14 @@ def power_tables() -> dict[str, object]:
         factors.append(term)
     return {
         "log2_terms": LOG2_TERMS,
-        "log2_factors": pairs(one * one // (2 * ln2 * (k + 1)) for k in range(LOG2_TERMS)),
+        "log2_factors": _pairs(one * one // (2 * ln2 * (k + 1)) for k in range(LOG2_TERMS)),
         "near": table_rows([str(each) for each in near], 12),
-        "near_logs": pairs(logs),
-        "exp2_steps": pairs(exp2_of(k << (WIDTH - 6), WIDTH) // 2 for k in range(64)),
+        "near_logs": _pairs(logs),
+        "exp2_steps": _pairs(exp2_of(k << (WIDTH - 6), WIDTH) // 2 for k in range(64)),
         "exp2_terms": EXP2_TERMS,
-        "exp2_factors": pairs(factors),
-        "one_over_ln2": digits(one * one // ln2),
-        "ln2": digits(ln2),
+        "exp2_factors": _pairs(factors),
+        "one_over_ln2": _digits(one * one // ln2),
+        "ln2": _digits(ln2),
     }
 
 
@@ -56,9 +56,9 @@ def elementary_tables() -> dict[str, object]:
         "first_row": quick.FIRST_ROW,
         "erf_columns": len(erf_rows[0]),
         "log_halved": quick.LOG_HALVED,
-        "one_over_ln2": digits((1 << 2 * WIDTH) // ln2),
-        "ln2": digits(ln2),
-        "erf_slope": digits(two_over_root_pi(WIDTH)),
+        "one_over_ln2": _digits((1 << 2 * WIDTH) // ln2),
+        "ln2": _digits(ln2),
+        "erf_slope": _digits(two_over_root_pi(WIDTH)),
         "exp_table": braced((each.high, each.low) for each in quick.exp_table()),
         "exp_scale": (quick.STEPS / float(quick.ln2())).hex(),
         "exp_step_high": step.high.hex(),
@@ -106,7 +106,7 @@ def mantissa_inverse(part: int) -> int:
     return 256 if part in (63, 64) else round(256 * 64 / (part + 0.5))
 
 
-def pairs(values: Iterable[int]) -> str:
+def _pairs(values: Iterable[int]) -> str:
     """Numbers below 1 in units of 2^-128, by their upper and their lower word."""
     words = [each >> (WIDTH - 128) for each in values]
     return table_rows([f"{{0x{each >> 64:016x}, 0x{each % (1 << 64):016x}}}" for each in words], 2)
@@ -117,7 +117,7 @@ def table_rows(entries: list[str], count: int) -> str:
     return "\n".join(f"        {', '.join(line)}," for line in lines)
 
 
-def digits(value: int) -> str:
+def _digits(value: int) -> str:
     """The value of a cvmgen_fixed: its words, the lowest first."""
     number = value >> (WIDTH - 64 * WORDS)
     words = [number >> (64 * at) & ((1 << 64) - 1) for at in range(WORDS + 1)]

@@ -49,11 +49,11 @@ def copied(module: ModuleType) -> tuple[str, str]:
     """A module as a file beside those that it imports."""
     text = Path(str(module.__file__)).read_text(encoding="utf-8")
     text = re.sub(r"^from cvmgen\.(\w+) import", r"from ._\1 import", text, flags=re.M)
-    text = re.sub(r"^from cvmgen import ([\w, ]+)$", beside, text, flags=re.M)
+    text = re.sub(r"^from cvmgen import ([\w, ]+)$", _beside, text, flags=re.M)
     return f"_{module.__name__.rpartition('.')[2]}.py", text
 
 
-def beside(imports: re.Match[str]) -> str:
+def _beside(imports: re.Match[str]) -> str:
     return "\n".join(f"from . import _{each} as {each}" for each in imports[1].split(", "))
 
 

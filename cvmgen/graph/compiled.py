@@ -85,7 +85,7 @@ class CompiledModel:
         self.state_bytes = int(described["state_bytes"])
         self._file = str(folder)
         self._lock = threading.Lock()
-        self._digest = digest(folder)
+        self._digest = _digest(folder)
         self.library = compiled_models(folder)
         self._functions(ctypes.CDLL(str(self.library)), threads)
 
@@ -182,7 +182,7 @@ def model_again(folder: str, name: str, threads: int, files: str) -> CompiledMod
     return found
 
 
-def digest(folder: Path) -> str:
+def _digest(folder: Path) -> str:
     return digest_of(folder, sorted(each for each in folder.iterdir() if each.suffix in SUFFIXES))
 
 

@@ -79,7 +79,7 @@ def missing_elements(checks: Checks) -> set[str]:
     all of them where something is open that need not be: what is in memory tells nothing of
     itself to proofs."""
     lets = {name for name, each in checks.program.lets.items() if each.axis is None}
-    if wide := too_wide(checks.program):
+    if wide := _too_wide(checks.program):
         return wide
     if checks.sites.missing or not (lets and checks.sites.open):
         return checks.sites.missing
@@ -88,7 +88,7 @@ def missing_elements(checks: Checks) -> set[str]:
     return lets if len(alone.sites.open) < len(checks.sites.open) else set()
 
 
-def too_wide(program: i.Program) -> set[str]:
+def _too_wide(program: i.Program) -> set[str]:
     """The lets in memory that may need more bits than kernels compute with. Where their formulas
     stand instead, stores may keep the lowest bits of all of it."""
     if not program.lets:
@@ -351,7 +351,7 @@ class Checks:
     def position(self, nest: i.Nest, point: Point, at: Knowledge) -> i.Expr | None:
         """Where the element of a nest stands in its output, if each of its indices is a loop's."""
         tensor, index = point.target.tensor, point.target.index
-        loops = {name_of(each) for each in point.over if not parted(each)}
+        loops = {name_of(each) for each in point.over if not _parted(each)}
         named = all(isinstance(value, i.Var) and value.name in loops for value, _ in index)
         if not (named and self.gathers(nest)) or tensor in self.operator.empty_tensors:
             return None
@@ -462,7 +462,7 @@ def name_of(over: i.Over | i.OverPack) -> str:
     return over.index if isinstance(over, i.Over) else over.pack
 
 
-def parted(over: i.Over | i.OverPack) -> bool:
+def _parted(over: i.Over | i.OverPack) -> bool:
     """Whether a loop binds a part of a multi-index."""
     return isinstance(over, i.OverPack) and over.slots is not None
 

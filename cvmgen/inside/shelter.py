@@ -143,7 +143,7 @@ class Shelter:
             return read
         if isinstance(expr.sequence, i.Var) and expr.sequence.name in self.prover.many:
             last = i.Binary("-", i.Var(self.prover.many[expr.sequence.name]), i.Const(1))
-            return i.Item(expr.sequence, clamped(expr.index, i.ZERO, last), expr.span)
+            return i.Item(expr.sequence, _clamped(expr.index, i.ZERO, last), expr.span)
         return i.Select(there, read, i.ZERO)
 
     def part(self, expr: i.Part, at: Knowledge) -> i.Expr:
@@ -153,9 +153,9 @@ class Shelter:
         high = length if expr.high is None else expr.high
         if self.prover.proved(at, order_test(low, high, length)):
             return expr
-        low = clamped(low, i.ZERO, length)
-        return replace(expr, low=low, high=expr.high and clamped(high, low, length))
+        low = _clamped(low, i.ZERO, length)
+        return replace(expr, low=low, high=expr.high and _clamped(high, low, length))
 
 
-def clamped(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
+def _clamped(value: i.Expr, low: i.Expr, high: i.Expr) -> i.Expr:
     return i.Call("max", (low, i.Call("min", (value, high))))

@@ -40,7 +40,7 @@ def stage_changes(operator: Operator, target: str, schedules: Schedules) -> Iter
     before: list[str] = []
     for name, program in programs(operator, target):
         after = program_text(program).splitlines()
-        yield change(name, as_added(after) if not before else difference(before, after))
+        yield change(name, as_added(after) if not before else _difference(before, after))
         before = after
     kernel_passes = dict(driver.TARGETS[target].kernel_passes or ())
     if "schedule" in kernel_passes:
@@ -82,7 +82,7 @@ def action_changes(schedules: Schedules, subject: Subject) -> Iterator[StageChan
     before = subject
     for step in schedules.all_steps(plan, subject):
         told = list(action_lines(before, step, whole=False))
-        changed = difference(block_lines(before.body), block_lines(step.subject.body))
+        changed = _difference(block_lines(before.body), block_lines(step.subject.body))
         yield StageChange(step.use.action.span.text, (*(f" {line}" for line in told), *changed))
         before = step.subject
 
@@ -91,7 +91,7 @@ def as_added(lines: Sequence[str]) -> list[str]:
     return [f" {line}" for line in lines]
 
 
-def difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
+def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """Lines that go and that come, with some of those around them; where others are left out
     stands `...`."""
     found: list[str] = []

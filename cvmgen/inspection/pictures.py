@@ -40,7 +40,7 @@ def pictures(operator: Operator) -> list[dict[str, Any]]:
     for at, example in enumerate(operator.examples[:MOST_EXAMPLES], 1):
         found += picture(operator, f"example {at}", example_arguments(operator, example))
     for inputs, attributes in drawn_calls(operator):
-        shapes = ", ".join(shape_text(each.shape) for _, each in tensors_of(inputs))
+        shapes = ", ".join(shape_text(each.shape) for _, each in _tensors_of(inputs))
         found += picture(operator, f"shapes {shapes}", (inputs, attributes))
     return found
 
@@ -54,8 +54,8 @@ def picture(operator: Operator, title: str, call: Call) -> Iterator[dict[str, An
     except (FormulaError, OperatorError, WorkLimit):
         return
     reads = sum(len(each.reads) for each in reference.elements.values())
-    given = dict(tensors_of(inputs))
-    if reads > MOST_READS or size_of([*given.values(), *outputs.values()]) > MOST_ELEMENTS:
+    given = dict(_tensors_of(inputs))
+    if reads > MOST_READS or _size_of([*given.values(), *outputs.values()]) > MOST_ELEMENTS:
         return
     numbers = {name: at for at, name in enumerate(given)}
     told = []
@@ -89,7 +89,7 @@ def shown_number(value: Any) -> str:
     return number_text(value) if isinstance(value, int) else f"{value:.6g}"
 
 
-def tensors_of(inputs: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
+def _tensors_of(inputs: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
     """The tensors of a call by name, those of a variadic input one by one."""
     for name, operand in inputs.items():
         if isinstance(operand, Tensor):
@@ -98,7 +98,7 @@ def tensors_of(inputs: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
             yield from ((input_name(name, at), each) for at, each in enumerate(operand))
 
 
-def size_of(tensors: Iterable[Tensor]) -> int:
+def _size_of(tensors: Iterable[Tensor]) -> int:
     return sum(prod(each.shape) for each in tensors)
 
 
@@ -122,7 +122,7 @@ def drawn_calls(operator: Operator) -> list[Call]:
         except (FormulaError, OperatorError, WorkLimit):
             continue
         if accepted is not None and (drawn := small_call(accepted[1])):
-            shapes = str([each.shape for _, each in tensors_of(drawn.call[0])])
+            shapes = str([each.shape for _, each in _tensors_of(drawn.call[0])])
             found.setdefault(shapes, drawn)
     best = sorted(found.values(), key=lambda each: each.telling, reverse=True)
     return [each.call for each in best[:SHOWN]]
@@ -132,13 +132,13 @@ def small_call(result: ReferenceResult) -> DrawnCall | None:
     """A drawn call with numbers that people can add; None of one that is too large or has nothing
     to see."""
     inputs = dict(result.env["$inputs"])
-    tensors = [each for _, each in tensors_of(inputs)] + list(result.outputs.values())
-    if size_of(tensors) > MOST_ELEMENTS or any(prod(each.shape) == 0 for each in tensors):
+    tensors = [each for _, each in _tensors_of(inputs)] + list(result.outputs.values())
+    if _size_of(tensors) > MOST_ELEMENTS or any(prod(each.shape) == 0 for each in tensors):
         return None
     pick = Random(0)
     shown = {name: with_small_numbers(operand, pick) for name, operand in inputs.items()}
     wide = sum(extent > 1 for each in tensors for extent in each.shape)
-    return DrawnCall((shown, dict(result.env["$attributes"])), (wide, size_of(tensors)))
+    return DrawnCall((shown, dict(result.env["$attributes"])), (wide, _size_of(tensors)))
 
 
 def with_small_numbers(operand: Any, pick: Random) -> Any:

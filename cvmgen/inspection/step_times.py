@@ -51,7 +51,7 @@ def step_times(files: Files, threads: int = 1) -> dict[str, float]:
     timed = TimedFiles(files.name, files.made, files.plan, files.schedules)
     library = ctypes.CDLL(str(compile_library(timed.all(), name="timed")))
     run, tensors = library[f"{files.name}_run"], files.model.tensors
-    arrays = [zeros(tensors[each]) for each in (*files.model.inputs, *files.model.outputs)]
+    arrays = [_zeros(tensors[each]) for each in (*files.model.inputs, *files.model.outputs)]
     state = [zeroed_bytes(files.state_places[1])] * bool(files.model.states)
     library[f"{files.name}_set_threads"](ctypes.c_int(threads))
     for _ in range(RUNS):
@@ -60,5 +60,5 @@ def step_times(files: Files, threads: int = 1) -> dict[str, float]:
     return {step.name: spent / 1000 for step, spent in zip(files.steps, found, strict=True)}
 
 
-def zeros(tensor: ModelTensor) -> Array:
+def _zeros(tensor: ModelTensor) -> Array:
     return zeroed_bytes(tensor.size * BYTES[tensor.stored or "i8"])

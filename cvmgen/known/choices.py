@@ -51,7 +51,7 @@ def with_choices(statements: i.Block) -> i.Block:
     done: list[i.Stmt] = []
     for each in statements:
         each = with_blocks(each, with_choices)
-        found = chosen(each) if isinstance(each, i.If) else None
+        found = _chosen(each) if isinstance(each, i.If) else None
         start = done[-1] if done else None
         if found is None:
             done.append(each)
@@ -63,7 +63,7 @@ def with_choices(statements: i.Block) -> i.Block:
     return tuple(done)
 
 
-def chosen(branch: i.If) -> i.Assign | None:
+def _chosen(branch: i.If) -> i.Assign | None:
     """A branch as one assignment, if it is no more than that."""
     sides = [set_alone(each) for each in (branch.then, branch.otherwise) if each]
     names = {each.name for each in sides if each is not None}

@@ -119,7 +119,7 @@ class KnownTyper(Typer):
             case i.Binary(op="*", left=left, right=right) if not modular:
                 return self.product(expr, self.expr(left), self.expr(right), offset)
             case i.Compare(op=op, left=left, right=right):
-                return decided(op, self.expr(left), self.expr(right)) or super().expr(expr)
+                return _decided(op, self.expr(left), self.expr(right)) or super().expr(expr)
             case _:
                 return super().expr(expr, offset=offset)
 
@@ -220,7 +220,7 @@ class KnownTyper(Typer):
         return replace(statement, value=kept)
 
 
-def decided(op: str, left: Typed, right: Typed) -> Typed | None:
+def _decided(op: str, left: Typed, right: Typed) -> Typed | None:
     """A comparison whose operands' ranges say what comes of it."""
     if left[2] is None or right[2] is None:
         return None

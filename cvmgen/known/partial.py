@@ -71,7 +71,7 @@ def evaluate(expr: i.Expr, scope: KnownScope) -> Value:
         case i.Const() | i.Real():
             return expr
         case i.Limit(end=end, type_name=name):
-            return known_limit(end, scope.types[name])
+            return _known_limit(end, scope.types[name])
         case i.Convert(type="i64", operand=position):
             return evaluate(position, scope)
         case i.Word(code=code):
@@ -225,7 +225,7 @@ def known_selection(test: i.Expr, then: i.Expr, otherwise: i.Expr, scope: KnownS
     return i.Select(test, left, right) if scope.reals else known_choice(test, left, right)
 
 
-def known_limit(end: str, dtype: DType) -> i.Expr:
+def _known_limit(end: str, dtype: DType) -> i.Expr:
     """The least or greatest value of an element type."""
     if dtype.kind == "real":
         return i.Real("-inf" if end == "least" else "inf")

@@ -62,7 +62,7 @@ def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | Non
     loops of Python.
     """
     if (scan := scan_of(program, nest)) is not None:
-        body = accumulated(program, nest, scan, ranges)
+        body = _accumulated(program, nest, scan, ranges)
         if body is not None:
             return body
     simple = step_by_step(program, with_idioms(program, nest, ranges))
@@ -85,7 +85,7 @@ def of_arrays(program: i.Program, nest: i.Nest, ranges: Ranges) -> i.Block | Non
 ACCUMULATED = {"+": "add", "*": "multiply", "max": "maximum", "min": "minimum"}
 
 
-def accumulated(program: i.Program, nest: i.Nest, scan: Scan, ranges: Ranges) -> i.Block | None:
+def _accumulated(program: i.Program, nest: i.Nest, scan: Scan, ranges: Ranges) -> i.Block | None:
     """The terms of a running reduction as arrays, and what numpy accumulates of them in place.
 
     numpy goes from each to the next, in order. Its extremes of real numbers are not ours: of -0 and
@@ -98,7 +98,7 @@ def accumulated(program: i.Program, nest: i.Nest, scan: Scan, ranges: Ranges) ->
     value = scan.term
     if scan.start not in (None, NEUTRAL.get(scan.op)):
         begins = i.Compare("==", i.Var(scan.loops[-1].index), i.ZERO)
-        value = i.Select(begins, combined(scan.op, value, scan.start), value)
+        value = i.Select(begins, _combined(scan.op, value, scan.start), value)
     body: i.Block = (replace(scan.store, value=value),)
     order = [place for place, _ in target.index]
     for loop in sorted(scan.loops, key=lambda each: -order.index(i.Var(each.index))):
@@ -116,7 +116,7 @@ def accumulated(program: i.Program, nest: i.Nest, scan: Scan, ranges: Ranges) ->
     return (*nest_epilogue(scope, width, whole=True), a.Into(call, own, False, span=nest.span))
 
 
-def combined(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
+def _combined(op: str, left: i.Expr, right: i.Expr) -> i.Expr:
     return i.Binary(op, left, right) if op in ("+", "*") else i.Call(op, (left, right))
 
 
@@ -146,7 +146,7 @@ def of_loops(program: i.Program, nest: i.Nest) -> i.Block:
     """A nest as loops over Python's numbers."""
     alone = place_guards(unfold_nests(replace(program, nests=(nest,))))
     inputs = read_as_elements(program, nest)
-    used = [name for name in tensors_of(program, nest) if name in inputs]
+    used = [name for name in _tensors_of(program, nest) if name in inputs]
     body = unfold_bindings(alone.nests[0].body)
     if steps_of(program, nest):
         body = with_own_integers(nest.tensor, body)
@@ -179,7 +179,7 @@ def nest_epilogue(scope: NestScope, width: Width, *, whole: bool = False) -> i.B
     no `whole` array is asked for."""
     program, nest = scope.program, scope.nest
     body = without_dead_axes(tuple(scope.statements))
-    tensors = tensors_of(program, nest)
+    tensors = _tensors_of(program, nest)
     inputs = read_as_elements(program, nest)
     computed = [name for name in tensors if name in inputs & scope.computed]
     front = nest_prologue(program, nest, width, computed)
@@ -225,7 +225,7 @@ def read_as_elements(program: i.Program, nest: i.Nest) -> set[str]:
     return {item.name for item in program.operator.inputs} | program.lets.keys() - {nest.tensor}
 
 
-def tensors_of(program: i.Program, nest: i.Nest) -> list[str]:
+def _tensors_of(program: i.Program, nest: i.Nest) -> list[str]:
     """The tensors of a nest; sorting needs no memory here."""
     read = {each.tensor for each in nodes_in(nest.body, i.Access)}
     read |= {each.name for each in nodes_in(nest.body, i.Given)}
@@ -250,7 +250,7 @@ def nest_prologue(program: i.Program, nest: i.Nest, width: Width, computed: list
     return (
         *(
             a.Shape(tensor_itself(name), shapes[name], span=nest.span)
-            for name in tensors_of(program, nest)
+            for name in _tensors_of(program, nest)
             if name in shapes
         ),
         a.Integers(width.name, width.bits or 0, checked, span=nest.span),

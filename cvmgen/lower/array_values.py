@@ -471,21 +471,21 @@ def is_name(made: i.Expr) -> bool:
 def with_index_bindings(expr: i.Expr) -> i.Expr:
     """The expression with bindings of index arithmetic put where they are used, unless it would
     grow by much: values that are made of each other would double with each."""
-    found: i.Expr = without_places(expr, frozenset())
+    found: i.Expr = _without_places(expr, frozenset())
     return found
 
 
-def without_places(node: Any, kept: frozenset[str]) -> Any:
+def _without_places(node: Any, kept: frozenset[str]) -> Any:
     """A tree without the bindings that read no element, nor a binding that is `kept`."""
     if isinstance(node, i.Bind):
-        value = without_places(node.value, kept)
+        value = _without_places(node.value, kept)
         if not has(value, i.Access, i.Fold, i.Entries) and not names_in(value) & kept:
             uses = sum(each == i.Var(node.name) for each in walk(node.body))
             if uses > 1 and uses * sum(1 for _ in walk(value)) > MOST_INLINED:
-                return i.Bind(node.name, value, without_places(node.body, kept))
-            return without_places(substitute(node.body, {node.name: value}), kept)
-        return i.Bind(node.name, value, without_places(node.body, kept | {node.name}))
-    return with_children(node, lambda each: without_places(each, kept))
+                return i.Bind(node.name, value, _without_places(node.body, kept))
+            return _without_places(substitute(node.body, {node.name: value}), kept)
+        return i.Bind(node.name, value, _without_places(node.body, kept | {node.name}))
+    return with_children(node, lambda each: _without_places(each, kept))
 
 
 def may_be_missing(expr: i.Expr) -> bool:

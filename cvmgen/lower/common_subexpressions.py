@@ -54,11 +54,11 @@ def bound(
         bindings = [(known, with_name_for(value, each, mark)) for known, value in bindings]
         bindings.append((mark, each))
     names = {mark: fresh(mark.split()[0]) for mark, _ in reversed(bindings)}
-    done = [(names[mark], with_names(value, names)) for mark, value in reversed(bindings)]
-    return done, with_names(expr, names)
+    done = [(names[mark], _with_names(value, names)) for mark, value in reversed(bindings)]
+    return done, _with_names(expr, names)
 
 
-def with_names(tree: i.Expr, names: Mapping[str, str]) -> i.Expr:
+def _with_names(tree: i.Expr, names: Mapping[str, str]) -> i.Expr:
     return substitute(tree, {old: i.Var(new) for old, new in names.items()})
 
 

@@ -166,13 +166,13 @@ def compacted_nest(made: Selected, rows: Rows, inside: Inside) -> i.Block | None
     row = {index: count, ENTRY: entry}
     then = replaced(rows.choice.then, lambda each: i.Var(ENTRY) if each == rows.entry else each)
     place = replace(rows.place, offset=substitute(rows.place.offset, {index: count}))
-    moved = in_loops(rows.within, replace(rows.store, target=place, value=substitute(then, row)))
+    moved = _in_loops(rows.within, replace(rows.store, target=place, value=substitute(then, row)))
     for each in (*rows.around, candidates):
         inside = inside.within(each.index, each.high)
     if not only_moves(moved, inside):
         return None
     appended = replace(test, then=(moved, test.then[-1]))
-    rest = in_loops(rows.within, replace(rows.store, value=rows.choice.otherwise))
+    rest = _in_loops(rows.within, replace(rows.store, value=rows.choice.otherwise))
     body: i.Block = (
         made.count,
         replace(candidates, body=(*lets, appended)),
@@ -204,7 +204,7 @@ def matched_loops(made: Selected, rows: Rows) -> dict[str, i.Expr] | None:
     return names if same else None
 
 
-def in_loops(loops: tuple[i.Loop, ...], statement: i.Stmt) -> i.Stmt:
+def _in_loops(loops: tuple[i.Loop, ...], statement: i.Stmt) -> i.Stmt:
     for each in reversed(loops):
         statement = replace(each, body=(statement,))
     return statement

@@ -104,10 +104,10 @@ def typical(count: Count) -> int:
 
 def count_text(count: Count) -> str:
     """A polynomial for people: `T^2*D + 2*T`."""
-    return " + ".join(map(term_text, count.items())) if count else "0"
+    return " + ".join(map(_term_text, count.items())) if count else "0"
 
 
-def term_text(term: tuple[tuple[str, ...], int]) -> str:
+def _term_text(term: tuple[tuple[str, ...], int]) -> str:
     names, factor = term
     powers = {name: names.count(name) for name in names}
     parts = [name if power == 1 else f"{name}^{power}" for name, power in powers.items()]
@@ -117,7 +117,7 @@ def term_text(term: tuple[tuple[str, ...], int]) -> str:
 # ---------------------------------------------------------------- which can be memory
 
 
-def candidates(operator: f.Operator) -> Iterator[f.Definition]:
+def _candidates(operator: f.Operator) -> Iterator[f.Definition]:
     """The lets of numbers that depend on elements, on single indices; one without indices reduces.
 
     Not those that read one of several tensors: the host goes through these.
@@ -126,7 +126,7 @@ def candidates(operator: f.Operator) -> Iterator[f.Definition]:
     for each in definitions.values():
         if each.kind not in (INT, REAL) or not each.span.text.startswith("let"):
             continue
-        body = list(reached(each.body, definitions))
+        body = list(_reached(each.body, definitions))
         read = [part for part in body if isinstance(part, n.Access)]
         reduces = any(isinstance(part, n.Reduction) for part in body)
         single = all(kind == INT for _, kind in each.parameters)
@@ -139,13 +139,13 @@ def has_ranges(operator: f.Operator, definition: f.Definition) -> bool:
     """Whether every call has a size for memory, and all types one kind of elements."""
     if definition.ranges is None or mixes_kinds(operator):
         return False
-    if f"{definition.name}_size" in named(operator):  # which is what its memory's size is called
+    if f"{definition.name}_size" in _named(operator):  # which is what its memory's size is called
         return False
     names = {each.name for each in n.walk(definition.ranges) if isinstance(each, n.Ref)}
     return not names & optional_extents(operator)
 
 
-def named(operator: f.Operator) -> set[object]:
+def _named(operator: f.Operator) -> set[object]:
     """What has a name in an operator."""
     found: set[object] = {name for each in operator.attributes for name in each.bound_names}
     for each in n.walk(operator.items):
@@ -169,7 +169,7 @@ def optional_extents(operator: f.Operator) -> set[str]:
     return {extent.new for item in optional for extent in item.extents if extent.new}
 
 
-def reached(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> Iterator[n.Expr]:
+def _reached(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> Iterator[n.Expr]:
     """The parts of an expression, and of what it applies."""
     left, seen = [expr], set[str]()
     while left:
@@ -198,7 +198,7 @@ class EvaluationCounter:
     def __init__(self, operator: f.Operator, never: frozenset[str]) -> None:
         self.operator = operator
         self.definitions = {each.name: each for each in definitions_of(operator)}
-        self.lets = {each.name: each for each in candidates(operator)}
+        self.lets = {each.name: each for each in _candidates(operator)}
         self.never = never
         self.uses = {name: LetReads() for name in self.lets}
         self.listed: set[str] = set()
@@ -232,7 +232,7 @@ class EvaluationCounter:
         if definition.ranges is not None:
             extents = [self.largest(each, {}) for each in definition.ranges]
         elements = product_of_counts(extents)
-        last = {each: less_one(most) for each, most in zip(names, extents, strict=True)}
+        last = {each: _less_one(most) for each, most in zip(names, extents, strict=True)}
         cost = self.cost(definition.body, last)
         case = next(iter(uses.cases)) if len(uses.cases) == 1 else None
         known = has_ranges(self.operator, definition)
@@ -284,7 +284,7 @@ class EvaluationCounter:
         elif expr.name not in self.listed:
             self.listed.add(expr.name)
             extents = [self.largest(each, {}) for each in definition.ranges or ()]
-            last = {each: less_one(most) for each, most in zip(names, extents, strict=True)}
+            last = {each: _less_one(most) for each, most in zip(names, extents, strict=True)}
             self.read(definition.body, product_of_counts(extents), last)
 
     def inside(
@@ -296,7 +296,7 @@ class EvaluationCounter:
             trips = self.trips(binder, at)
             times = p.times(times, trips)
             if isinstance(binder, n.IndexRange):
-                at[binder.index] = less_one(self.largest(binder.high, at))
+                at[binder.index] = _less_one(self.largest(binder.high, at))
         if binders.condition is not None:
             self.read(binders.condition, times, at)
         return times, at
@@ -347,7 +347,7 @@ class EvaluationCounter:
                 for binder in binders.items:
                     times = p.times(times, self.trips(binder, inner))
                     if isinstance(binder, n.IndexRange):
-                        inner[binder.index] = less_one(self.largest(binder.high, inner))
+                        inner[binder.index] = _less_one(self.largest(binder.high, inner))
                 each = p.plus(self.cost((body, binders.condition), inner), ONCE)
                 return p.plus(p.times(times, each), ONCE)
             case n.Apply(name=name, arguments=arguments):
@@ -382,7 +382,7 @@ class EvaluationCounter:
         return total
 
 
-def less_one(count: Count) -> Count:
+def _less_one(count: Count) -> Count:
     return p.plus(count, ONCE, -1)
 
 

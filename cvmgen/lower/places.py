@@ -132,7 +132,9 @@ class Places(Offsets):
         self.rank = self.resolved(self.length(self.box_of(extents)) or i.Call("len", (extents,)))
         if not all(self.apart(each, pack) for each in calls):
             return loop
-        rest = rebuild(loop.body, lambda node: i.ZERO if node in calls or dot(node, pack) else node)
+        rest = rebuild(
+            loop.body, lambda node: i.ZERO if node in calls or _dot(node, pack) else node
+        )
         return loop if pack in names_in(rest) else self.rows(loop, calls, extents)
 
     def box_of(self, extents: i.Var) -> i.Expr:
@@ -332,5 +334,5 @@ def surely_asked(body: i.Block) -> set[i.Expr]:
     return {part for each in values for part in always_evaluated(each)}
 
 
-def dot(node: object, pack: str) -> bool:
+def _dot(node: object, pack: str) -> bool:
     return isinstance(node, i.Dot) and node.pack == pack

@@ -61,10 +61,10 @@ def part_products(program: i.Program) -> i.Program:
     prepare = insert(program.prepare, parts.sizes)
     memory = (*program.scratch, *parts.memory)
     found = replace(program, prepare=prepare, nests=tuple(nests), scratch=memory)
-    return program if too_wide(found) else found
+    return program if _too_wide(found) else found
 
 
-def too_wide(program: i.Program) -> bool:
+def _too_wide(program: i.Program) -> bool:
     """Whether a kernel could not compute a sum of sums, which may need some bits more."""
     host = host_ranges(program)
     nests = (each for each in program.nests if not has(each.body, i.Sort))
@@ -142,7 +142,7 @@ class Results:
 
     def value(self) -> i.Expr:
         """What is stored, with its sums apart; as it is, where one sum of products is all."""
-        value = with_places(self.store.value)
+        value = _with_places(self.store.value)
         folds = outer_sums(value)
         if ordered := [each for each in folds if self.is_ordered(each)]:
             alone = len(ordered) == 1 and not any(map(is_of_many, nodes_in(value, i.Call)))
@@ -164,7 +164,7 @@ class Results:
         if (condition := node.condition) is not None:
             (term, single) = found
             inside, other = term.summed
-            beyond = i.Select(condition, inside, negated(single.others))
+            beyond = i.Select(condition, inside, _negated(single.others))
             whole = replace(node, condition=None)
             parts = [ProductTerm((beyond, other), ()), single]
             return algebra.total([self.part(whole, each) for each in parts])
@@ -173,12 +173,12 @@ class Results:
     def part(self, fold: i.Fold, term: ProductTerm) -> i.Expr:
         """The sum of one term: a product of sums, or how many there are."""
         if not term.summed:
-            return algebra.product([*term.others, *(distance(each) for each in fold.over)])
-        part = replace(fold, element=joined(term.summed))
+            return algebra.product([*term.others, *(_distance(each) for each in fold.over)])
+        part = replace(fold, element=_joined(term.summed))
         if self.kept is None and len(term.summed) == 2:
             self.kept = part
         value: i.Expr = part if part == self.kept else self.in_memory(part)
-        return joined((*term.others, value))
+        return _joined((*term.others, value))
 
     def is_product(self, term: ProductTerm) -> bool:
         """Whether two inputs are multiplied, whose elements different indices of the result lead
@@ -215,10 +215,10 @@ class Results:
             return None
         summed = {each.index for each in over}
         ends = names_in(tuple(each.high for each in over))
-        monomials = expanded(fold.element)
+        monomials = _expanded(fold.element)
         if monomials is None or ends & {*summed, *(each.index for each in self.loops)}:
             return None
-        found = [parted(factors, summed) for factors in monomials]
+        found = [_parted(factors, summed) for factors in monomials]
         good = all(map(self.is_good, found)) and any(map(self.is_product, found))
         if good and fold.condition is not None:
             return self.with_border(found, fold)
@@ -288,7 +288,7 @@ class Results:
         return place
 
 
-def parted(factors: Factors, summed: set[str]) -> ProductTerm:
+def _parted(factors: Factors, summed: set[str]) -> ProductTerm:
     """A product by what depends on the indices of the sum, and what does not."""
     varying = tuple(each for each in factors if names_in(each) & summed)
     return ProductTerm(
@@ -296,7 +296,7 @@ def parted(factors: Factors, summed: set[str]) -> ProductTerm:
     )
 
 
-def with_places(value: i.Expr) -> i.Expr:
+def _with_places(value: i.Expr) -> i.Expr:
     """An expression with the names of places and of host values put in."""
 
     def change(node: Any) -> Any:
@@ -320,15 +320,15 @@ def numbers_first(factors: Iterable[i.Expr]) -> Factors:
     return tuple(others) if number == 1 else (i.Const(number), *others)
 
 
-def negated(factors: Factors) -> i.Expr:
+def _negated(factors: Factors) -> i.Expr:
     """Less the product of some factors."""
     match factors:
         case (i.Const(value=-1), *others) if others:
-            return joined(tuple(others))
+            return _joined(tuple(others))
         case (i.Const(value=number), *others):
-            return joined((i.Const(-number), *others))
+            return _joined((i.Const(-number), *others))
         case _:
-            return joined((i.Const(-1), *factors))
+            return _joined((i.Const(-1), *factors))
 
 
 def outer_sums(value: i.Expr) -> list[i.Fold]:
@@ -364,28 +364,28 @@ def is_plain(fold: i.Fold, terms: Mapping[i.Fold, list[ProductTerm] | None]) -> 
     return len(found) == 1 and not found[0].others
 
 
-def distance(over: i.Over | i.OverPack) -> i.Expr:
+def _distance(over: i.Over | i.OverPack) -> i.Expr:
     assert isinstance(over, i.Over)
     return over.high
 
 
-def joined(factors: Factors) -> i.Expr:
+def _joined(factors: Factors) -> i.Expr:
     result = factors[0]
     for each in factors[1:]:
         result = i.Binary("*", result, each)
     return result
 
 
-def expanded(value: i.Expr) -> list[Factors] | None:
+def _expanded(value: i.Expr) -> list[Factors] | None:
     """An expression as a sum of products of what is no sum, difference or product."""
     match value:
         case i.Binary(op="+" | "-" as op, left=left, right=right):
-            first, second = expanded(left), expanded(right)
+            first, second = _expanded(left), _expanded(right)
             if first is None or second is None:
                 return None
             return [*first, *(second if op == "+" else [(i.Const(-1), *e) for e in second])]
         case i.Binary(op="*", left=left, right=right):
-            first, second = expanded(left), expanded(right)
+            first, second = _expanded(left), _expanded(right)
             if first is None or second is None:
                 return None
             found = [(*one, *other) for one, other in product(first, second)]

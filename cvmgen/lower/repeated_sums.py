@@ -44,7 +44,7 @@ def of_equation(equation: f.Equation, reader: EvaluationCounter) -> Iterator[Spe
         trips[binder.index] = reader.trips(binder, at)
         at[binder.index] = trips[binder.index]
     for each in reductions(equation):
-        used = free_names(each, reader.definitions) & trips.keys()
+        used = _free_names(each, reader.definitions) & trips.keys()
         last = max((at for at, name in enumerate(trips) if name in used), default=-1)
         reads = product_of_counts(list(trips.values())[: last + 1])
         values = product_of_counts(trips[name] for name in trips if name in used)
@@ -72,7 +72,7 @@ def reductions(equation: f.Equation) -> Iterator[n.Reduction]:
             left += n.children(node)
 
 
-def free_names(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> Collection[str]:
+def _free_names(expr: n.Expr, definitions: Mapping[str, f.Definition]) -> Collection[str]:
     """The names that an expression reads, also by what it applies."""
     found: set[str] = set()
     left, seen = [expr], set[str]()

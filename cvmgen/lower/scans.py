@@ -58,11 +58,11 @@ def scan_of(program: i.Program, nest: i.Nest) -> Scan | None:
     earlier = replace(store.target, index=tuple(places))
     match first_apart(store.value, index):
         case i.Select(then=then, otherwise=first):
-            found = with_earlier(then, earlier, first=True)
+            found = _with_earlier(then, earlier, first=True)
             good = found is not None and found[1] == first
             start = None
         case value:
-            found = with_earlier(value, earlier, index=index)
+            found = _with_earlier(value, earlier, index=index)
             good, start = True, None if found is None else found[2]
     if found is None or not good or own in read_tensors(found[1]):
         return None
@@ -86,16 +86,16 @@ def first_apart(value: i.Expr, index: i.Expr) -> i.Expr:
     """A choice that asks whether there is an element before, with that one first."""
     match value:
         case i.Select(condition=condition, then=then, otherwise=otherwise):
-            if is_behind(condition, index):
+            if _is_behind(condition, index):
                 return value
-            if is_behind(opposite(condition), index):
+            if _is_behind(opposite(condition), index):
                 return i.Select(opposite(condition), otherwise, then)
         case _:
             pass
     return value
 
 
-def is_behind(condition: i.Expr, index: i.Expr) -> bool:
+def _is_behind(condition: i.Expr, index: i.Expr) -> bool:
     """Whether a condition says that an index is above 0."""
     tests = ((">", i.ZERO), ("!=", i.ZERO), (">=", i.ONE))
     return any(condition == i.Compare(op, index, end) for op, end in tests)
@@ -104,7 +104,7 @@ def is_behind(condition: i.Expr, index: i.Expr) -> bool:
 Found = tuple[str, i.Expr, i.Expr | None]  # an operation, the term, what stands for no element
 
 
-def with_earlier(
+def _with_earlier(
     value: i.Expr, earlier: i.Expr, *, first: bool = False, index: i.Expr = i.ZERO
 ) -> Found | None:
     """An operation on the element before and a term; with `first` where there surely is one, else
@@ -121,7 +121,7 @@ def with_earlier(
             return op, term, None
         match first_apart(one, index):
             case i.Select(condition=condition, then=then, otherwise=start) if (
-                not first and then == earlier and is_behind(condition, index)
+                not first and then == earlier and _is_behind(condition, index)
             ):
                 return op, term, start
             case _:
@@ -141,7 +141,7 @@ def carry_scans(program: i.Program) -> i.Program:
         (nest,) = (each for each in program.nests if each.tensor == memory.name)
         found = scan_of(program, nest)
         if found is not None and is_bounded(program, nest, memory):
-            program = carried(program, nest, memory, found)
+            program = _carried(program, nest, memory, found)
     return program
 
 
@@ -155,7 +155,7 @@ def is_bounded(program: i.Program, nest: i.Nest, memory: i.Scratch) -> bool:
     return widths.kept[memory.name].fits(64)
 
 
-def carried(program: i.Program, nest: i.Nest, memory: i.Scratch, scan: Scan) -> i.Program:
+def _carried(program: i.Program, nest: i.Nest, memory: i.Scratch, scan: Scan) -> i.Program:
     """The program without this memory, where it can do without."""
     readers = [each for each in program.nests if memory.name in read_tensors(each.body)]
     readers = [each for each in readers if each.tensor != memory.name]
@@ -163,7 +163,7 @@ def carried(program: i.Program, nest: i.Nest, memory: i.Scratch, scan: Scan) -> 
     last = scan.store.target
     assert isinstance(last, i.Access)
     innermost = last.index[-1] == (i.Var(scan.loops[-1].index), False)
-    if len(readers) != 1 or scan.start not in (None, *zeros(scan.op)) or not innermost:
+    if len(readers) != 1 or scan.start not in (None, *_zeros(scan.op)) or not innermost:
         return program
     (reader,) = readers
     real = memory.kind == "real"
@@ -183,7 +183,7 @@ def carried(program: i.Program, nest: i.Nest, memory: i.Scratch, scan: Scan) -> 
     return replace(program, nests=nests, scratch=scratch, prepare=prepare)
 
 
-def zeros(op: str) -> tuple[i.Expr, ...]:
+def _zeros(op: str) -> tuple[i.Expr, ...]:
     """What may be written for the sum or the product of nothing."""
     return {"+": (i.ZERO, i.Real("0.0")), "*": (i.ONE, i.Real("1.0"))}.get(op, ())
 
@@ -196,12 +196,12 @@ def stored_on_the_way(reader: i.Nest, scan: Scan, start: i.Expr) -> i.Block | No
         return None
     own = scan.store.target
     assert isinstance(own, i.Access)
-    reads = {e.index for e in accesses(store.value) if e.tensor == own.tensor}
-    if len(reads) != 1 or any(e.tensor == own.tensor for e in accesses(store.target)):
+    reads = {e.index for e in _accesses(store.value) if e.tensor == own.tensor}
+    if len(reads) != 1 or any(e.tensor == own.tensor for e in _accesses(store.target)):
         return None
     (index,) = reads
     highs: dict[i.Expr, i.Expr] = {i.Var(each.index): each.high for each in loops}
-    wanted = {value: extent_of(scan, value) for value, _ in own.index}
+    wanted = {value: _extent_of(scan, value) for value, _ in own.index}
     pairs = list(zip(index, own.index, strict=True))
     if any(highs.get(mine) != wanted[theirs] for (mine, _), (theirs, _) in pairs):
         return None
@@ -228,11 +228,11 @@ def stored_on_the_way(reader: i.Nest, scan: Scan, start: i.Expr) -> i.Block | No
 RUNNING = {"+": "total", "*": "product", "max": "largest", "min": "smallest"}
 
 
-def accesses(node: Any) -> list[i.Access]:
+def _accesses(node: Any) -> list[i.Access]:
     return [*nodes_in(node, i.Access)]
 
 
-def extent_of(scan: Scan, index: i.Expr) -> i.Expr:
+def _extent_of(scan: Scan, index: i.Expr) -> i.Expr:
     return next(loop.high for loop in scan.loops if i.Var(loop.index) == index)
 
 

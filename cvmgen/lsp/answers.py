@@ -77,7 +77,7 @@ def hover(project: Project, path: Path, offset: int) -> str:
         parts.append(symbol_text(project, path, symbol))
     elif known := help_text(help_of(word)):
         parts.append(known)
-    parts += facts(project, document, offset, symbol)
+    parts += _facts(project, document, offset, symbol)
     return "\n\n".join(each for each in parts if each)
 
 
@@ -114,7 +114,7 @@ def statement_of(symbol: FileSymbol) -> str:
     return "\n".join(shown)
 
 
-def facts(
+def _facts(
     project: Project, document: Document, offset: int, symbol: FileSymbol | None
 ) -> Iterator[str]:
     """Ranges of values, and rules of precision, of the operator at hand where it is right."""
@@ -159,7 +159,7 @@ def candidates(project: Project, path: Path, offset: int) -> list[Candidate]:
     if document is None:
         return []
     if is_schedule(path):
-        return [described(each, schedule_help(each)) for each in schedule_words()]
+        return [_described(each, schedule_help(each)) for each in schedule_words()]
     found: dict[str, Candidate] = {}
     before = word_at(document.text, offset)
     typed = before.start() if before else offset
@@ -177,11 +177,11 @@ def candidates(project: Project, path: Path, offset: int) -> list[Candidate]:
             about = statement_of(symbol)
             found.setdefault(symbol.name, Candidate(symbol.name, symbol.kind, about))
     for word in formula_words():
-        found.setdefault(word, described(word, help_of(word)))
+        found.setdefault(word, _described(word, help_of(word)))
     return list(found.values())
 
 
-def described(word: str, known: Help | None) -> Candidate:
+def _described(word: str, known: Help | None) -> Candidate:
     if known is None:
         return Candidate(word, "keyword")
     return Candidate(word, known.kind, f"{known.form}\n{known.text}")

@@ -236,7 +236,7 @@ def made_server(spec: Path) -> FormulaServer:
 
     @feature(t.TEXT_DOCUMENT_RENAME)
     def rename(ls: FormulaServer, params: t.RenameParams) -> t.WorkspaceEdit:
-        return renamed(ls, params)
+        return _renamed(ls, params)
 
     @feature(t.TEXT_DOCUMENT_COMPLETION, t.CompletionOptions(trigger_characters=[]))
     def completion(ls: FormulaServer, params: t.CompletionParams) -> list[t.CompletionItem]:
@@ -274,7 +274,7 @@ def made_server(spec: Path) -> FormulaServer:
     return server
 
 
-def renamed(ls: FormulaServer, params: t.RenameParams) -> t.WorkspaceEdit:
+def _renamed(ls: FormulaServer, params: t.RenameParams) -> t.WorkspaceEdit:
     """The edit that gives a name another one everywhere; refused with a reason where the new one
     is none, or means something there already."""
     from pygls.exceptions import JsonRpcInvalidParams

@@ -108,7 +108,7 @@ def free(model: Model, name: str) -> bool:
 
 def follow(model: Model, made: Product, orders: dict[str, AxisOrder]) -> None:
     """What a tile stores, and reads beside its product, has its columns side by side."""
-    for access in accesses(made.after):
+    for access in _accesses(made.after):
         if not free(model, access.tensor) or access.tensor in orders:
             continue
         last = [
@@ -119,7 +119,7 @@ def follow(model: Model, made: Product, orders: dict[str, AxisOrder]) -> None:
             orders[access.tensor] = (*rest, *last)
 
 
-def accesses(statements: Sequence[i.Stmt]) -> list[i.Access]:
+def _accesses(statements: Sequence[i.Stmt]) -> list[i.Access]:
     return [*nodes_in(tuple(statements), i.Access)]
 
 
@@ -138,7 +138,7 @@ def turn_parameters(model: Model, kernel: ModelKernel, orders: dict[str, AxisOrd
     if not kernel.loops:
         return
     index = i.Var(kernel.loops[-1][0])
-    for access in accesses(kernel.body):
+    for access in _accesses(kernel.body):
         values = model.tensors[access.tensor].values
         if values is None:
             continue

@@ -34,7 +34,7 @@ class Staged:
         return self.layouts
 
 
-def fuse(made: Staged, schedules: Schedules) -> Staged:
+def _fuse(made: Staged, schedules: Schedules) -> Staged:
     """Pointwise kernels join what makes their elements, and nothing is stored that nobody reads."""
     return replace(made, model=fused(made.model, schedules))
 
@@ -55,7 +55,7 @@ def schedule(made: Staged, schedules: Schedules) -> Staged:
     return replace(made, steps=tuple(steps.scheduled_step(each, schedules) for each in told))
 
 
-def outline(made: Staged, schedules: Schedules) -> Staged:
+def _outline(made: Staged, schedules: Schedules) -> Staged:
     """Loops that threads share as functions of their own, which say what they capture."""
     told = followed(made.steps, lambda each: f"outlining {each.name}")
     return replace(made, steps=tuple(map(steps.outlined_step, told)))
@@ -64,11 +64,11 @@ def outline(made: Staged, schedules: Schedules) -> Staged:
 SPECIALISE = "specialise"
 ModelPass = Callable[[Staged, Schedules], Staged]
 PASSES: tuple[tuple[str, ModelPass], ...] = (
-    ("fuse", fuse),
+    ("fuse", _fuse),
     ("layouts", layouts),
     ("types", types),
     ("schedule", schedule),
-    ("outline", outline),
+    ("outline", _outline),
 )
 
 

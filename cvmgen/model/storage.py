@@ -109,7 +109,7 @@ def ranges(model: Model) -> dict[str, ElementStorage]:
         typed = known_types(kernel.operator, dict(kernel.loops), kernel.body, found)
         for name, stored in typed.stored.items():
             tensor = model.tensors[name]
-            check_range(kernel, tensor, stored)
+            _check_range(kernel, tensor, stored)
             if tensor.given or tensor.kind != "int":
                 continue
             kept = kept_range(tensor, stored)
@@ -134,7 +134,7 @@ def first_range(tensor: ModelTensor) -> ElementStorage:
     return ElementStorage(known, storage_type(tensor, known))
 
 
-def check_range(kernel: ModelKernel, tensor: ModelTensor, stored: Range) -> None:
+def _check_range(kernel: ModelKernel, tensor: ModelTensor, stored: Range) -> None:
     """ModelError for results that a type of their own may not hold: no run can be refused."""
     if tensor.kind != "int" or tensor.dtype is None:
         return

@@ -54,7 +54,7 @@ class BinderCompiler(ABC):
             case n.IndexMember(index=index, collection=collection):
                 members = self.sequence(collection)
 
-                return one_after_another(index, members)
+                return _one_after_another(index, members)
             case n.PackRange():
                 return self.pack(binder)
             case _:
@@ -86,7 +86,7 @@ class BinderCompiler(ABC):
                 yield
             restore(env, name, outer)
 
-        return one_after_another(name, box) if slots is None else partly
+        return _one_after_another(name, box) if slots is None else partly
 
 
 def once(env: Env) -> Iterator[None]:
@@ -117,7 +117,7 @@ def filtered(test: Closure, walk: BinderWalk) -> BinderWalk:
     return visit
 
 
-def one_after_another(name: str, values: Callable[[Env], Iterable[Any]]) -> BinderWalk:
+def _one_after_another(name: str, values: Callable[[Env], Iterable[Any]]) -> BinderWalk:
     """Binds a name to each of some values."""
 
     def choose(env: Env) -> Iterator[None]:

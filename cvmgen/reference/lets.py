@@ -89,7 +89,7 @@ def earlier(definition: Definition, arguments: Sequence[Closure]) -> Closure:
         if key in env["$lists"]:
             return env["$lists"][key]
         if min(indices) < 0:
-            raise outside(definition, env)
+            raise _outside(definition, env)
         raise NeededFirst(indices)
 
     return value
@@ -101,10 +101,10 @@ def is_there(
     """Refuse an element that the indices of a recurrence do not reach."""
     for index, extent in zip(indices, extents, strict=True):
         if not 0 <= index < extent(env):
-            raise outside(definition, env)
+            raise _outside(definition, env)
 
 
-def outside(definition: Definition, env: Env) -> OutsideAccess:
+def _outside(definition: Definition, env: Env) -> OutsideAccess:
     message = f"{definition.name} has no such element"
     about = tuple(n.Ref(name, "parameter", definition.span) for name, _ in definition.parameters)
     return OutsideAccess(definition.span, message, env, about)

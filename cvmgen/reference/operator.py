@@ -136,7 +136,7 @@ class Reference(BoundArguments):
         for name, output in outputs.items():
             output.values = [None] * output.size
             written[name] = [False] * output.size
-        for each in sorted(equations, key=is_behind):
+        for each in sorted(equations, key=_is_behind):
             match each:
                 case f.Definition():
                     self.all_lists(each, env)
@@ -408,7 +408,7 @@ class Reference(BoundArguments):
                 raise FormulaError(_left(item), message, env, about_binders(item.domain))
 
 
-def is_behind(item: Later) -> bool:
+def _is_behind(item: Later) -> bool:
     """Whether something is looked at behind the requirements that come first."""
     return not (isinstance(item, f.Demand) and item.first)
 

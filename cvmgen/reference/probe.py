@@ -119,7 +119,7 @@ class Probe:
         """Keep the smallest failing call at each place."""
         place = (error.span.start, error.span.end)
         tape = dict(self.sampler.tape)
-        if place not in self.failures or call_size(tape) < call_size(self.failures[place][0]):
+        if place not in self.failures or _call_size(tape) < _call_size(self.failures[place][0]):
             self.failures[place] = (tape, error)
 
     # -------------------------------------------------------- failing calls
@@ -140,7 +140,7 @@ class Probe:
                     found = self.failure(changed)
                     if found is None or found.span != error.span:
                         continue
-                    if call_size(changed) < call_size(tape):
+                    if _call_size(changed) < _call_size(tape):
                         tape, error = changed, found
                         break
         return error
@@ -197,7 +197,7 @@ class Probe:
         return False
 
 
-def call_size(tape: Tape) -> int:
+def _call_size(tape: Tape) -> int:
     """How large a call is: small ones explain best."""
     return sum(example_size(value) for name, value in tape.items() if not name.startswith("data("))
 

@@ -24,10 +24,10 @@ def sampled_elements(tensor: Tensor, pick: Random, ends: Iterable[Ends] = ()) ->
     drawn = drawn_elements(tensor, dtype, pick)
     if not ends or dtype.kind == "bool":
         return drawn
-    return [each if low <= each <= high else between(low, high, dtype, pick) for each in drawn]
+    return [each if low <= each <= high else _between(low, high, dtype, pick) for each in drawn]
 
 
-def between(low: float, high: float, dtype: DType, pick: Random) -> Any:
+def _between(low: float, high: float, dtype: DType, pick: Random) -> Any:
     """A value from `low` to `high`, as far as the type has one."""
     if dtype.kind == "real":
         known = [each for each in (low, high) if math.isfinite(each)]

@@ -93,7 +93,7 @@ def compare_bound(
     if given is None or given.precision >= exact:
         return None
     assert output.precision is not None
-    names = spoken_of(sampler.operator, (bound, output.precision))
+    names = _spoken_of(sampler.operator, (bound, output.precision))
     told = (each for each in sorted(tape) if re.sub(r"\[\d+\]", "", each) in names)
     terms = {name: shown_term(tape[name]) for name in told}
     shown = ", ".join(f"{name} = {text}" for name, text in terms.items() if text)
@@ -102,14 +102,14 @@ def compare_bound(
     return SpecError(output.precision.span, message, hint)
 
 
-def spoken_of(operator: f.Operator, about: object) -> set[str]:
+def _spoken_of(operator: f.Operator, about: object) -> set[str]:
     """The names of a call that expressions speak of, also by way of what a `let` names."""
     lets = {each.name: each for each in f.all_items(operator.items) if isinstance(each, f.Let)}
     found: set[str] = set()
     for node in n.walk(about):
         match node:
             case n.Ref(name=name, role="let") if name in lets:
-                found |= spoken_of(operator, lets[name].value)
+                found |= _spoken_of(operator, lets[name].value)
             case n.Ref(name=name):
                 found.add(name)
             case n.Precision(tensor=tensor):

@@ -88,9 +88,9 @@ class TracingCompiler(ExpressionCompiler):
             result = known(env)
             parts = trace.written[mark:]
             del trace.written[mark:]
-            written = plain(expr, result)
+            written = _plain(expr, result)
             if len(trace.reads) > before:
-                written = written_out(expr, parts, written)
+                written = _written_out(expr, parts, written)
             trace.written.append(written)
             return result
 
@@ -164,7 +164,7 @@ def input_name(tensor: str, which: int | None) -> str:
 # ---------------------------------------------------------------- numbers put into a formula
 
 
-def plain(expr: n.Expr, value: Any) -> Written:
+def _plain(expr: n.Expr, value: Any) -> Written:
     """A value as a number; of a list nobody sees more than that it is one."""
     if isinstance(value, bool):
         return Written(expr, str(value).lower(), ATOM)
@@ -173,14 +173,14 @@ def plain(expr: n.Expr, value: Any) -> Written:
     return Written(expr, repr(value), SUM if value < 0 else ATOM)
 
 
-def written_out(expr: n.Expr, parts: Sequence[Written], number: Written) -> Written:
+def _written_out(expr: n.Expr, parts: Sequence[Written], number: Written) -> Written:
     """An expression from its parts, those that were computed; its number where it has none to
     show, or would be too long."""
-    text, holds = composed(expr, parts, number)
+    text, holds = _composed(expr, parts, number)
     return Written(expr, text, holds) if len(text) <= LONGEST else number
 
 
-def composed(expr: n.Expr, parts: Sequence[Written], number: Written) -> tuple[str, int]:
+def _composed(expr: n.Expr, parts: Sequence[Written], number: Written) -> tuple[str, int]:
     found = {id(each.expr): each for each in parts}
 
     def part(inner: n.Expr, least: int) -> str:
@@ -200,7 +200,7 @@ def composed(expr: n.Expr, parts: Sequence[Written], number: Written) -> tuple[s
             chosen = next(each for each in parts if each.expr is then or each.expr is otherwise)
             return chosen.text, chosen.holds
         case n.Reduction(function=function, body=body):
-            return reduced(function, [each for each in parts if each.expr is body])
+            return _reduced(function, [each for each in parts if each.expr is body])
         case n.Function(name=name, arguments=arguments):
             return f"{name}({', '.join(part(each, LOOSE) for each in arguments)})", ATOM
         case n.Apply() | n.Ref(role="parameter") if parts:
@@ -209,7 +209,7 @@ def composed(expr: n.Expr, parts: Sequence[Written], number: Written) -> tuple[s
             return number.text, number.holds
 
 
-def reduced(function: str, terms: Sequence[Written]) -> tuple[str, int]:
+def _reduced(function: str, terms: Sequence[Written]) -> tuple[str, int]:
     """The terms of a reduction, the first of many."""
     left = len(terms) - MOST_TERMS
     more = [f"... ({left} more)"] if left > 0 else []

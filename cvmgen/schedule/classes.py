@@ -42,7 +42,7 @@ def made_list(subject: Subject) -> Roles | None:
     return {"outer": outermost(subject.body)} if subject.memory else None
 
 
-def contracted(subject: Subject) -> Roles | None:
+def _contracted(subject: Subject) -> Roles | None:
     if subject.model is not None:  # memory was laid out for it before
         return None if subject.model.blocks is None else subject.model.blocks.roles
     found = find_contraction(subject.body, subject.facts, subject.sizes, border=True)
@@ -136,10 +136,10 @@ def moving(subject: Subject) -> Roles | None:
 def elementwise(subject: Subject) -> Roles | None:
     if subject.memory or has(subject.body, i.Accumulate, i.Break, i.Sort):
         return None
-    return {"outer": outermost(subject.body), "inner": innermost(subject.body)}
+    return {"outer": outermost(subject.body), "inner": _innermost(subject.body)}
 
 
-def gather(subject: Subject) -> Roles | None:
+def _gather(subject: Subject) -> Roles | None:
     roles = elementwise(subject)
     loops = nodes_in(subject.body, i.Loop)
     inner = () if roles is None else roles["inner"]
@@ -147,13 +147,13 @@ def gather(subject: Subject) -> Roles | None:
     return roles if found else None
 
 
-def innermost(body: i.Block) -> tuple[str, ...]:
+def _innermost(body: i.Block) -> tuple[str, ...]:
     """The loops without loops in them whose iterations share nothing."""
     last = (each for each in innermost_loops(body) if not carried(each))
     return tuple(dict.fromkeys(each.index for each in last))
 
 
-def other(subject: Subject) -> Roles:
+def _other(subject: Subject) -> Roles:
     again = subject.model is not None and subject.memory  # loops share the memory of a list
     return {"outer": () if again else outermost(subject.body)}
 
@@ -176,13 +176,13 @@ def outermost(body: i.Block) -> tuple[str, ...]:
             return ()
 
 
-def convolution(subject: Subject) -> Roles | None:
+def _convolution(subject: Subject) -> Roles | None:
     """A contraction of boxes that overlap."""
-    both = contracted(subject), window(subject)
+    both = _contracted(subject), _window(subject)
     return None if both[0] is None or both[1] is None else {**both[0], **both[1]}
 
 
-def window(subject: Subject) -> Roles | None:
+def _window(subject: Subject) -> Roles | None:
     """Neighbouring results combine elements of boxes that overlap, as far as these lie in the
     tensor."""
     found = summed_sweep(subject)
@@ -201,7 +201,7 @@ def window(subject: Subject) -> Roles | None:
 
 def separable_window(subject: Subject) -> Roles | None:
     """A window that does nothing with its elements but to combine them, in any order."""
-    roles, around = window(subject), grid(subject.body)
+    roles, around = _window(subject), grid(subject.body)
     found = None if roles is None else subject.windows(around.loops[-1])
     return roles if found is not None and found.separable else None
 
@@ -373,17 +373,17 @@ CLASSES: Mapping[str, Class] = {
         compacted,
     ),
     "convolution": Class(
-        "sums products of boxes that overlap with an input", WINDOWS | FACTORS, convolution
+        "sums products of boxes that overlap with an input", WINDOWS | FACTORS, _convolution
     ),
     "contraction": Class(
-        "sums products of two inputs as a product of matrices does", OUTER | FACTORS, contracted
+        "sums products of two inputs as a product of matrices does", OUTER | FACTORS, _contracted
     ),
     "separable_window": Class(
         "combines all elements of a box around each result, in any order",
         WINDOWS,
         separable_window,
     ),
-    "window": Class("combines elements of a box around each result", WINDOWS, window),
+    "window": Class("combines elements of a box around each result", WINDOWS, _window),
     "reduction": Class("combines elements in any order", SUMS, reduction_roles),
     "ordered_contraction": Class(
         "sums products of real numbers in their order, as a product of matrices does",
@@ -405,10 +405,10 @@ CLASSES: Mapping[str, Class] = {
         {**OUTER, "rows": "the loop over the rows"},
         list_lengths,
     ),
-    "gather": Class("reads at places that elements name", ELEMENTS, gather),
+    "gather": Class("reads at places that elements name", ELEMENTS, _gather),
     "move": Class(
         "moves the elements of a box", {"moved": "the loops over its dimensions"}, moving
     ),
     "elementwise": Class("computes each element by itself", ELEMENTS, elementwise),
-    "other": Class("any nest", OUTER, other),
+    "other": Class("any nest", OUTER, _other),
 }

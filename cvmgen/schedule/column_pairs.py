@@ -47,8 +47,8 @@ class ColumnPairs:
         if not (plain and near and few and found.total.type in SLIDING):
             return None
         room = simplified_difference(simplified_sum(columns.low, i.Const(TAPS)), side.tap.high)
-        low = halved(i.Call("max_i64", (i.ZERO, room)))
-        high = halved(simplified_difference(simplified_sum(columns.high, TWO), side.tap.high))
+        low = _halved(i.Call("max_i64", (i.ZERO, room)))
+        high = _halved(simplified_difference(simplified_sum(columns.high, TWO), side.tap.high))
         first = i.Let(names.local(f"{names.base}_first"), "i64", low, span)
         ends = i.Call("min_i64", (found.results.high, high))
         behind = i.Let(names.local(f"{names.base}_behind"), "i64", ends, span)
@@ -164,5 +164,5 @@ class ColumnPairs:
         return i.Array(self.names.local(f"{total.name}_{name}"), total.type, length, total.span)
 
 
-def halved(count: i.Expr) -> i.Expr:
+def _halved(count: i.Expr) -> i.Expr:
     return i.Binary("truncdiv", count, TWO)

@@ -129,7 +129,7 @@ def starts(
                     if isinstance(part, i.Call) and i.Var(PLAN) in part.arguments:
                         yield part.function, part.arguments, kinds
             case i.If(condition=condition, then=then, otherwise=otherwise):
-                holds = truth(condition, known or {})
+                holds = _truth(condition, known or {})
                 yield from starts(then, kinds, known) if holds is not False else ()
                 yield from starts(otherwise, kinds, known) if holds is not True else ()
             case _:
@@ -137,14 +137,14 @@ def starts(
                     yield from starts(block, kinds, known)
 
 
-def truth(test: i.Expr, known: Known) -> bool | None:
+def _truth(test: i.Expr, known: Known) -> bool | None:
     """Whether a test holds, if that is known."""
     match test:
         case i.Not(operand=operand):
-            inner = truth(operand, known)
+            inner = _truth(operand, known)
             return None if inner is None else not inner
         case i.Logic(op="and" | "or" as op, operands=operands):
-            found = [truth(each, known) for each in operands]
+            found = [_truth(each, known) for each in operands]
             decided = op == "or"
             return decided if decided in found else None if None in found else not decided
         case _:
@@ -160,12 +160,12 @@ def argument_faults(
         return
     for parameter, value in zip(parameters, given, strict=True):
         wanted = parameter.pointer if parameter.elements else parameter.type
-        found = kind_of(value, kinds)
+        found = _kind_of(value, kinds)
         if found and wanted and wanted not in (found, f"const {found}"):
             yield f"{name} is given {found} for {parameter.name}, which is {wanted}"
 
 
-def kind_of(value: i.Expr, kinds: Kinds) -> str:
+def _kind_of(value: i.Expr, kinds: Kinds) -> str:
     """The type of a value that is a local or was converted; of a local's address a pointer."""
     match value:
         case i.Convert(type=kind):
@@ -175,6 +175,6 @@ def kind_of(value: i.Expr, kinds: Kinds) -> str:
         case i.Address(place=i.Var(name=name)):
             return f"{kinds.get(name, '')}*"
         case i.Select(otherwise=inner) | i.Binary(left=inner):
-            return kind_of(inner, kinds)
+            return _kind_of(inner, kinds)
         case _:
             return ""

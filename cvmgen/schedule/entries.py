@@ -332,7 +332,7 @@ class EntryStaging:
         self.together = at.name
         size = i.Const(self.block)
         highest = i.Call("min_i64", (i.Binary("+", first, size), count))
-        together = i.Logic("both", tuple(map(evaluated, filter_)))
+        together = i.Logic("both", tuple(map(_evaluated, filter_)))
         passed = i.Var(fresh("passes", self.taken))
         place = self.place(i.Binary("-", at, first))
         mark = i.Load(fresh(f"{self.list_name}_near", self.taken), None, place)
@@ -402,12 +402,12 @@ def nested_tests(chain: i.Block, last: i.Block) -> i.Block:
     return (*chain, *last)
 
 
-def evaluated(test: i.Expr) -> i.Expr:
+def _evaluated(test: i.Expr) -> i.Expr:
     """A test of locals whose parts are all evaluated: without branches it is done for several
     entries at once."""
     match test:
         case i.Logic(op=op, operands=operands):
-            return i.Logic("both" if op == "and" else "either", tuple(map(evaluated, operands)))
+            return i.Logic("both" if op == "and" else "either", tuple(map(_evaluated, operands)))
         case _:
             return test
 

@@ -207,7 +207,7 @@ def families(kernels: Kernels) -> Kernels:
 
 def families_of(kernels: Iterable[Kernel]) -> Iterator[Family]:
     """The families of the kernels of a nest."""
-    for each in grouped(kernels, family):
+    for each in grouped(kernels, _family):
         yield from [each] if is_worthwhile(each) else map(family_of_one, each.kernels)
 
 
@@ -237,7 +237,7 @@ def family_of_one(kernel: Kernel) -> Family:
     return Family((kernel,), {}, kernel.outlined, kernel.parts, kernel.subject.kept)
 
 
-def family(kernels: tuple[Kernel, ...]) -> Family | None:
+def _family(kernels: tuple[Kernel, ...]) -> Family | None:
     """The family that kernels are, if they are one."""
     if len(kernels) == 1:
         return family_of_one(kernels[0])

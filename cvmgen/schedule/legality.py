@@ -50,10 +50,10 @@ def faults(subject: Subject) -> Iterator[str]:
 def unsound(subject: Subject) -> tuple[str, ...]:
     """What in a typed nest does not hold together, and the marks of loops that are not true. Asked
     behind each action and each stage, of which most leave it as it is."""
-    return tuple(found_unsound(subject))
+    return tuple(_found_unsound(subject))
 
 
-def found_unsound(subject: Subject) -> Iterator[str]:
+def _found_unsound(subject: Subject) -> Iterator[str]:
     body = subject.body
     if fault := kernel_fault(body, subject.outside.names, subject.elements):
         yield fault

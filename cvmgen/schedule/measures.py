@@ -55,7 +55,7 @@ def loop_iterations(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     return [trip_count(loop)]
 
 
-def points(subject: Subject, loop: i.Loop) -> list[i.Expr]:
+def _points(subject: Subject, loop: i.Loop) -> list[i.Expr]:
     """The iterations of the nest as it stood before any action."""
     return list(subject.written)
 
@@ -66,7 +66,7 @@ MEASURES: Mapping[str, Measure] = {
     "work": loop_work,
     "entries": most_list_entries,
     "iterations": loop_iterations,
-    "points": points,
+    "points": _points,
 }
 
 

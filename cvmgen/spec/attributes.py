@@ -41,7 +41,7 @@ def check_attribute(checker: ExpressionChecker, item: d.AttributeDecl) -> f.Attr
     words = check_words(item)
     value_kind = LIST if is_list else kind
     inside = real_range(checker, item) if kind == REAL else None
-    low, high, text, shown = range_of(inside, item) if inside else declared_range(checker, item)
+    low, high, text, shown = _range_of(inside, item) if inside else declared_range(checker, item)
     default = None
     if item.default is not None:
         default = check_default(checker, item, item.default, value_kind)
@@ -131,7 +131,7 @@ def real_constant(checker: ExpressionChecker, end: n.Expr) -> n.Real:
             raise SpecError(end.span, "a number is needed here", "such as 1e-5 or inf")
 
 
-def range_of(
+def _range_of(
     inside: n.Compare, item: d.AttributeDecl
 ) -> tuple[n.Expr | None, n.Expr | None, str, str]:
     """As `declared_range`, of a real attribute, whose range is a comparison."""
@@ -204,15 +204,15 @@ def check_default(
         raise SpecError(default.span, f"'{item.name}' is {kind}, its default {found}", hint)
     if found != kind:
         checker.mismatch(default, kind, found)
-    return written_out(checked)
+    return _written_out(checked)
 
 
-def written_out(default: n.Expr) -> n.Expr:
+def _written_out(default: n.Expr) -> n.Expr:
     """A default as a value: callers in each language have it from their signatures."""
     value = constant_value(default)
     match default:
         case n.TupleOf(elements=elements, span=span):
-            return n.TupleOf(tuple(map(written_out, elements)), span)
+            return n.TupleOf(tuple(map(_written_out, elements)), span)
         case n.Truth():
             return default
         case _ if value is not None:

@@ -58,7 +58,7 @@ def ends_with_empty(rule: n.Expr) -> bool:
             return False
 
 
-def is_real(written: n.Expr | None) -> bool:
+def _is_real(written: n.Expr | None) -> bool:
     """Whether a real number is written out."""
     return isinstance(written.operand if isinstance(written, n.Negate) else written, n.Real)
 
@@ -210,7 +210,7 @@ class Builder:
         interval, words = parts.get("interval"), parts.get("words", ())
         type_name, marks = parts.get("kind", (None, ()))
         written = (parts.get("default"), *((interval.low, interval.high) if interval else ()))
-        implied = "real" if any(map(is_real, written)) else "int"
+        implied = "real" if any(map(_is_real, written)) else "int"
         implied = "word" if words and interval is None else implied
         return d.AttributeDecl(
             str(name),

@@ -48,7 +48,7 @@ def free_indices(
     for node in n.walk(condition):
         match node:
             case n.Bracket(target=n.Name(text=name), slots=slots) if name in inputs:
-                extents = extents_by_slot(inputs[name], slots)
+                extents = _extents_by_slot(inputs[name], slots)
                 packs = any(each.pack for each in inputs[name].extents)
                 if not packs and len(slots) != len(extents):
                     raise SpecError(node.span, wrong_rank(name, len(extents), len(slots)))
@@ -87,7 +87,7 @@ def all_known(checker: Checker, condition: n.Expr, inputs: Mapping[str, f.Input]
                 raise SpecError(each.span, f"the range of '{text}' is not known", hint)
 
 
-def extents_by_slot(
+def _extents_by_slot(
     item: f.Input, slots: tuple[n.Slot | n.PartSlot, ...]
 ) -> tuple[n.Expr | None, ...]:
     """The extents of an input that stand against each slot."""
@@ -205,7 +205,7 @@ def is_whole(access: n.Access, domain: n.Binders, operator: f.Operator) -> bool:
     item = next(each for each in operator.inputs if each.name == access.tensor)
     ranges = {n.bound_by(each): each for each in domain.items}
     names: set[str] = set()
-    for slot, extent in zip(access.slots, extents_by_slot(item, access.slots), strict=True):
+    for slot, extent in zip(access.slots, _extents_by_slot(item, access.slots), strict=True):
         match slot.value, ranges.get(getattr(slot.value, "name", "")):
             case n.Ref(name=name), n.IndexRange(low=low, high=high) if name not in names:
                 if low != n.Number(0, low.span) or high != extent:

@@ -125,7 +125,7 @@ class LeftSide:
         self.within = {binder.index: binder for binder in within}
         self.bound: list[n.Binder] = []
         self.names: set[str] = set()
-        extents = extents_by_slot(output, slots)
+        extents = _extents_by_slot(output, slots)
         ranges = [self.range(slot, extent) for slot, extent in zip(slots, extents, strict=True)]
         self.loops: tuple[n.Binder, ...] = (*within, *self.bound)
         self.gather = ranges == list(self.loops)
@@ -202,7 +202,7 @@ class LeftSide:
         return binder
 
 
-def extents_by_slot(output: f.Output, slots: tuple[n.Slot, ...]) -> tuple[n.Expr | None, ...]:
+def _extents_by_slot(output: f.Output, slots: tuple[n.Slot, ...]) -> tuple[n.Expr | None, ...]:
     """The output's extents that stand against each slot of the left side."""
     shape = output.slots
     if [slot.pack for slot in slots] == [extent.pack for extent in shape]:

@@ -45,7 +45,7 @@ def checked_example(
     for name in free:
         if not known[name].optional:
             raise SpecError(item.name_span, f"the example gives no '{name}'")
-    whole_tensor(item.result, empty=empty)
+    _whole_tensor(item.result, empty=empty)
     return f.Example(tuple(given.items()), item.result, item.span)
 
 
@@ -54,13 +54,13 @@ def check_value(operand: ExampleOperand, value: n.ExampleValue) -> None:
     found = python_value(value)
     if isinstance(operand, f.Input):
         if not operand.variadic:
-            whole_tensor(value, empty=operand.empty)
+            _whole_tensor(value, empty=operand.empty)
             return
         if not isinstance(value, n.ArrayValue) or not value.elements:
             hint = "write [[1, 2], [3]] for two tensors"
             raise SpecError(value.span, f"'{operand.name}' are several tensors", hint)
         for each in value.elements:
-            whole_tensor(each, empty=operand.empty)
+            _whole_tensor(each, empty=operand.empty)
         return
     name = operand.name
     if isinstance(value, n.Word):
@@ -84,7 +84,7 @@ def check_value(operand: ExampleOperand, value: n.ExampleValue) -> None:
         raise SpecError(value.span, f"'{name}' is an integer")
 
 
-def whole_tensor(value: n.ExampleValue, *, empty: bool) -> None:
+def _whole_tensor(value: n.ExampleValue, *, empty: bool) -> None:
     """Refuse what is no tensor; a number is one of rank 0, where that is one as good as `empty`."""
     if empty and not isinstance(value, n.ArrayValue) and example_shape(value, empty=empty) == ():
         return

@@ -21,7 +21,7 @@ REDUCTIONS_ARE = f"reductions are {', '.join(n.REDUCTIONS)}"
 def instantiate(instance: d.InstanceDecl, families: Mapping[str, d.FamilyDecl]) -> d.OperatorDecl:
     """The operator that an instance stands for; its own doc, aliases and examples are added."""
     found = filled(instance, families, ())
-    block = joined(found.block, instance.block) if instance.block else found.block
+    block = _joined(found.block, instance.block) if instance.block else found.block
     text = "\n\n".join((*(each.span.text for each in found.families), instance.span.text))
     titles = ((f"family {each.name}", each.span) for each in found.families)
     blocks = (*titles, (instance.name, instance.span))
@@ -69,7 +69,7 @@ def filled(
     if family.base is not None:
         below = filled(family.base, families, (*around, use.family))
         names_apart(family, families[family.base.family])
-    block = joined(below.block, family.block)
+    block = _joined(below.block, family.block)
     block = n.rebuild(block, lambda node: fill(node, actuals))
     holes = tuple((name, actual.span.text) for name, actual in actuals.items())
     return Filled(block, (*below.holes, *holes), (*below.families, family))
@@ -85,7 +85,7 @@ def names_apart(family: d.FamilyDecl, base: d.FamilyDecl) -> None:
             raise SpecError(each.span, message, "give the parameter another name")
 
 
-def joined(first: d.BlockDecl, second: d.BlockDecl) -> d.BlockDecl:
+def _joined(first: d.BlockDecl, second: d.BlockDecl) -> d.BlockDecl:
     """The items of two blocks, with the text of the second one if it has any."""
     return replace(first, doc=second.doc or first.doc, items=first.items + second.items)
 

@@ -24,7 +24,7 @@ SCHEDULES = ".sched"
 STANDARD_INPUT = "<stdin>"
 
 
-def is_schedule(source: Source) -> bool:
+def _is_schedule(source: Source) -> bool:
     """Whether a file holds schedules; one without a name of its own is known by how it begins."""
     if source.name.endswith(SCHEDULES):
         return True
@@ -34,7 +34,7 @@ def is_schedule(source: Source) -> bool:
 def formatted(source: Source) -> str:
     """The text of a file of formulas or schedules, laid out; raises SpecErrors or SpecError where
     it cannot be parsed. Comments, and what the formulas say, are as before."""
-    if is_schedule(source):
+    if _is_schedule(source):
         schedules = parse_schedules(source)
         text = _schedules_text(source.text)
         kept = text == source.text or parse_schedules(replace(source, text=text)) == schedules

@@ -184,11 +184,11 @@ Attributes = Callable[[Span], str]
 """The attributes, ready to be written, of the element that shows a part of a spec."""
 
 
-def without_places(span: Span) -> str:
+def _without_places(span: Span) -> str:
     return ""
 
 
-def mathml(notation: Notation, attributes: Attributes = without_places) -> str:
+def mathml(notation: Notation, attributes: Attributes = _without_places) -> str:
     """A `math` element for a block of a page, which needs no script and no font. `attributes` gives
     those of the elements that show parts of a spec."""
     body = _Mathml(attributes).of(notation)

@@ -58,7 +58,7 @@ def checked_recurrence(
         raise max(tried.values(), key=lambda error: error.span.start)
     if kind not in (INT, REAL):
         checker.mismatch(item.value, INT, kind)
-    value, order = with_earlier(value, item.name, tuple(name for name, _ in parameters))
+    value, order = _with_earlier(value, item.name, tuple(name for name, _ in parameters))
     found = Definition(item.name, parameters, value, kind, item.span)
     return replace(found, axis=order.axis, apart=order.apart)
 
@@ -82,7 +82,7 @@ class Order:
     apart: bool
 
 
-def with_earlier(value: n.Expr, name: str, parameters: tuple[str, ...]) -> tuple[n.Expr, Order]:
+def _with_earlier(value: n.Expr, name: str, parameters: tuple[str, ...]) -> tuple[n.Expr, Order]:
     """The checked value with its reads of itself as such, and the order of its elements."""
     reads = [each for each in n.walk(value) if isinstance(each, n.Apply) and each.name == name]
     axes = [

@@ -45,7 +45,7 @@ class Refusals:
             return []
         if WrittenSizes(known).size(item.value).nodes > MOST_NODES:
             return []  # of an equation that is refused for its size, where all is known of it
-        found = self.of(inlined(item.value, where, {}), definitions)
+        found = self.of(_inlined(item.value, where, {}), definitions)
         return [replace(each, condition=cleared(each.condition)) for each in found]
 
     @staticmethod
@@ -76,7 +76,7 @@ class Refusals:
             case n.Logic(word=word, operands=operands, span=span):
                 before: list[n.Expr] = []
                 for operand in operands:
-                    test = conjunction(before, span)
+                    test = _conjunction(before, span)
                     yield from under(test, self.of(operand, definitions))
                     before.append(operand if word == "and" else n.Not(operand, span))
             case n.Apply(name=name, arguments=arguments, span=span):
@@ -113,7 +113,9 @@ class Refusals:
             found: Iterable[Refusal] = ()
             if self.refuses(definition.body, definitions):
                 self.allowed(definition)
-                found = together(self.of(definition.body, definitions))  # those of others before it
+                found = _together(
+                    self.of(definition.body, definitions)
+                )  # those of others before it
             pairs = ((each, companion(definition, at, each)) for at, each in enumerate(found))
             self.made[name] = tuple(pairs)
         return self.made[name]
@@ -174,7 +176,7 @@ def refuse_elsewhere(item: f.Item, refuses: bool) -> None:
         raise SpecError(place, "'refuse' has no meaning here", hint)
 
 
-def together(found: Iterable[Refusal]) -> Iterator[Refusal]:
+def _together(found: Iterable[Refusal]) -> Iterator[Refusal]:
     """One for each `refuse`, however often a definition comes to it."""
     by_place: dict[Span, list[Refusal]] = {}
     for each in found:
@@ -195,10 +197,10 @@ def companion(definition: f.Definition, at: int, refusal: Refusal) -> f.Definiti
 def under(test: n.Expr, found: Iterable[Refusal]) -> Iterator[Refusal]:
     """Refusals that are asked for where a condition holds."""
     for each in found:
-        yield replace(each, condition=conjunction((test, each.condition), test.span))
+        yield replace(each, condition=_conjunction((test, each.condition), test.span))
 
 
-def conjunction(tests: Iterable[n.Expr], span: Span) -> n.Expr:
+def _conjunction(tests: Iterable[n.Expr], span: Span) -> n.Expr:
     """All of the conditions but those that always hold."""
     kept = tuple(each for each in tests if not (isinstance(each, n.Truth) and each.value))
     if len(kept) <= 1:
@@ -206,7 +208,9 @@ def conjunction(tests: Iterable[n.Expr], span: Span) -> n.Expr:
     return n.Logic("and", kept, span)
 
 
-def inlined(part: n.Expr, where: Mapping[str, f.Definition], given: Mapping[str, n.Expr]) -> n.Expr:
+def _inlined(
+    part: n.Expr, where: Mapping[str, f.Definition], given: Mapping[str, n.Expr]
+) -> n.Expr:
     """An expression with what its `where` definitions stand for, whose names are apart from those
     around their uses."""
 
@@ -216,9 +220,9 @@ def inlined(part: n.Expr, where: Mapping[str, f.Definition], given: Mapping[str,
                 return given[name]
             case n.Apply(name=name, arguments=arguments) if name in where:
                 definition = where[name]
-                values = (inlined(each, where, given) for each in arguments)
+                values = (_inlined(each, where, given) for each in arguments)
                 names = (parameter for parameter, _ in definition.parameters)
-                return inlined(definition.body, where, dict(zip(names, values, strict=True)))
+                return _inlined(definition.body, where, dict(zip(names, values, strict=True)))
             case _:
                 return node
 

@@ -27,7 +27,7 @@ def unread(operators: Iterable[f.Operator]) -> Iterator[SpecWarning]:
         for item in declared_items(operator):
             items.setdefault(item.span, item)
             accepted = operator.although and isinstance(item, Given)
-            if accepted or names_of(item) & reached:
+            if accepted or _names_of(item) & reached:
                 used.add(item.span)
     for span, item in items.items():
         if span not in used:
@@ -44,7 +44,7 @@ def declared_items(operator: f.Operator) -> Iterator[Named]:
             yield item
 
 
-def names_of(item: Named) -> set[str]:
+def _names_of(item: Named) -> set[str]:
     """The names by which it is read; those of the extents that an input tells are among them."""
     match item:
         case f.Input(name=name, extents=extents, count=count):
@@ -78,13 +78,13 @@ def read_names(operator: f.Operator) -> set[str]:
             case _:
                 left.append(item)
     while left:
-        new = set(spoken_of(left.pop())) - found
+        new = set(_spoken_of(left.pop())) - found
         found |= new
         left += [value for name in new for value in values.get(name, ())]
     return found
 
 
-def spoken_of(part: object) -> Iterator[str]:
+def _spoken_of(part: object) -> Iterator[str]:
     """The names that an expression reads."""
     for node in n.walk(part):
         match node:

@@ -13,11 +13,11 @@ from cvmgen.ir.visit import walk
 def counting_locals(statements: i.Block) -> frozenset[str]:
     """The locals that are only ever counted up by one, or by places within a tensor."""
     steps = [*nodes_in(statements, i.Accumulate)]
-    others = {each.name for each in steps if each.op != "+" or not counts(each.value)}
+    others = {each.name for each in steps if each.op != "+" or not _counts(each.value)}
     return frozenset({each.name for each in steps} - others)
 
 
-def counts(value: i.Expr) -> bool:
+def _counts(value: i.Expr) -> bool:
     return value == i.Const(1) or isinstance(value, i.Convert)
 
 

@@ -19,19 +19,19 @@ Shape = tuple[Term, ...]
 Digit = tuple[Term, Term]  # an index, and the extent that it is below
 
 
-def ways(offset: Term, shape: Shape) -> Iterator[tuple[Digit, ...]]:
+def _ways(offset: Term, shape: Shape) -> Iterator[tuple[Digit, ...]]:
     """The ways to take an offset apart, the one by single dimensions first."""
     for count in range(1, len(shape)):
         extent = t.product(shape[-count:])
         row, index = divided(offset, extent)
-        for way in ways(row, shape[:-count]):
+        for way in _ways(row, shape[:-count]):
             yield (*way, (index, extent))
     yield ((offset, t.product(shape)),)
 
 
 def digits(offset: Term, shape: Shape) -> tuple[Term, ...]:
     """The index of each dimension."""
-    return tuple(index for index, _ in next(ways(offset, shape)))
+    return tuple(index for index, _ in next(_ways(offset, shape)))
 
 
 Split = tuple[tuple[Term, ...], Formula]  # factors of a size, and where that is so
@@ -43,12 +43,12 @@ def all_ways(
     """What would show that an element lies in its tensor, of several ways: by each dimension; by
     parts of a pack; by the factors of extents that were required to be products, in either order;
     by several dimensions at once."""
-    first, *others = ways(offset, shape)
+    first, *others = _ways(offset, shape)
     yield claims(first)
     if any(each in splits for each in shape):
         pieces = [splits.get(each, ((each,), t.TRUE)) for each in shape]
         parts = tuple(part for several, _ in pieces for part in several)
-        yield (*claims(next(ways(offset, parts))), *(where for _, where in pieces))
+        yield (*claims(next(_ways(offset, parts))), *(where for _, where in pieces))
     known = (found for each in path if (found := product_of(each)) is not None)
     products = {name: factors for name, factors in known if name in shape}
     for name, (one, other) in products.items():
@@ -57,7 +57,7 @@ def all_ways(
     for chosen in product(*orders) if products else ():
         factors = dict(zip(products, chosen, strict=True))
         several = (factors.get(each, (each,)) for each in shape)
-        yield claims(next(ways(offset, tuple(part for parts in several for part in parts))))
+        yield claims(next(_ways(offset, tuple(part for parts in several for part in parts))))
     yield from map(claims, others)
 
 
@@ -74,7 +74,7 @@ def row_ways(operand: Term, shape: Shape, low: int, high: int) -> Iterator[tuple
         if row != t.ZERO:
             size = t.product(shape)
             ends = (t.at_most(0, behind), t.at_most(low, rest), t.at_most(rest + size, high))
-            yield (*claims(next(ways(row, shape[:-count]))), *ends)
+            yield (*claims(next(_ways(row, shape[:-count]))), *ends)
 
 
 def with_value(operand: Term, name: Term, value: Term) -> Term:
@@ -106,7 +106,7 @@ def divided(offset: Term, extent: Term) -> tuple[Term, Term]:
     row: dict[Monomial, int] = {}
     index: dict[Monomial, int] = {}
     for monomial, coefficient in offset.parts:
-        rest = without(monomial, factors)
+        rest = _without(monomial, factors)
         if rest is None:
             index[monomial] = coefficient
         elif rest == () and not factors:  # a number by a number
@@ -118,7 +118,7 @@ def divided(offset: Term, extent: Term) -> tuple[Term, Term]:
     return t.term_of(row), t.term_of(index)
 
 
-def without(monomial: Monomial, factors: Monomial) -> Monomial | None:
+def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
     """A product of symbols without others that it has as factors."""
     left = list(monomial)
     for each in factors:

@@ -87,7 +87,7 @@ class Elimination:
     def left(self, goals: Iterable[Term]) -> tuple[Term, ...] | None:
         """Those claims that ranges do not show; None if one of them is wrong there."""
         found = []
-        for each in dict.fromkeys(lowest(self.facts.resolved(goal)) for goal in goals):
+        for each in dict.fromkeys(_lowest(self.facts.resolved(goal)) for goal in goals):
             if not self.facts.not_negative(each):
                 if self.facts.negative(each):
                     return None
@@ -171,12 +171,12 @@ class Elimination:
                 for other, factor in fact.parts:
                     if factor >= 0 or name not in other:
                         continue
-                    rest = difference(other, monomial)
+                    rest = _difference(other, monomial)
                     if self.positive(rest, 1):
                         greater = t.term_of({tuple(sorted((*monomial, *rest))): number})
                         wider = goal - t.term_of({monomial: number}) + greater
                         times = -factor // gcd(factor, number)
-                        by = t.term_of({difference(monomial, other): times * number // factor})
+                        by = t.term_of({_difference(monomial, other): times * number // factor})
                         if not far(by, fact):
                             yield (wider * times - by * fact,)
 
@@ -221,14 +221,14 @@ def shown(facts: ProductRanges, order: Mapping[str, int], claim: Formula, splits
                 return True
         case _:
             return False
-    if splits <= 0 or (chosen := split(facts, order, claim)) is None:
+    if splits <= 0 or (chosen := _split(facts, order, claim)) is None:
         return False
     case = chosen.parts[0]
     ways = ((case,), (t.negation(case), t.some(*chosen.parts[1:])))
     return all(shown(facts.extended(each), order, claim, splits - 1) for each in ways)
 
 
-def split(facts: ProductRanges, order: Mapping[str, int], claim: Formula) -> t.Some | None:
+def _split(facts: ProductRanges, order: Mapping[str, int], claim: Formula) -> t.Some | None:
     """The cases that speak of the last symbol of a claim."""
     names: frozenset[str] = frozenset()
     for each in t.comparisons(claim):
@@ -257,7 +257,7 @@ def quotient(whole: Term, part: Term) -> tuple[int, Term] | None:
     if not part.parts or not whole.parts:
         return None
     (first, number), (other, divisor) = whole.parts[0], part.parts[0]
-    if (rest := without(first, other)) is None:
+    if (rest := _without(first, other)) is None:
         return None
     times = abs(divisor) // gcd(number, divisor)
     by = t.term_of({rest: times * number // divisor})
@@ -270,13 +270,13 @@ def quotient_by_monomial(whole: Term, other: Monomial, divisor: int) -> tuple[in
     found: dict[Monomial, int] = {}
     times = abs(divisor)
     for monomial, number in whole.parts:
-        if (rest := without(monomial, other)) is None:
+        if (rest := _without(monomial, other)) is None:
             return None
         found[rest] = times * number // divisor
     return times, t.term_of(found)
 
 
-def without(monomial: Monomial, factors: Monomial) -> Monomial | None:
+def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
     """A product of symbols without others that it has as factors."""
     left = list(monomial)
     for each in factors:
@@ -291,14 +291,14 @@ def far(factor: Term, fact: Term) -> bool:
     return factor.value is None and abs(fact.poly.get((), 0)) > MOST_NUMBER
 
 
-def difference(monomial: Monomial, factors: Monomial) -> Monomial:
+def _difference(monomial: Monomial, factors: Monomial) -> Monomial:
     """The factors of a product that others have not got."""
     left = Counter(monomial)
     left.subtract(factors)
     return tuple(sorted(left.elements()))
 
 
-def lowest(goal: Term) -> Term:
+def _lowest(goal: Term) -> Term:
     """goal >= 0 with the least coefficients; of integers, what is left of a number is rounded."""
     common = gcd(*(number for monomial, number in goal.parts if monomial))
     if common <= 1:

@@ -11,10 +11,10 @@ from cvmgen.verification.terms import FALSE, ZERO, Formula, Holds, Monomial, Ter
 def plain(facts: Iterable[Formula], claim: Formula) -> bool:
     """Whether facts show a claim at once; False means "not known"."""
     known = [part for each in facts for part in conjuncts(each)]
-    return all(shown(known, each) for each in conjuncts(claim))
+    return all(_shown(known, each) for each in conjuncts(claim))
 
 
-def shown(known: list[Formula], claim: Formula) -> bool:
+def _shown(known: list[Formula], claim: Formula) -> bool:
     if claim in known or FALSE in known:
         return True
     match claim:

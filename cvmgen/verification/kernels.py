@@ -181,9 +181,9 @@ class KernelWalk:
         if ways[0].parts or ways[1].parts:
             outside.parts.append(WrittenEither(test, scope.path, *ways))
         behind = scope
-        if ends(then):
+        if _ends(then):
             behind = scope.inner(t.negation(test))
-        elif ends(otherwise):
+        elif _ends(otherwise):
             behind = scope.inner(test)
         for name in reassigned((then, otherwise)) & before.keys():
             behind.names[name] = self.joined(test, one, other, name)
@@ -416,7 +416,7 @@ def carried_local(
             return None
 
 
-def ends(body: i.Block) -> bool:
+def _ends(body: i.Block) -> bool:
     """Whether a block is left for good at its end."""
     return bool(body) and (isinstance(body[-1], (i.Break, i.Return)))
 

@@ -129,9 +129,9 @@ def text_digests(texts: Texts) -> dict[Which, str]:
             own.setdefault((operator, target), []).append(name)
         elif is_support(name):
             shared.setdefault(target, []).append(name)
-    common = {target: digest_of(texts, names) for target, names in shared.items()}
+    common = {target: _digest_of(texts, names) for target, names in shared.items()}
     return {
-        (operator, target): digest_of(texts, names, common.get(target, ""))
+        (operator, target): _digest_of(texts, names, common.get(target, ""))
         for (operator, target), names in own.items()
         if any(name.endswith(f".{SUFFIXES[target]}") for name in names)
     }
@@ -143,7 +143,7 @@ def is_support(name: str) -> bool:
     return len(parts) == 2 and parts[1].startswith("cvmgen")
 
 
-def digest_of(texts: Texts, names: Iterable[str], more: str = "") -> str:
+def _digest_of(texts: Texts, names: Iterable[str], more: str = "") -> str:
     digest = sha256(more.encode())
     for name in names:
         text = texts[name]
@@ -193,7 +193,7 @@ def merged(before: Entries, found: Entries, gone: Iterable[Which], *, accept: bo
     for operator, several in found.items():
         for target, entry in several.items():
             earlier = None if accept else before.get(operator, {}).get(target)
-            whole.setdefault(operator, {})[target] = compared(entry, earlier)
+            whole.setdefault(operator, {})[target] = _compared(entry, earlier)
     return {
         name: {target: whole[name][target] for target in sorted(whole[name])}
         for name in sorted(whole)
@@ -201,7 +201,7 @@ def merged(before: Entries, found: Entries, gone: Iterable[Which], *, accept: bo
     }
 
 
-def compared(entry: LedgerEntry, before: LedgerEntry | None) -> LedgerEntry:
+def _compared(entry: LedgerEntry, before: LedgerEntry | None) -> LedgerEntry:
     """An entry that says what was better; of one that is found again the time stays as it was, so
     that nothing changes in the file."""
     if before is None:
@@ -244,7 +244,7 @@ def of_data(data: Mapping[str, Any]) -> Ledger:
         words(data[name]) for name in ("properties", "stands", "trusted")
     )
     entries = {
-        str(operator): {str(target): entry_of(each) for target, each in several.items()}
+        str(operator): {str(target): _entry_of(each) for target, each in several.items()}
         for operator, several in data["entries"].items()
     }
     return Ledger(properties, stands, trusted, entries)
@@ -254,17 +254,17 @@ def words(data: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in data.items()}
 
 
-def counts(data: Mapping[str, Any]) -> dict[str, int]:
+def _counts(data: Mapping[str, Any]) -> dict[str, int]:
     return {str(name): int(value) for name, value in data.items()}
 
 
-def entry_of(data: Mapping[str, Any]) -> LedgerEntry:
-    findings = {str(name): finding_of(each) for name, each in data["findings"].items()}
+def _entry_of(data: Mapping[str, Any]) -> LedgerEntry:
+    findings = {str(name): _finding_of(each) for name, each in data["findings"].items()}
     versions = words(data.get("engines", {}))
     return LedgerEntry(findings, str(data.get("text", "")), versions, float(data.get("seconds", 0)))
 
 
-def finding_of(data: Mapping[str, Any]) -> Finding:
+def _finding_of(data: Mapping[str, Any]) -> Finding:
     left = (
         Left(str(each["why"]), int(each["count"]), tuple(map(str, each.get("shown", ()))))
         for each in data.get("left", ())
@@ -272,11 +272,11 @@ def finding_of(data: Mapping[str, Any]) -> Finding:
     before = data.get("before")
     return Finding(
         known_status(data["status"]),
-        counts(data.get("by", {})),
+        _counts(data.get("by", {})),
         tuple(left),
         str(data.get("hash", "")),
         tuple(map(str, data.get("calls", ()))),
-        counts(data.get("relies", {})),
+        _counts(data.get("relies", {})),
         None
         if before is None
         else Standing(known_status(before["status"]), int(before.get("open", 0))),

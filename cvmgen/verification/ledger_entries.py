@@ -163,7 +163,7 @@ def of_obligations(found: Sequence[Obligation]) -> dict[str, Finding]:
                     left.add(refuted_text(each) or each.why or GIVES_UP, each.shown)
             hashed = hash_of(each.digest for each in several)
             status = status_of(each.status for each in several)
-            findings[name] = Finding(status, in_order(by), left.all, hashed)
+            findings[name] = Finding(status, _in_order(by), left.all, hashed)
     return findings
 
 
@@ -196,7 +196,7 @@ def of_threads(found: Sequence[OfThreads]) -> dict[str, Finding]:
             status = status_of(PROVED if e.status == DEAD else e.status for e in several)
             hashed = hash_of(f"{e.function} {e.kind} {e.shown}" for e in several)
             findings[name] = Finding(
-                status, in_order(by), left.all, hashed, relies=in_order(relies)
+                status, _in_order(by), left.all, hashed, relies=_in_order(relies)
             )
     return findings
 
@@ -246,7 +246,7 @@ def engines_text(engines: Iterable[str]) -> str:
     return " and ".join(engines)
 
 
-def in_order(counted: Counter[str]) -> dict[str, int]:
+def _in_order(counted: Counter[str]) -> dict[str, int]:
     return dict(sorted(counted.items()))
 
 

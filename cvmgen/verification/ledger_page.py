@@ -36,7 +36,7 @@ SPECIAL = re.compile(r"([\\`*_<\[\]|])")
 def page(ledger: Ledger) -> str:
     parts = (
         opening(ledger),
-        *(table(ledger, opset, names) for opset, names in opsets(ledger)),
+        *(_table(ledger, opset, names) for opset, names in opsets(ledger)),
         open_part(ledger),
         ["## What is trusted", "", *entries_of(ledger.trusted)],
         versions_part(ledger),
@@ -81,29 +81,29 @@ def opsets(ledger: Ledger) -> Iterator[tuple[str, list[str]]]:
         yield opset, list(names)
 
 
-def table(ledger: Ledger, opset: str, names: Sequence[str]) -> list[str]:
+def _table(ledger: Ledger, opset: str, names: Sequence[str]) -> list[str]:
     """A row for each operator, a column for each property that one of them has on a target."""
     columns = [
         (target, name)
         for target in TARGETS
         for name in ledger.properties
-        if any(finding_of(ledger, each, target, name) for each in names)
+        if any(_finding_of(ledger, each, target, name) for each in names)
     ]
     heads = ["operator", *(f"{target}: {name}" for target, name in columns)]
     rows = [
-        [f"`{code(each)}`", *(shown(finding_of(ledger, each, *column)) for column in columns)]
+        [f"`{code(each)}`", *(_shown(_finding_of(ledger, each, *column)) for column in columns)]
         for each in names
     ]
     lines = [heads, ["---"] * len(heads), *rows]
     return [f"## {cell(opset)}", "", *(f"| {' | '.join(cells)} |" for cells in lines)]
 
 
-def finding_of(ledger: Ledger, operator: str, target: str, name: str) -> Finding | None:
+def _finding_of(ledger: Ledger, operator: str, target: str, name: str) -> Finding | None:
     entry = ledger.entries[operator].get(target)
     return None if entry is None else entry.findings.get(name)
 
 
-def shown(finding: Finding | None) -> str:
+def _shown(finding: Finding | None) -> str:
     """A cell: the word, and how many obligations or calls that is said of."""
     if finding is None:
         return "-"

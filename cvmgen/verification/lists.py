@@ -247,7 +247,7 @@ class ListTerms:
         """Each dimension as two: what a factor leaves of it, and the factor."""
 
         def entry(at: Term) -> Term:
-            half, odd = halved(at)
+            half, odd = _halved(at)
             if half is None:
                 return self.symbols.within("entry", None, None, LISTED)
             factor = self.entry(factors, half)
@@ -338,7 +338,7 @@ class ListTerms:
         return made
 
 
-def halved(at: Term) -> tuple[Term | None, bool]:
+def _halved(at: Term) -> tuple[Term | None, bool]:
     """Half of an index that is known to be even or odd, and which of them it is."""
     odd = at.poly.get((), 0) % 2 == 1
     rest = at - int(odd)

@@ -19,10 +19,10 @@ MOST = 60  # products for which it is tried
 def linear(conditions: Iterable[Formula]) -> tuple[Formula, ...] | None:
     """Conditions without products; None for too many."""
     conditions = tuple(dict.fromkeys(conditions))
-    products = with_parts({m for each in conditions for m in monomials(each) if len(m) > 1})
+    products = _with_parts({m for each in conditions for m in monomials(each) if len(m) > 1})
     if len(products) > MOST:
         return None
-    return (*(flat(each) for each in conditions), *dict.fromkeys(facts(products)))
+    return (*(_flat(each) for each in conditions), *dict.fromkeys(_facts(products)))
 
 
 def monomials(formula: Formula) -> Iterator[Monomial]:
@@ -38,37 +38,37 @@ def monomials(formula: Formula) -> Iterator[Monomial]:
             pass
 
 
-def with_parts(products: set[Monomial]) -> list[Monomial]:
+def _with_parts(products: set[Monomial]) -> list[Monomial]:
     """Products and those of their factors, in order."""
     found, left = set[Monomial](), list(products)
     while left:
         each = left.pop()
         if len(each) > 1 and each not in found:
             found.add(each)
-            left += (rest for _, rest in factors(each))
+            left += (rest for _, rest in _factors(each))
     return sorted(found)
 
 
-def factors(product: Monomial) -> Iterator[tuple[str, Monomial]]:
+def _factors(product: Monomial) -> Iterator[tuple[str, Monomial]]:
     """The ways to take a product as one factor times the others."""
     for at, name in enumerate(product):
         yield name, product[:at] + product[at + 1 :]
 
 
-def atom(product: Monomial) -> Term:
+def _atom(product: Monomial) -> Term:
     return t.symbol("*".join(product)) if product else t.ONE
 
 
-def flat(formula: Formula) -> Formula:
+def _flat(formula: Formula) -> Formula:
     match formula:
         case t.Holds(op=op, term=operand):
             return t.decided(t.Holds(op, flat_term(operand)))
         case t.Every(parts=parts):
-            return t.Every(tuple(map(flat, parts)))
+            return t.Every(tuple(map(_flat, parts)))
         case t.Some(parts=parts):
-            return t.Some(tuple(map(flat, parts)))
+            return t.Some(tuple(map(_flat, parts)))
         case t.Negation(operand=inner):
-            return t.Negation(flat(inner))
+            return t.Negation(_flat(inner))
         case t.TruthSymbol():
             return formula
 
@@ -77,15 +77,15 @@ def flat_term(operand: Term) -> Term:
     return t.term_of({(("*".join(name),) if name else ()): n for name, n in operand.parts})
 
 
-def facts(products: list[Monomial]) -> Iterator[Formula]:
+def _facts(products: list[Monomial]) -> Iterator[Formula]:
     by_rest: dict[Monomial, list[tuple[Term, Term]]] = defaultdict(list)
     for each in products:
-        for name, rest in factors(each):
-            one, other, whole = t.symbol(name), atom(rest), atom(each)
+        for name, rest in _factors(each):
+            one, other, whole = t.symbol(name), _atom(rest), _atom(each)
             yield from of_factors(one, other, whole)
             by_rest[rest].append((one, whole))
     for rest, several in by_rest.items():
-        step = atom(rest)
+        step = _atom(rest)
         for at, (one, first) in enumerate(several):
             for two, second in several[at + 1 :]:
                 yield from multiples(step, (one, first), (two, second))

@@ -300,7 +300,7 @@ class ProductRanges:
             return number, number
         found: Bounds = self.low.get(monomial[0]), self.high.get(monomial[0])
         for name in monomial[1:]:
-            found = times(found, (self.low.get(name), self.high.get(name)))
+            found = _times(found, (self.low.get(name), self.high.get(name)))
         low, high = found
         if (bound := self.products.get(monomial)) is not None:
             high = bound if high is None else min(bound, high)
@@ -364,7 +364,7 @@ class ProductRanges:
 Bounds = tuple[int | None, int | None]
 
 
-def times(left: Bounds, right: Bounds) -> Bounds:
+def _times(left: Bounds, right: Bounds) -> Bounds:
     """The range of a product; None: there is no bound."""
     (low, high), (least, most) = left, right
     if low is not None and least is not None and low >= 0 and least >= 0:

@@ -353,7 +353,7 @@ class Regions:
         for name, at in self.order.items():
             if at >= loop.age:
                 key = self.keys.get(name)
-                if not isinstance(key, tuple) or not found.isdisjoint(names_in(key, self.order)):
+                if not isinstance(key, tuple) or not found.isdisjoint(_names_in(key, self.order)):
                     found.add(name)
         return frozenset(found)
 
@@ -466,13 +466,13 @@ class Regions:
             yield replaced(end, name, other)
 
 
-def names_in(key: object, known: Container[str]) -> frozenset[str]:
+def _names_in(key: object, known: Container[str]) -> frozenset[str]:
     """The symbols of which something is a function; what lists are called may speak of some."""
     match key:
         case Term(names=names):
             return names
         case tuple():
-            return frozenset().union(*(names_in(each, known) for each in key))
+            return frozenset().union(*(_names_in(each, known) for each in key))
         case str():
             return frozenset(word for word in WORDS.findall(key) if word in known)
         case t.Holds() | t.TruthSymbol() | t.Every() | t.Some() | t.Negation():

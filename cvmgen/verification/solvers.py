@@ -80,11 +80,11 @@ def ask_z3(asked: Question, limit: int) -> Answer:
     model = {}
     if result == "sat":
         found = {str(each): solver.model()[each] for each in solver.model().decls()}
-        model = {name: number_of(found.get(at)) for name, at in asked.spelled.items()}
+        model = {name: _number_of(found.get(at)) for name, at in asked.spelled.items()}
     return Answer(result, model, int(cost))
 
 
-def number_of(value: Any) -> int:
+def _number_of(value: Any) -> int:
     """What a solver gives a symbol, conditions as 0 or 1; where it says nothing, 0 will do."""
     written = "0" if value is None else str(value)
     return int({"True": "1", "False": "0"}.get(written, written))

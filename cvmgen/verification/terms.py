@@ -310,7 +310,7 @@ def text(formula: Formula, least: int = 0) -> str:
     """A condition as people write it."""
     match formula:
         case Holds(op=op, term=operand):
-            return comparison(op, operand)
+            return _comparison(op, operand)
         case TruthSymbol(name=name):
             return name
         case Every(parts=()):
@@ -318,23 +318,23 @@ def text(formula: Formula, least: int = 0) -> str:
         case Some(parts=()):
             return "false"
         case Every(parts=parts):
-            return joined(" and ", parts, 2, least)
+            return _joined(" and ", parts, 2, least)
         case Some(parts=parts):
-            return joined(" or ", parts, 1, least)
+            return _joined(" or ", parts, 1, least)
         case Negation(operand=Holds(op="==", term=operand)):
-            return comparison("!=", operand)
+            return _comparison("!=", operand)
         case Negation(operand=operand):
             return f"not {text(operand, 3)}"
         case _:
             assert_never(formula)
 
 
-def joined(word: str, parts: Iterable[Formula], level: int, least: int) -> str:
+def _joined(word: str, parts: Iterable[Formula], level: int, least: int) -> str:
     written = word.join(text(each, level + 1) for each in parts)
     return f"({written})" if level < least else written
 
 
-def comparison(op: str, operand: Term) -> str:
+def _comparison(op: str, operand: Term) -> str:
     """What is added on the left, what is taken away on the right; x >= y + 1 as y < x."""
     plus = term_of({name: value for name, value in operand.parts if value > 0})
     minus = term_of({name: -value for name, value in operand.parts if value < 0})

@@ -80,7 +80,7 @@ def races_of(
     keep the ranges that sums of them lose."""
     name = kernel.name + function.name
     try:
-        plain = Asking(walked(program, kernel, function), prover)
+        plain = Asking(_walked(program, kernel, function), prover)
     except UnseenError as unseen:
         yield ThreadFindings(name, "race", f"a {unseen}", Verdict("open", frozenset()), UNKNOWN)
         return
@@ -88,7 +88,7 @@ def races_of(
     for number, each in enumerate(plain.questions):
         verdict = each.ask()
         if verdict.status == "open":
-            by_digits = by_digits or Asking(walked(program, kernel, function, digits=True), prover)
+            by_digits = by_digits or Asking(_walked(program, kernel, function, digits=True), prover)
             verdict = by_digits.questions[number].ask()
         if verdict.status == "open":
             plain.threads.thorough = True
@@ -129,10 +129,10 @@ class Asking:
     def add(self, pair: Pair, *, same_block: bool) -> None:
         ask = partial(self.threads.meet, pair, same_block=same_block)
         reached = partial(self.threads.reached, pair, same_block=same_block)
-        self.questions.append(ThreadQuestion("race", shown(pair), ask, reached))
+        self.questions.append(ThreadQuestion("race", _shown(pair), ask, reached))
 
 
-def walked(
+def _walked(
     program: i.Program, kernel: Kernel, function: DeviceFunction, *, digits: bool = False
 ) -> ThreadWalk:
     """The walk of a function by one thread, with what the host ensures."""
@@ -163,7 +163,7 @@ def between_blocks(walk: ThreadWalk) -> Iterator[Pair]:
                 yield Pair(one, two)
 
 
-def shown(pair: Pair) -> str:
+def _shown(pair: Pair) -> str:
     one, two = pair.one.shown, pair.other.shown
     return one if pair.one is pair.other else f"{one} and {two}"
 

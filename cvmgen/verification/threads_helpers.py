@@ -44,7 +44,7 @@ def innermost(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     return walk.reader.digit(found) if walk.reader.digits else found
 
 
-def quotient(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
+def _quotient(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     return walk.symbols.truncdiv(*arguments(walk, call, scope))
 
 
@@ -59,7 +59,7 @@ def bits(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     return walk.bits_of(*arguments(walk, call, scope))
 
 
-def bit(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
+def _bit(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     word, place = arguments(walk, call, scope)
     found = walk.once("bit", 0, 1, word, place)
     if word in walk.kept:
@@ -251,7 +251,7 @@ def share_of(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
     return {name: walk.symbols.within(name, low, None, "") for name, low in names.items()}
 
 
-def combine(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
+def _combine(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """All that a team has; parts of results lie in memory of the launch, that of warps is shared
     by the block. Teams of neighbouring lanes, none in two warps, do not wait for others."""
     team = of_team(walk, call)
@@ -324,10 +324,10 @@ def block_sort(walk: ThreadWalk, statement: i.Sort, scope: PlaceScope) -> None:
     walk.wait(scope, "a sort")
     touch(spare.tensor, first, anywhere(), written=False)
     touch(entries.first.tensor, row, anywhere(), written=False)
-    touch(spare.tensor, second, strided(walk, count, scope), written=True)
+    touch(spare.tensor, second, _strided(walk, count, scope), written=True)
     walk.wait(scope, "a sort")
-    touch(spare.tensor, second, strided(walk, count, scope), written=False)
-    touch(entries.first.tensor, row, strided(walk, count, scope), written=True)
+    touch(spare.tensor, second, _strided(walk, count, scope), written=False)
+    touch(entries.first.tensor, row, _strided(walk, count, scope), written=True)
     walk.wait(scope, "a sort")
 
 
@@ -338,7 +338,7 @@ def part_of(walk: ThreadWalk, count: Term, scope: PlaceScope) -> tuple[Term, Pla
     return at, scope.inner(t.at_most(low, at), t.below(at, low + size), t.below(at, count))
 
 
-def strided(walk: ThreadWalk, count: Term, scope: PlaceScope) -> tuple[Term, PlaceScope]:
+def _strided(walk: ThreadWalk, count: Term, scope: PlaceScope) -> tuple[Term, PlaceScope]:
     """An entry of those that a thread makes of all."""
     at, number = (walk.symbols.within(name, 0, None, "") for name in ("at", "round"))
     walk.divided.append(Divided(at, t.ZERO, walk.lane, walk.lanes, scope.path))
@@ -366,7 +366,7 @@ def launched(walk: ThreadWalk, mapped: Mapped, scope: PlaceScope) -> None:
                 pass
 
 
-def domain(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
+def _domain(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """The size of a domain; 0 where an extent is not positive."""
     extents = arguments(walk, call, scope)
     positive = t.every(*(t.below(0, each) for each in extents))
@@ -401,13 +401,13 @@ HELPERS: Mapping[str, Callable[[ThreadWalk, i.Call, PlaceScope], Term]] = {
     "lane": lambda walk, call, scope: walk.lane,
     "lane_count": lambda walk, call, scope: walk.lanes,
     "vectors": vectors,
-    "domain": domain,
+    "domain": _domain,
     "innermost": innermost,
-    "quotient": quotient,
+    "quotient": _quotient,
     ".store": store_vector,
     "block_share": block_share,
     "bits": bits,
-    "bit": bit,
+    "bit": _bit,
     "bits_below": bits_below,
     "block_all": vote,
     "block_any": vote,
@@ -415,7 +415,7 @@ HELPERS: Mapping[str, Callable[[ThreadWalk, i.Call, PlaceScope], Term]] = {
     "block_keep": block_keep,
     "items": items,
     "stores": stores,
-    "combine": combine,
+    "combine": _combine,
     ".tiles": tiles,
     "contract": contract,
 }

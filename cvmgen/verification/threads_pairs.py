@@ -73,10 +73,10 @@ class Verdict:
         if self.address is None:
             return f"refuted: {threads} do not come together"
         access, offset = self.address
-        return f"refuted: {threads} both touch {access.array}[{value_of(offset, model)}]"
+        return f"refuted: {threads} both touch {access.array}[{_value_of(offset, model)}]"
 
 
-def value_of(operand: Term, model: Mapping[str, int]) -> int:
+def _value_of(operand: Term, model: Mapping[str, int]) -> int:
     return sum(
         number * prod(model.get(name, 0) for name in monomial) for monomial, number in operand.parts
     )

@@ -84,8 +84,8 @@ class PlaceWalk(ThreadWalk):
     """Walks with what each access demands; `lengths` are those of arrays."""
 
     def __init__(self, reader: PlaceReader, own: frozenset[str]) -> None:
-        helpers = {**HELPERS, "load": load, "contract": contracted, "innermost": innermost_digit}
-        structures = {**STRUCTURES, "clipped_side": clipped}
+        helpers = {**HELPERS, "load": _load, "contract": _contracted, "innermost": innermost_digit}
+        structures = {**STRUCTURES, "clipped_side": _clipped}
         super().__init__(reader, own, (helpers, structures, contraction, block_sort))
         self.lengths: dict[str, Term] = {}
         self.given: dict[str, tuple[i.Call, PlaceScope]] = {}  # factors of contractions
@@ -184,7 +184,7 @@ class PlaceWalk(ThreadWalk):
         return self.block(tuple(before), scope), last.value
 
 
-def load(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
+def _load(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """A vector of elements from a place on, so far apart, as many as there are lanes; if there is a
     guard, only where it holds."""
     place, step, lanes = call.arguments
@@ -213,7 +213,7 @@ def innermost_digit(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     return walk.reader.ranged(found, before, walk.reader.integer(size, scope))
 
 
-def clipped(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
+def _clipped(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
     """What of a side lies in the input: no more than there is of either, from where it begins."""
     found = clipped_side(walk, call, scope)
     _, length, extent = (walk.reader.integer(each, scope) for each in call.arguments)
@@ -227,7 +227,7 @@ def clipped(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
     return found
 
 
-def contracted(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
+def _contracted(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     assert isinstance(walk, PlaceWalk)
     whole = whole_of(walk, call, 1)
     for each, rows in zip(call.arguments[3:5], (whole["rows"], whole["columns"]), strict=True):
@@ -236,7 +236,7 @@ def contracted(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     return contract(walk, call, scope)
 
 
-def cut(walk: PlaceWalk, mapped: Mapped, scope: PlaceScope) -> None:
+def _cut(walk: PlaceWalk, mapped: Mapped, scope: PlaceScope) -> None:
     """What `cvmgen_tile_windows` gives: so many tiles of so many results that 32 bits hold each
     index, and boxes of so many elements."""
     values = {each.name: each.value for each in mapped.before if isinstance(each, i.Let)}
@@ -265,15 +265,15 @@ def cut_windows(walk: PlaceWalk, planes: Term, sides: i.ListOf, scope: PlaceScop
         own, parts = host(f"tiling.results[{at}]", 1), host(f"tiling.along[{at}]", 1)
         length = (own - 1) * step + reach
         know(own, t.at_most(own, BLOCK), t.at_most(own, results), t.at_most(results, MOST))
-        know(own, t.at_most(length, box_size()), t.at_most(1, reach))
+        know(own, t.at_most(length, _box_size()), t.at_most(1, reach))
         along, lengths = along * parts, lengths * length
         know(parts, t.at_most(parts, tiles), t.at_most(parts, results))
     know(tiles, t.equal(tiles, planes * along), t.at_most(tiles, MOST))
     know(planes, t.at_most(planes, tiles))
-    know(box, t.equal(box, lengths), t.at_most(box, box_size()))
+    know(box, t.equal(box, lengths), t.at_most(box, _box_size()))
 
 
-def box_size() -> int:
+def _box_size() -> int:
     """The elements that a tile of windows reads at most."""
     return all_settings(packaged())["shared_boxes"]["elements"]
 
@@ -322,7 +322,7 @@ def places_by(
     walk = PlaceWalk(reader, arrays_written(function.body))
     launched(walk, kernel.mapped, call.scope)
     if any(each.type == "tiling" for each in function.parameters):
-        cut(walk, kernel.mapped, call.scope)
+        _cut(walk, kernel.mapped, call.scope)
     symbols.level = THREAD
     name = kernel.name + function.name
     proofs = PlaceProofs(kernels.operator.full_name, name, call, walk.lengths, prover)

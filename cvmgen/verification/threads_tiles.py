@@ -24,7 +24,7 @@ SLICES, SLICE, CHUNKS = 3, 64, 4  # slices in memory, bytes of a line, chunks of
 MEMORY = "memory"
 
 
-def sizes() -> tuple[int, int, int]:
+def _sizes() -> tuple[int, int, int]:
     """Rows and columns of a tile, threads of a block."""
     found = all_settings(packaged())["tensor_tiles"]
     return found["rows"], found["columns"], found["threads"]
@@ -35,7 +35,7 @@ def contraction(walk: ThreadWalk, value: i.Expr, scope: PlaceScope) -> Structure
     names = ("batches", "rows", "columns", "depth")
     parts = (walk.reader.integer(each, scope) for each, _ in value.entries)
     found = dict(zip(names, parts, strict=True))
-    rows, columns, threads = sizes()
+    rows, columns, threads = _sizes()
     walk.symbols.know(walk.lanes, t.equal(walk.lanes, threads))  # as tiles are launched
     found["down"] = walk.symbols.ceildiv(found["rows"], t.term(rows))
     found["across"] = walk.symbols.ceildiv(found["columns"], t.term(columns))
@@ -78,8 +78,8 @@ def contract(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     assert isinstance(taking, i.Lambda)
     slices = walk.symbols.ceildiv(whole["depth"], t.term(SLICE))
     for first in range(SLICES - 1):
-        stage(walk, kinds, t.term(first), slices, scope)
-    multiply(walk, kinds, slices, scope)
+        _stage(walk, kinds, t.term(first), slices, scope)
+    _multiply(walk, kinds, slices, scope)
     walk.wait(scope, "contract")
     before, ways = walk.here, []
     wide = t.equal(walk.of_block("wide", 0, 1), 1)
@@ -95,7 +95,7 @@ def contract(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     return t.ZERO
 
 
-def multiply(walk: ThreadWalk, kinds: tuple[str, ...], slices: Term, scope: PlaceScope) -> None:
+def _multiply(walk: ThreadWalk, kinds: tuple[str, ...], slices: Term, scope: PlaceScope) -> None:
     """The loop over slices, which all threads make together."""
     walk.loops += 1
     before, outer = walk.here, walk.symbols.home
@@ -104,9 +104,9 @@ def multiply(walk: ThreadWalk, kinds: tuple[str, ...], slices: Term, scope: Plac
     (walk.indices[walk.loops],) = number.names
     inner = scope.inner(t.below(number, slices))
     walk.wait(inner, "contract")
-    stage(walk, kinds, number + (SLICES - 2), slices, inner)  # begun before, and on its way
-    stage(walk, kinds, number + (SLICES - 1), slices, inner)
-    rows, columns, _ = sizes()
+    _stage(walk, kinds, number + (SLICES - 2), slices, inner)  # begun before, and on its way
+    _stage(walk, kinds, number + (SLICES - 1), slices, inner)
+    rows, columns, _ = _sizes()
     size = (rows + columns) * CHUNKS
     at = walk.symbols.within("chunk", 0, size - 1, "")
     walk.event(MEMORY, slot(walk, number) * size + at, inner, "a slice", written=False, shared=True)
@@ -119,11 +119,11 @@ def slot(walk: ThreadWalk, number: Term) -> Term:
     return number - walk.symbols.floordiv(number, t.term(SLICES)) * SLICES
 
 
-def stage(
+def _stage(
     walk: ThreadWalk, kinds: tuple[str, ...], number: Term, slices: Term, scope: PlaceScope
 ) -> None:
     """A thread's chunks of a slice, of the lines of rows and behind them of those of columns."""
-    rows, columns, threads = sizes()
+    rows, columns, threads = _sizes()
     inner = scope.inner(t.below(number, slices))
     first = slot(walk, number) * ((rows + columns) * CHUNKS)
     for kind, lines, base in zip(kinds, (rows, columns), (0, rows), strict=True):
@@ -152,7 +152,7 @@ Total = tuple[Term, Term, tuple[Formula, ...]]  # its row and column in the tile
 
 def totals_of_warps(walk: ThreadWalk) -> Total:
     """What a thread holds of its warp's part: warps stand in two rows of four."""
-    rows, columns, _ = sizes()
+    rows, columns, _ = _sizes()
     symbols, lane = walk.symbols, walk.lane
 
     def split(value: Term, by: int) -> tuple[Term, Term]:
@@ -171,7 +171,7 @@ def totals_of_warps(walk: ThreadWalk) -> Total:
 
 def totals_alone(walk: ThreadWalk, scope: PlaceScope) -> Total:
     """The totals that a thread makes from the elements as they are."""
-    rows, columns, _ = sizes()
+    rows, columns, _ = _sizes()
     at, number = (walk.symbols.within(name, 0, None, "") for name in ("total", "round"))
     walk.divided.append(Divided(at, t.ZERO, walk.lane, walk.lanes, scope.path))
     row = walk.symbols.floordiv(at, t.term(columns))
@@ -188,21 +188,21 @@ def take(
     scope: PlaceScope,
 ) -> None:
     """What becomes of a total, by the functions of its column and of its row."""
-    rows, columns, _ = sizes()
+    rows, columns, _ = _sizes()
     row, column = place["row"] * rows + total[0], place["column"] * columns + total[1]
     scope = scope.inner(*total[2], t.below(row, whole["rows"]), t.below(column, whole["columns"]))
     walk.composed.append((row, OffsetPart(place["row"], total[0], t.term(rows)), scope.path))
     walk.composed.append(
         (column, OffsetPart(place["column"], total[1], t.term(columns)), scope.path)
     )
-    for value, function in zip((column, row), functions(taking), strict=True):
+    for value, function in zip((column, row), _functions(taking), strict=True):
         for each in function.parameters:
             walk.reader.agreement.types[each.name] = each.type
         scope.names[function.parameters[0].name] = value
         scope = walk.block(tuple(e for e in function.body if not isinstance(e, i.Return)), scope)
 
 
-def functions(taking: i.Lambda) -> Iterator[i.Lambda]:
+def _functions(taking: i.Lambda) -> Iterator[i.Lambda]:
     """That of a column, and the one of a row that it gives."""
     yield taking
     last = taking.body[-1]

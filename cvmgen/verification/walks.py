@@ -43,23 +43,23 @@ def walked(
     plain: list[RowWalk] = []
     for _, walk in found:
         step = lists.measure("last", walk.steps)
-        claims += inside(walk.row, lists.measure("rows", walk.box))
+        claims += _inside(walk.row, lists.measure("rows", walk.box))
         if t.equal(step, 1) in path:
             plain.append(walk)
         else:
             place, rest = along(rest, step)
-            claims += inside(place, lists.measure("last", walk.box))
+            claims += _inside(place, lists.measure("last", walk.box))
     if len(plain) > 1 or (not plain and rest.names - lists.bases):
         return None
     for walk in plain:
-        claims += inside(rest, lists.measure("last", walk.box))
+        claims += _inside(rest, lists.measure("last", walk.box))
     base = rest if not plain else t.ZERO
     boxes = " and ".join(f"{walk.box.name} by {walk.steps.name}" for _, walk in found)
     shown = f"{tensor} from {term_text(base)} on along {boxes}"
     return WalkClaims(tuple(claims), shown, base, dict(found))
 
 
-def inside(place: Term, extent: Term) -> tuple[Formula, Formula]:
+def _inside(place: Term, extent: Term) -> tuple[Formula, Formula]:
     return t.at_most(0, place), t.below(place, extent)
 
 

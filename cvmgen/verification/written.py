@@ -193,11 +193,11 @@ def shapes(
         if fine != parts:
             yield parts, where
     for parts, where in known:
-        for others in together(parts):
+        for others in _together(parts):
             yield others, where
 
 
-def together(shape: Shape) -> Iterator[Shape]:
+def _together(shape: Shape) -> Iterator[Shape]:
     """Neighbouring dimensions taken together, the last ones first."""
     for count in range(2, len(shape) + 1):
         yield (*shape[:-count], t.product(shape[-count:]))
@@ -211,11 +211,11 @@ def factored(shape: Shape, offset: Term) -> Shape:
     found: list[Term] = []
     for extent in shape:
         ((factors, number),) = extent.parts if len(extent.parts) == 1 else (((), 1),)
-        found += in_order(factors, offset) if len(factors) > 1 and number == 1 else [extent]
+        found += _in_order(factors, offset) if len(factors) > 1 and number == 1 else [extent]
     return tuple(found)
 
 
-def in_order(factors: Monomial, offset: Term) -> list[Term]:
+def _in_order(factors: Monomial, offset: Term) -> list[Term]:
     left, found = list(factors), list[str]()
     while left:
         parts = [set(each) for each, _ in offset.parts if not set(left).isdisjoint(each)]

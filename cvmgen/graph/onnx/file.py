@@ -106,8 +106,8 @@ class _Reader:
         versions = [each.version for each in model.opset_import if each.domain in OWN]
         if len(graph.sparse_initializer):
             raise ModelError("has sparse constants", file=self.file)
-        constants = {text(each.name): self.tensor(each) for each in graph.initializer}
-        given = [self.value(each) for each in graph.input if text(each.name) not in constants]
+        constants = {_text(each.name): self.tensor(each) for each in graph.initializer}
+        given = [self.value(each) for each in graph.input if _text(each.name) not in constants]
         return FileGraph(
             tuple(self.node(number, each) for number, each in enumerate(graph.node)),
             tuple(given),
@@ -119,26 +119,26 @@ class _Reader:
     def value(self, proto: Any) -> FileValue:
         kind = proto.type.tensor_type
         dims = kind.shape.dim if kind.HasField("shape") else None
-        shape = None if dims is None else tuple(map(extent_of, dims))
-        return FileValue(text(proto.name), self.types.get(kind.elem_type, "undefined"), shape)
+        shape = None if dims is None else tuple(map(_extent_of, dims))
+        return FileValue(_text(proto.name), self.types.get(kind.elem_type, "undefined"), shape)
 
     def node(self, number: int, proto: Any) -> FileNode:
-        domain = "" if proto.domain in OWN else text(proto.domain)
-        name, operator = text(proto.name), text(proto.op_type)
-        inputs, outputs = (tuple(map(text, each)) for each in (proto.input, proto.output))
+        domain = "" if proto.domain in OWN else _text(proto.domain)
+        name, operator = _text(proto.name), _text(proto.op_type)
+        inputs, outputs = (tuple(map(_text, each)) for each in (proto.input, proto.output))
         with damage(self.file, f"node {number} {operator}"):
-            attributes = {text(each.name): self.attribute(each) for each in proto.attribute}
+            attributes = {_text(each.name): self.attribute(each) for each in proto.attribute}
         return FileNode(number, name, operator, domain, inputs, outputs, attributes, proto)
 
     def attribute(self, proto: Any) -> Any:
         found = self.onnx.helper.get_attribute_value(proto)
         if isinstance(found, self.onnx.TensorProto):
             return self.tensor(found)
-        return text(found) if isinstance(found, bytes) else found
+        return _text(found) if isinstance(found, bytes) else found
 
     def tensor(self, proto: Any) -> Array:
         """A constant, of which no more is made than there are bytes."""
-        with damage(self.file, f"constant {text(proto.name)}"):
+        with damage(self.file, f"constant {_text(proto.name)}"):
             dtype = self.types.get(proto.data_type, "undefined")
             shape = tuple(proto.dims)
             if len(shape) > MAX_RANK or any(each < 0 for each in shape):
@@ -148,15 +148,15 @@ class _Reader:
             if dtype not in DTYPES:
                 raise ValueError(f"its elements are {dtype}")
             if proto.data_location == self.onnx.TensorProto.EXTERNAL:
-                return numbers(self.beside(proto), shape, dtype)
+                return _numbers(self.beside(proto), shape, dtype)
             if proto.HasField("raw_data"):
-                return numbers(proto.raw_data, shape, dtype)
+                return _numbers(proto.raw_data, shape, dtype)
             found: Array = self.onnx.numpy_helper.to_array(proto)
             return found
 
     def beside(self, proto: Any) -> bytes:
         """The bytes of a constant in a file of its own, which lies in the model's folder."""
-        entries = {text(each.key): text(each.value) for each in proto.external_data}
+        entries = {_text(each.key): _text(each.value) for each in proto.external_data}
         location = entries["location"]
         if self.folder is None:
             raise ValueError("its data lies in another file")
@@ -173,16 +173,16 @@ class _Reader:
             return opened.read(length)
 
 
-def text(found: str | bytes) -> str:
+def _text(found: str | bytes) -> str:
     """A name; one that is no text comes as bytes."""
     return found.decode(errors="replace") if isinstance(found, bytes) else found
 
 
-def extent_of(dim: Any) -> int | str:
-    return int(dim.dim_value) if dim.HasField("dim_value") else text(dim.dim_param or "?")
+def _extent_of(dim: Any) -> int | str:
+    return int(dim.dim_value) if dim.HasField("dim_value") else _text(dim.dim_param or "?")
 
 
-def numbers(raw: bytes, shape: tuple[int, ...], dtype: str) -> Array:
+def _numbers(raw: bytes, shape: tuple[int, ...], dtype: str) -> Array:
     wanted = math.prod(shape) * np.dtype(dtype).itemsize
     if len(raw) != wanted:
         raise ValueError(f"its {len(raw)} bytes are not the {wanted} of shape {shape}")

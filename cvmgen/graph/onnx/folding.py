@@ -65,13 +65,13 @@ def folded(node: Node) -> list[Array] | None:
     if node.node.domain:
         return None
     if operator == "Constant":
-        return [constant(node)]
+        return [_constant(node)]
     if operator in ("Shape", "Size") and node.input(0) not in known:
         return [shape_of(node)]
     names = [each for each in node.node.inputs if each]
     if operator not in (ARITHMETIC | MOVES) or not all(each in known for each in names):
         return None
-    if (size := size_of(node)) > MAX_EXTENT:
+    if (size := _size_of(node)) > MAX_EXTENT:
         node.refuse(f"a constant of {size} elements is too large")
     node.translated.folded += size
     if node.translated.folded > MAX_SIZE:
@@ -84,7 +84,7 @@ def folded(node: Node) -> list[Array] | None:
     return [np.asarray(each) for each in made]
 
 
-def constant(node: Node) -> Array:
+def _constant(node: Node) -> Array:
     attributes = node.node.attributes
     if isinstance(attributes.get("value"), np.ndarray):
         found: Array = attributes["value"]
@@ -103,7 +103,7 @@ def shape_of(node: Node) -> Array:
     return np.array(shape[start:end], np.int64)
 
 
-def size_of(node: Node) -> int:
+def _size_of(node: Node) -> int:
     """How many elements an operator would make, at most; what moves none is a view of its input."""
     match node.node.operator:
         case "ConstantOfShape":

@@ -88,7 +88,7 @@ def pair(operator: str) -> Callable[[Node, Given, Scale], GraphTensor]:
     )
 
 
-def single(operator: str) -> Callable[[Node, Given, Scale], GraphTensor]:
+def _single(operator: str) -> Callable[[Node, Given, Scale], GraphTensor]:
     return lambda node, given, y: quantized_single(node, operator, one_scale(node, given[0]), y)
 
 
@@ -97,11 +97,11 @@ FUSED: Final[Mapping[str, Callable[[Node, Given, Scale], GraphTensor]]] = Mappin
         "Add": pair("qlinear_add"),
         "Conv": conv,
         "Gemm": gemm,
-        "GlobalAveragePool": single("qlinear_global_average_pool"),
-        "LeakyRelu": single("qlinear_leaky_relu"),
+        "GlobalAveragePool": _single("qlinear_global_average_pool"),
+        "LeakyRelu": _single("qlinear_leaky_relu"),
         "MatMul": matmul,
         "Mul": pair("qlinear_mul"),
-        "Sigmoid": single("qlinear_sigmoid"),
+        "Sigmoid": _single("qlinear_sigmoid"),
     }
 )
 
@@ -125,21 +125,21 @@ def fused(
     given = [found[each] for each in wanted if each in found]
     if len(given) < len(wanted) or not given:
         return None
-    end = end_of(node, readers)
+    end = _end_of(node, readers)
     if end is None:
         return None
     if operator in FUSED:
-        return cut(node, FUSED[operator](node, given, end.scale), end), end
+        return _cut(node, FUSED[operator](node, given, end.scale), end), end
     made, scale = one_scale(node, given[0])
     if (scale, node.building.dtype(made.index)) != (end.scale, end.dtype):
         return None
     inner = replace(node.node, inputs=(given[0].name, *node.node.inputs[1:]))
     moved = OPERATORS[operator](replace(node, node=inner))
     assert isinstance(moved, GraphTensor)
-    return cut(node, moved, end), end
+    return _cut(node, moved, end), end
 
 
-def end_of(node: Node, readers: Mapping[str, Sequence[FileNode | None]]) -> End | None:
+def _end_of(node: Node, readers: Mapping[str, Sequence[FileNode | None]]) -> End | None:
     """The QuantizeLinear that alone reads a result, behind Relu and Clip of constants or not."""
     low, high = -np.inf, np.inf
     at, passed = node.node, [node.node.number]
@@ -176,7 +176,7 @@ def quantize_end(reader: Node, low: float, high: float, passed: tuple[int, ...])
     return End(scale, dtype, low, high, reader.node.outputs[0], passed)
 
 
-def cut(node: Node, made: GraphTensor, end: End) -> GraphTensor:
+def _cut(node: Node, made: GraphTensor, end: End) -> GraphTensor:
     """What Relu and Clip leave of the integers."""
     dtype = node.building.dtype(made.index)
     if dtype != end.dtype:

@@ -64,7 +64,7 @@ def concat(node: Node) -> GraphTensor:
     return node.step("concat", given, axis=node.axis(node.attribute("axis", 1), len(node.shape(0))))
 
 
-def cut(node: Node, x: GraphTensor, rows: Sequence[slice]) -> GraphTensor:
+def _cut(node: Node, x: GraphTensor, rows: Sequence[slice]) -> GraphTensor:
     """A part of each axis."""
     ends = [row.indices(n) for row, n in zip(rows, x.shape, strict=True)]
     if ends == [(0, n, 1) for n in x.shape]:
@@ -93,7 +93,7 @@ def slice_(node: Node) -> GraphTensor:
         # What lies before the first element stays there: it does not count from the end again.
         stop = None if step < 0 and high < 0 else max(high, 0)
         rows[at] = slice(max(low, 0), stop, step)
-    return cut(node, x, rows)
+    return _cut(node, x, rows)
 
 
 def split(node: Node) -> list[GraphTensor]:
@@ -110,7 +110,7 @@ def split(node: Node) -> list[GraphTensor]:
     for size in sizes:
         rows = [slice(None)] * len(x.shape)
         rows[axis] = slice(start, start + size)
-        made.append(cut(node, x, rows))
+        made.append(_cut(node, x, rows))
         start += size
     return made
 

@@ -168,12 +168,12 @@ def reduced(operator: str) -> Callable[[Node], GraphTensor]:
             return x
         axes = sorted({node.axis(each, rank) for each in listed or range(rank)})
         found = node.step(operator, x.index, axes=tuple(axes))
-        return without(node, found, axes)
+        return _without(node, found, axes)
 
     return made
 
 
-def without(node: Node, made: GraphTensor, axes: list[int]) -> GraphTensor:
+def _without(node: Node, made: GraphTensor, axes: list[int]) -> GraphTensor:
     """The same without axes of extent 1, unless they are kept."""
     if node.attribute("keepdims", 1):
         return made
@@ -186,6 +186,6 @@ def placed(operator: str) -> Callable[[Node], GraphTensor]:
             node.refuse("the last of equal elements has no kernel")
         x = node.made(0)
         axis = node.axis(node.attribute("axis", 0), len(x.shape))
-        return without(node, node.step(operator, x.index, axis=axis), [axis])
+        return _without(node, node.step(operator, x.index, axis=axis), [axis])
 
     return made

@@ -28,7 +28,7 @@ def image_shape(node: Node, made: GraphTensor) -> tuple[int, ...]:
     return made.shape
 
 
-def window(node: Node, x: GraphTensor, kernel: tuple[int, int]) -> dict[str, Value]:
+def _window(node: Node, x: GraphTensor, kernel: tuple[int, int]) -> dict[str, Value]:
     """Padding, strides and dilations of a window over an image."""
     shape = image_shape(node, x)[2:]
     strides, dilations = (pair(node, name) for name in ("strides", "dilations"))
@@ -71,21 +71,21 @@ def automatic(
     return (top, left, bottom, right)
 
 
-def convolution(node: Node, x: GraphTensor, w: GraphTensor) -> dict[str, Value]:
+def _convolution(node: Node, x: GraphTensor, w: GraphTensor) -> dict[str, Value]:
     kernel = image_shape(node, w)[2:]
     stated = tuple(node.attribute("kernel_shape", kernel))
     if stated != kernel:
         node.refuse(f"the kernel {stated} is not that of the weights, {kernel}")
     group = int(node.attribute("group", 1))
-    return {**window(node, x, (kernel[0], kernel[1])), "group": group}
+    return {**_window(node, x, (kernel[0], kernel[1])), "group": group}
 
 
 def conv_integer(node: Node) -> GraphTensor:
     x, w = node.made(0), node.made(1)
-    return node.step("conv_integer", x.index, w.index, *points(node), **convolution(node, x, w))
+    return node.step("conv_integer", x.index, w.index, *_points(node), **_convolution(node, x, w))
 
 
-def points(node: Node) -> list[int | None]:
+def _points(node: Node) -> list[int | None]:
     """Zero points of both sides, as tensors; those that are known are one number."""
     found: list[int | None] = []
     for at in (2, 3):
@@ -120,7 +120,7 @@ def quantized_conv(
         weights.index,
         scales,
         bias,
-        **convolution(node, given, weights),
+        **_convolution(node, given, weights),
         sx=sx.scale,
         zx=sx.zero,
         zw=zw,
@@ -160,7 +160,7 @@ def as_matrices(node: Node, a: GraphTensor, b: GraphTensor) -> tuple[int, int, t
 
 def matmul_integer(node: Node) -> GraphTensor:
     a, b, shape = as_matrices(node, node.made(0), node.made(1))
-    return node.shaped(node.step("matmul_integer", a, b, *points(node)).index, shape)
+    return node.shaped(node.step("matmul_integer", a, b, *_points(node)).index, shape)
 
 
 def quantized_matmul(
@@ -188,7 +188,7 @@ def qlinear_matmul(node: Node) -> GraphTensor:
 def max_pool(node: Node) -> GraphTensor:
     x = node.made(0)
     kernel = pair(node, "kernel_shape")
-    given = window(node, x, kernel)
+    given = _window(node, x, kernel)
     if given.pop("dilations") != (1, 1) or node.attribute("storage_order", 0):
         node.refuse("windows with holes, and places by columns, have no kernel")
     if node.attribute("ceil_mode", 0):

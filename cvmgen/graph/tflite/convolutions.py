@@ -48,7 +48,7 @@ def image_shape(node: Node, index: int) -> tuple[int, ...]:
     return shape
 
 
-def window(
+def _window(
     node: Node, table: str, x: int, kernel: tuple[int, int], dilation: tuple[int, int]
 ) -> dict[str, Value]:
     """Stride and padding of a window over an image."""
@@ -65,19 +65,19 @@ def window(
 
 
 def conv_2d(node: Node) -> int:
-    return convolution(node, "conv_2d", "Conv2DOptions", 0)
+    return _convolution(node, "conv_2d", "Conv2DOptions", 0)
 
 
 def depthwise_conv_2d(node: Node) -> int:
-    return convolution(node, "depthwise_conv_2d", "DepthwiseConv2DOptions", 3)
+    return _convolution(node, "depthwise_conv_2d", "DepthwiseConv2DOptions", 3)
 
 
-def convolution(node: Node, operator: str, table: str, channels_at: int) -> int:
+def _convolution(node: Node, operator: str, table: str, channels_at: int) -> int:
     x, w = node.given(0), node.given(1)
     image, weights = image_shape(node, x), image_shape(node, w)
     m, s = channel_factors(node, node.input(0), node.input(1), weights[channels_at])
     dilation = (node.option(table, "DilationHFactor"), node.option(table, "DilationWFactor"))
-    attributes = window(node, table, x, (weights[1], weights[2]), dilation)
+    attributes = _window(node, table, x, (weights[1], weights[2]), dilation)
     attributes |= {"dilation": dilation, **node.activation(table)}
     if operator == "conv_2d" and image[3] != weights[3]:
         attributes["groups"] = image[3] // weights[3]
@@ -192,5 +192,5 @@ def pooling(node: Node, operator: str) -> int:
     table = "Pool2DOptions"
     kernel = (node.option(table, "FilterHeight"), node.option(table, "FilterWidth"))
     x = node.given(0)
-    attributes = window(node, table, x, kernel, (1, 1)) | node.activation(table)
+    attributes = _window(node, table, x, kernel, (1, 1)) | node.activation(table)
     return node.step(operator, x, window=kernel, **attributes)

@@ -201,7 +201,7 @@ def depth_to_space(node: Node) -> int:
     return node.step("depth_to_space", node.given(0), block=block)
 
 
-def blocks(node: Node, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _blocks(node: Node, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The block of an image, and what stands or is cut off around it."""
     block, around = tuple(node.integers(1)), tuple(node.integers(2))
     if len(block) != 2 or len(around) != 2 * count:
@@ -210,13 +210,13 @@ def blocks(node: Node, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def space_to_batch_nd(node: Node) -> int:
-    block, padding = blocks(node, 2)
+    block, padding = _blocks(node, 2)
     value = filling(node)
     return node.step("space_to_batch_nd", node.given(0), value, block=block, padding=padding)
 
 
 def batch_to_space_nd(node: Node) -> int:
-    block, crops = blocks(node, 2)
+    block, crops = _blocks(node, 2)
     return node.step("batch_to_space_nd", node.given(0), block=block, crops=crops)
 
 

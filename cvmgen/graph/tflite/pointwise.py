@@ -60,7 +60,7 @@ def minimum(node: Node) -> int:
     return node.step("minimum", node.given(0), node.given(1))
 
 
-def compared(node: Node, operator: str, *, turned: bool) -> int:
+def _compared(node: Node, operator: str, *, turned: bool) -> int:
     """A comparison; `turned` with its sides the other way round."""
     sides = (1, 0) if turned else (0, 1)
     (sa, za), (sb, zb) = (node.scale(node.input(at)) for at in sides)
@@ -70,23 +70,23 @@ def compared(node: Node, operator: str, *, turned: bool) -> int:
 
 
 def equal(node: Node) -> int:
-    return compared(node, "equal", turned=False)
+    return _compared(node, "equal", turned=False)
 
 
 def less(node: Node) -> int:
-    return compared(node, "less", turned=False)
+    return _compared(node, "less", turned=False)
 
 
 def less_equal(node: Node) -> int:
-    return compared(node, "less_equal", turned=False)
+    return _compared(node, "less_equal", turned=False)
 
 
 def greater(node: Node) -> int:
-    return compared(node, "less", turned=True)
+    return _compared(node, "less", turned=True)
 
 
 def greater_equal(node: Node) -> int:
-    return compared(node, "less_equal", turned=True)
+    return _compared(node, "less_equal", turned=True)
 
 
 def relu(node: Node) -> int:
@@ -178,7 +178,7 @@ def dequantize(node: Node) -> int:
     return node.step("dequantize", node.given(0), scale=sx, zx=zx)
 
 
-def axes_of(node: Node) -> tuple[int, ...]:
+def _axes_of(node: Node) -> tuple[int, ...]:
     rank = len(node.shape(node.given(0)))
     return tuple(sorted({node.axis(each, rank) for each in node.integers(1)}))
 
@@ -186,28 +186,28 @@ def axes_of(node: Node) -> tuple[int, ...]:
 def mean(node: Node) -> int:
     (sx, zx), (sy, zy) = scales_of(node)
     m, s = multiplier_of(sx / sy)
-    return node.step("mean", node.given(0), axes=axes_of(node), zx=zx, zy=zy, m=m, s=s)
+    return node.step("mean", node.given(0), axes=_axes_of(node), zx=zx, zy=zy, m=m, s=s)
 
 
 def reduce_max(node: Node) -> int:
-    return node.step("reduce_max", node.given(0), axes=axes_of(node))
+    return node.step("reduce_max", node.given(0), axes=_axes_of(node))
 
 
 def reduce_min(node: Node) -> int:
-    return node.step("reduce_min", node.given(0), axes=axes_of(node))
+    return node.step("reduce_min", node.given(0), axes=_axes_of(node))
 
 
 def arg_max(node: Node) -> int:
-    return place(node, "arg_max")
+    return _place(node, "arg_max")
 
 
 def arg_min(node: Node) -> int:
-    return place(node, "arg_min")
+    return _place(node, "arg_min")
 
 
-def place(node: Node, operator: str) -> int:
+def _place(node: Node, operator: str) -> int:
     rank = len(node.shape(node.given(0)))
-    (axis,) = axes_of(node)
+    (axis,) = _axes_of(node)
     given = node.given(0)
     if rank == 1:  # its result has no dimension, and one of extent 1 here
         given = node.shaped(given, (1, *node.shape(given)))
@@ -218,7 +218,7 @@ def place(node: Node, operator: str) -> int:
 def cumsum(node: Node) -> int:
     table = "CumsumOptions"
     (sx, zx), (sy, zy) = scales_of(node)
-    (axis,) = axes_of(node)
+    (axis,) = _axes_of(node)
     common = 2 * sx
     (mx, px), (my, py) = multiplier_of(sx / common), multiplier_of(common / ((1 << 20) * sy))
     given: dict[str, Any] = {"zx": zx, "zy": zy, "mx": mx, "sx": px, "my": my, "sy": py}

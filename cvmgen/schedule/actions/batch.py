@@ -44,7 +44,7 @@ def batch(subject: Subject, use: Use) -> Subject:
         body: list[i.Stmt] = [count]
         while calls := ready(lanes.body):
             arrays = {each: fresh(f"{MANY[each.function]}s", used) for each in calls}
-            body += given(lanes, before, arrays, size)
+            body += _given(lanes, before, arrays, size)
             lanes = with_results(lanes, arrays)
         made.append((piece, before, lane))
         return (replace(blocks, body=(*body, lanes)),)
@@ -108,7 +108,7 @@ def computed(node: object) -> Iterator[i.Call]:
                 yield from computed(each)
 
 
-def given(lanes: i.Loop, before: str, arrays: Mapping[i.Call, str], size: int) -> i.Block:
+def _given(lanes: i.Loop, before: str, arrays: Mapping[i.Call, str], size: int) -> i.Block:
     """Arrays of what functions make of what the iterations of a loop give them, in a loop `before`
     it."""
     span = lanes.span

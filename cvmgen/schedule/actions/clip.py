@@ -26,14 +26,14 @@ def clip(subject: Subject, use: Use) -> Subject:
     ends: set[str] = set()
 
     def change(loop: i.Loop) -> i.Block | None:
-        found = clipped(loop, subject, used) or (loop,)
+        found = _clipped(loop, subject, used) or (loop,)
         ends.update(each.name for each in found if isinstance(each, i.Let))
         return hoisted_ends(found, ends)
 
     return subject.with_loops(use.loops(subject, 0), change, inner_first=True)
 
 
-def clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:
+def _clipped(loop: i.Loop, subject: Subject, used: set[str]) -> i.Block | None:
     """The loop over its passing iterations, behind their ends; None for other guards."""
     match loop.body:
         case (*locals_, i.If(condition=condition, then=then, otherwise=())) if (

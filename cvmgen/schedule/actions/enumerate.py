@@ -47,7 +47,7 @@ def enumerated(subject: Subject, use: Use) -> Subject:
         low, high = found
         use.copied(loop, most * (most + 1) // 2)
         new = {loop.index: new_name(loop, roles[0])}
-        for each in between(loop, names) if len(roles) > 1 else ():
+        for each in _between(loop, names) if len(roles) > 1 else ():
             new[each.index] = new_name(each, roles[1])
         count = distance(low, high)
         result: i.Stmt = loop
@@ -79,7 +79,7 @@ def enumerated_range(outer: i.Loop, names: Collection[str]) -> tuple[i.Expr, i.E
     return (low, high) if single else None
 
 
-def between(outer: i.Loop, names: Collection[str]) -> Iterator[i.Loop]:
+def _between(outer: i.Loop, names: Collection[str]) -> Iterator[i.Loop]:
     """The loops in another one that are around those of these indices."""
     for each in walk(outer.body):
         if isinstance(each, i.Loop) and each.index not in names and any(loops(each.body, names)):

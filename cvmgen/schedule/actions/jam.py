@@ -48,7 +48,7 @@ def jam(subject: Subject, use: Use) -> Subject:
                     whole, "i64", last_whole_group(low, statement.high, size), statement.span
                 )
                 so_far = i.Let(fresh(f"{array}_so_far", used), arrays[array], place, store.span)
-                jammed = replace(lane, body=composed(store, so_far, more, index, size))
+                jammed = replace(lane, body=_composed(store, so_far, more, index, size))
                 main = replace(statement, high=i.Var(whole), step=size, body=(jammed,))
                 return (end, main, replace(statement, low=i.Var(whole)))
             case _:
@@ -82,7 +82,7 @@ def element_update(store: i.Store, place: i.Load, index: str) -> tuple[str, i.Ex
     return None if varies else found
 
 
-def composed(
+def _composed(
     store: i.Store, so_far: i.Let, more: tuple[str, i.Expr], index: str, size: int
 ) -> i.Block:
     """What a pass does with an element: take it, accumulate several values, store it."""

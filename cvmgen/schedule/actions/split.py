@@ -87,14 +87,14 @@ def most_iterations(body: i.Block, loop: i.Loop) -> int | None:
         case i.Const(value=int(value)):
             return value
         case i.Var(name=name):
-            most = [known_limit(each.value) for each in lets(body, name)]
+            most = [_known_limit(each.value) for each in lets(body, name)]
             known = [each for each in most if each is not None]
             return max(known) if most and len(known) == len(most) else None
         case _:
             return None
 
 
-def known_limit(value: i.Expr) -> int | None:
+def _known_limit(value: i.Expr) -> int | None:
     match value:
         case i.Call(function="min_i64", arguments=(i.Const(value=int(most)), _)):
             return most

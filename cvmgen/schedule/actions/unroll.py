@@ -46,7 +46,7 @@ def unroll(subject: Subject, use: Use) -> Subject:
         if not isinstance(loop.high, i.Const) and not have_room(subject.body, loop, size):
             return None
         use.copied(loop, size)
-        return written_out(loop, size, used)
+        return _written_out(loop, size, used)
 
     done = subject.with_loops(names, change)
     return done.with_body(folded_totals(done.body))
@@ -106,7 +106,7 @@ def unrolled_sum(whole: Sum, most: int, around: tuple[i.Loop, ...]) -> i.Block |
     return (i.If(conjunction(tests), steps, (whole.loop,), whole.loop.span),) if tests else steps
 
 
-def written_out(loop: i.Loop, size: int, used: set[str]) -> i.Block:
+def _written_out(loop: i.Loop, size: int, used: set[str]) -> i.Block:
     match loop.low, loop.high:
         case i.Const(value=int(low)), i.Const(value=int(high)) if high - low <= size:
             return passes(loop, [i.Const(at) for at in range(low, high)], used)

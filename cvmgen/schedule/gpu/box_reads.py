@@ -43,8 +43,8 @@ def read_near(body: i.Block, window: BoxRead, box: Box, taken: set[str]) -> Near
         if end == "high"
     }
     near = with_tests(body, window, box, places)
-    near = widened(near, frozenset(tap.index for tap in window.taps))
-    near = with_places(near, window, box, places)
+    near = _widened(near, frozenset(tap.index for tap in window.taps))
+    near = _with_places(near, window, box, places)
     old = plain_locals(body).keys()
     return with_box_places(without_dead(near), window, places, old)
 
@@ -66,7 +66,7 @@ def with_tests(body: i.Block, window: BoxRead, box: Box, places: dict[str, str])
     return result
 
 
-def widened(body: i.Block, indices: frozenset[str]) -> i.Block:
+def _widened(body: i.Block, indices: frozenset[str]) -> i.Block:
     """The body with conversions of 32-bit indices, where nothing else makes 64 bits of them."""
     short = indices | {each.name for each in nodes_in(body, i.Let) if each.type != "i64"}
 
@@ -101,7 +101,7 @@ def widened(body: i.Block, indices: frozenset[str]) -> i.Block:
     return result
 
 
-def with_places(body: i.Block, window: BoxRead, box: Box, places: dict[str, str]) -> i.Block:
+def _with_places(body: i.Block, window: BoxRead, box: Box, places: dict[str, str]) -> i.Block:
     """The places of elements in the box: tested ones are locals of their innermost loop."""
     offset: i.Expr = i.ZERO
     locals_: dict[str, tuple[str, i.Expr]] = {}

@@ -58,10 +58,10 @@ def all_settings(schedules: Schedules) -> dict[str, Settings]:
 def unsound_on_gpu(kernel: Kernel) -> tuple[str, ...]:
     """What in the functions that a kernel became does not hold together, or threads may not do.
     Asked behind each stage, of which most leave them as they are."""
-    return tuple(found_unsound(kernel))
+    return tuple(_found_unsound(kernel))
 
 
-def found_unsound(kernel: Kernel) -> Iterator[str]:
+def _found_unsound(kernel: Kernel) -> Iterator[str]:
     if kernel.mapped is None:
         return
     subject, launched = kernel.subject, kernel.mapped

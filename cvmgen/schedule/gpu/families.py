@@ -48,16 +48,16 @@ def of_nest(signatures: DeviceSignatures, kernels: Sequence[Kernel]) -> Iterator
             yield from of_nest(signatures, [each])
         return
     for functions in zip(*(mapping_of(each).functions for each in kernels), strict=True):
-        yield from grouped(zip(kernels, functions, strict=True), partial(family, signatures))
+        yield from grouped(zip(kernels, functions, strict=True), partial(_family, signatures))
 
 
-def family(
+def _family(
     signatures: DeviceSignatures, members: Sequence[tuple[Kernel, DeviceFunction]]
 ) -> DeviceFamily | None:
     """The family that functions of some kernels are, if they are one: they are given the same, but
     for types."""
     if len(members) == 1:
-        return family_of_one(signatures, *members[0])
+        return _family_of_one(signatures, *members[0])
     kernels, functions = zip(*members, strict=True)
     made = generic(kernels, functions)
     if made is None:
@@ -72,7 +72,7 @@ def family(
     return DeviceFamily(name, kernels, functions, types, body, tuple(parameters))
 
 
-def family_of_one(
+def _family_of_one(
     signatures: DeviceSignatures, kernel: Kernel, function: DeviceFunction
 ) -> DeviceFamily:
     """A function by itself."""

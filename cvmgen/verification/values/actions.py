@@ -33,7 +33,7 @@ def steps(operator: Operator, schedules: Schedules) -> Iterator[Step]:
     """The text before any action, and after each that makes something else of a nest, one nest
     after the other."""
     kernels = typed_kernels(lower(operator, C))
-    yield Step("", "", emitted(kernels, schedules))
+    yield Step("", "", _emitted(kernels, schedules))
     for number, nest in enumerate(kernels.program.nests):
         plan, _ = schedules.chosen("c", kernels.of(number)[0].subject)
         ways = [subjects(each.subject, schedules) for each in kernels.of(number)]
@@ -41,7 +41,7 @@ def steps(operator: Operator, schedules: Schedules) -> Iterator[Step]:
             before, after = ([way[min(k, len(way) - 1)] for way in ways] for k in (at, at + 1))
             if any(not one.is_like(other) for one, other in zip(before, after, strict=True)):
                 kernels = with_subjects(kernels, number, after)
-                yield Step(nest.tensor, use.action.span.text, emitted(kernels, schedules))
+                yield Step(nest.tensor, use.action.span.text, _emitted(kernels, schedules))
 
 
 def subjects(subject: Subject, schedules: Schedules) -> list[Subject]:
@@ -60,7 +60,7 @@ def with_subjects(kernels: Kernels, number: int, several: Iterable[Subject]) -> 
     return replace(kernels, kernels=tuple(made))
 
 
-def emitted(kernels: Kernels, schedules: Schedules) -> str:
+def _emitted(kernels: Kernels, schedules: Schedules) -> str:
     """The text of kernels whose schedule has come so far."""
     for name, run in C_KERNELS:
         if name != "schedule":

@@ -236,23 +236,23 @@ _TERMS: dict[str, Callable[[Any, Any, int], Any]] = {
 }
 
 
-def truth(value: Any) -> t.Truth:
+def _truth(value: Any) -> t.Truth:
     return value if isinstance(value, t.Condition) else bool(value)
 
 
-def bit(value: t.Truth) -> Any:
+def _bit(value: t.Truth) -> Any:
     return value if isinstance(value, t.Condition) else int(value)
 
 
 def _exclusive(a: Any, b: Any) -> Any:
-    first, second = truth(a), truth(b)
-    return bit(choices.choose(first, t.opposite(second), second))
+    first, second = _truth(a), _truth(b)
+    return _bit(choices.choose(first, t.opposite(second), second))
 
 
 _TRUTHS: dict[str, Operation] = {
-    "and": lambda a, b: bit(t.both(truth(a), truth(b))),
-    "or": lambda a, b: bit(t.either(truth(a), truth(b))),
-    "mul": lambda a, b: bit(t.both(truth(a), truth(b))),
+    "and": lambda a, b: _bit(t.both(_truth(a), _truth(b))),
+    "or": lambda a, b: _bit(t.either(_truth(a), _truth(b))),
+    "mul": lambda a, b: _bit(t.both(_truth(a), _truth(b))),
     "xor": _exclusive,
     "add": _exclusive,
     "sub": _exclusive,
@@ -271,7 +271,7 @@ def comparison(predicate: str, bits: int) -> Operation:
             if type(a) is int and type(b) is int:
                 return int((a == b) == wanted)
             found = t.equal(modular.signed(a, bits), modular.signed(b, bits))
-            return bit(found if wanted else t.opposite(found))
+            return _bit(found if wanted else t.opposite(found))
 
         return same
     read = modular.signed if predicate[0] == "s" else modular.unsigned
@@ -283,7 +283,7 @@ def comparison(predicate: str, bits: int) -> Operation:
             return int((b - a if swap else a - b) >= least)
         a, b = read(a, bits), read(b, bits)
         more = t.add(b, t.negated(a)) if swap else t.add(a, t.negated(b))
-        return bit(_by_sign(t.at_least(more, least)))
+        return _bit(_by_sign(t.at_least(more, least)))
 
     return ordered
 
@@ -299,14 +299,14 @@ def _by_sign(test: t.Truth) -> t.Truth:
 
 
 _BIT_TESTS: dict[str, Operation] = {
-    "eq": lambda a, b: bit(t.opposite(truth(_exclusive(a, b)))),
+    "eq": lambda a, b: _bit(t.opposite(_truth(_exclusive(a, b)))),
     "ne": _exclusive,
-    "ugt": lambda a, b: bit(t.both(truth(a), t.opposite(truth(b)))),
-    "ult": lambda a, b: bit(t.both(truth(b), t.opposite(truth(a)))),
-    "uge": lambda a, b: bit(t.either(truth(a), t.opposite(truth(b)))),
-    "ule": lambda a, b: bit(t.either(truth(b), t.opposite(truth(a)))),
-    "sgt": lambda a, b: bit(t.both(truth(b), t.opposite(truth(a)))),
-    "slt": lambda a, b: bit(t.both(truth(a), t.opposite(truth(b)))),
+    "ugt": lambda a, b: _bit(t.both(_truth(a), t.opposite(_truth(b)))),
+    "ult": lambda a, b: _bit(t.both(_truth(b), t.opposite(_truth(a)))),
+    "uge": lambda a, b: _bit(t.either(_truth(a), t.opposite(_truth(b)))),
+    "ule": lambda a, b: _bit(t.either(_truth(b), t.opposite(_truth(a)))),
+    "sgt": lambda a, b: _bit(t.both(_truth(b), t.opposite(_truth(a)))),
+    "slt": lambda a, b: _bit(t.both(_truth(a), t.opposite(_truth(b)))),
 }
 
 
@@ -314,7 +314,7 @@ def real_comparison(predicate: str) -> Operation:
     """Ordered ones (o..) do not hold where one is no number, unordered ones do."""
 
     def test(a: Any, b: Any) -> Any:
-        return bit(_real_comparison(predicate, a, b))
+        return _bit(_real_comparison(predicate, a, b))
 
     return test
 
@@ -362,7 +362,7 @@ def real_binary(opcode: str, bits: int) -> Operation:
 
     def operate(a: Any, b: Any) -> Any:
         if isinstance(a, float) and isinstance(b, float):
-            return rounded(exact(a, b), bits)
+            return _rounded(exact(a, b), bits)
         if opcode == "fsub" and isinstance(a, float) and a == 0 and math.copysign(1.0, a) < 0:
             return rt.real("neg", b)
         made = rt.real_sum(a, b) if opcode == "fadd" else rt.real(sign, a, b)
@@ -379,7 +379,7 @@ _REAL: dict[str, tuple[str, Callable[[float, float], float]]] = {
 }
 
 
-def rounded(value: float, bits: int) -> float:
+def _rounded(value: float, bits: int) -> float:
     return reals.to_float32(value) if bits == 32 else value
 
 
@@ -396,7 +396,7 @@ def _truncation(source: int, target: int) -> Operation:
         if isinstance(a, int):
             return a & 1 if target == 1 else modular.signed(a, target)
         if target == 1:
-            return bit(t.opposite(t.equal(modular.unsigned(a, 1), 0)))
+            return _bit(t.opposite(t.equal(modular.unsigned(a, 1), 0)))
         return _without_wraps(a, target)
 
     return convert
@@ -413,13 +413,13 @@ def _without_wraps(a: Any, bits: int) -> Any:
 
 def _sign_extension(source: int, target: int) -> Operation:
     if source == 1:
-        return lambda a: choices.choose(truth(a), -1, 0)
+        return lambda a: choices.choose(_truth(a), -1, 0)
     return lambda a: modular.signed(a, source)
 
 
 def _zero_extension(source: int, target: int) -> Operation:
     if source == 1:
-        return lambda a: choices.choose(truth(a), 1, 0)
+        return lambda a: choices.choose(_truth(a), 1, 0)
     return lambda a: modular.unsigned(a, source)
 
 
@@ -428,9 +428,9 @@ def _real_of(unsigned: bool) -> Callable[[int, int], Operation]:
         read = modular.unsigned if unsigned else modular.signed
 
         def convert(a: Any) -> Any:
-            value = truth(a) if source == 1 else read(a, source)
+            value = _truth(a) if source == 1 else read(a, source)
             if isinstance(value, (int, bool)):
-                return rounded(float(value), target)
+                return _rounded(float(value), target)
             made = rt.real("of", value)
             return made if target == 64 else rt.real("float32", made)
 
@@ -472,7 +472,7 @@ def _integer_within(part: Any) -> Any:
 
 
 def _narrow_real(source: int, target: int) -> Operation:
-    return lambda a: rounded(a, target) if isinstance(a, float) else rt.real("float32", a)
+    return lambda a: _rounded(a, target) if isinstance(a, float) else rt.real("float32", a)
 
 
 _CONVERSIONS: dict[str, Callable[[int, int], Operation]] = {

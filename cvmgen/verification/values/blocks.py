@@ -1,8 +1,8 @@
 """Functions of a module as Python: one function for each block, on a list of registers.
 
 Register 0 is the result; then come the parameters. A block gives the number of the next one, END
-behind a return, or a `PathSplit` where elements decide. What an edge brings to the phis of its block is
-done on the edge.
+behind a return, or a `PathSplit` where elements decide. What an edge brings to the phis of its
+block is done on the edge.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class _Writer:
                     if opcode == "fcmp"
                     else a.comparison(each.more, instructions.bits_of(inner))
                 )
-                small = [self.machine.thresholds.get(number_of(e), 0) for e in each.operands]
+                small = [self.machine.thresholds.get(_number_of(e), 0) for e in each.operands]
                 if any(small) and each.result not in self.guarding:
                     test = _threshold(machine, test, small)
                 return instructions.by_entries(test, about), [about, about]
@@ -325,7 +325,7 @@ def _alloca(machine: Executor, about: llvm.Type, writer: _Writer) -> Callable[[A
     return lambda count: machine.memory.new(size * count, name, known=False)
 
 
-def number_of(value: llvm.Value) -> int:
+def _number_of(value: llvm.Value) -> int:
     """The number that a value is; 0 for others."""
     known = isinstance(value, llvm.Constant) and isinstance(value.value, int)
     return value.value if known else 0  # type: ignore[union-attr]

@@ -100,7 +100,7 @@ def _filled(name: str, tensor: Tensor, element: Element) -> Tensor:
     return Tensor(tensor.shape, values, tensor.precision, tensor.dtype)
 
 
-def symbol(name: str, at: int, tensor: Tensor) -> Any:
+def _symbol(name: str, at: int, tensor: Tensor) -> Any:
     """An element as a term, within what its precision or its type says."""
     dtype = DTYPES[tensor.dtype]
     if dtype.kind == "real":
@@ -114,7 +114,7 @@ def symbol(name: str, at: int, tensor: Tensor) -> Any:
     return t.element(name, at, low, high)
 
 
-def with_terms(call: ChosenCall, element: Element = symbol) -> ChosenCall:
+def with_terms(call: ChosenCall, element: Element = _symbol) -> ChosenCall:
     """The call with an element of its own at each place of an input."""
     inputs: dict[str, Operand] = {}
     for name, value in call.inputs.items():

@@ -29,7 +29,7 @@ def features(machine: Machine) -> set[Feature]:
     }
 
 
-def blocks_of(ran: Set[Feature]) -> set[tuple[str, int]]:
+def _blocks_of(ran: Set[Feature]) -> set[tuple[str, int]]:
     return {each[:2] for each in ran if each[1] != OF_CALL}
 
 
@@ -42,13 +42,13 @@ def about(ran: Set[Feature]) -> set[Feature]:
 
 def once_each(ran: set[Feature]) -> set[Feature]:
     """The blocks that ran, however often."""
-    return {(name, at, 1) for name, at in blocks_of(ran)}
+    return {(name, at, 1) for name, at in _blocks_of(ran)}
 
 
 def not_run(machine: Machine, name: str, ran: set[Feature]) -> tuple[int, dict[str, int]]:
     """How many blocks there are from this function on, and those that did not run by function.
     What is called of the runtime counts where it was called; what refuses calls does not count."""
-    blocks = blocks_of(ran)
+    blocks = _blocks_of(ran)
     called = {name for name, _ in blocks if not name.startswith(REFUSING)}
     total, missing = 0, dict[str, int]()
     for function in _from(machine, name, called):
@@ -112,11 +112,11 @@ def covering(
     what is `fixed`. What ran `before` is not new."""
     left = list(trials)
     chosen: list[Case] = []
-    ran, blocks = set(before), blocks_of(before)
+    ran, blocks = set(before), _blocks_of(before)
 
     def worth(trial: tuple[Case, set[Feature], int]) -> tuple[float, float]:
         _, found, cost = trial
-        new = len(blocks_of(found) - blocks)
+        new = len(_blocks_of(found) - blocks)
         dear = max(1, cost + fixed)  # a call that is refused at once comes to no block
         return new / dear, len(found - ran) / dear
 
@@ -127,5 +127,5 @@ def covering(
         left.remove(best)
         chosen.append(best[0])
         ran |= best[1]
-        blocks |= blocks_of(best[1])
+        blocks |= _blocks_of(best[1])
     return chosen

@@ -45,7 +45,7 @@ class TermCompiler(ExpressionCompiler):
                 return self.logic(word, [self.closure(operand) for operand in operands])
             case n.Not(operand=operand):
                 inner = self.closure(operand)
-                return lambda env: opposite(inner(env))
+                return lambda env: _opposite(inner(env))
             case n.Conditional(then=then, condition=condition, otherwise=otherwise):
                 return self.conditional(*map(self.closure, (then, condition, otherwise)))
             case _:
@@ -57,7 +57,7 @@ class TermCompiler(ExpressionCompiler):
             holds = test(env)
             if not isinstance(holds, t.Condition):
                 return yes(env) if holds else no(env)
-            return chosen(holds, yes(env), no(env))
+            return _chosen(holds, yes(env), no(env))
 
         return value
 
@@ -68,7 +68,7 @@ class TermCompiler(ExpressionCompiler):
         def value(env: Env) -> Any:
             result: t.Truth = not ends
             for part in parts:
-                result = joined(result, truth(part(env)))
+                result = joined(result, _truth(part(env)))
                 if result is ends:
                     break
             return result
@@ -119,13 +119,13 @@ class TermCompiler(ExpressionCompiler):
         def value(env: Env) -> Any:
             found: list[tuple[t.Truth, Any]] = []
             for _ in walk(env):
-                counts = truth(test(env)) if test is not None else True
+                counts = _truth(test(env)) if test is not None else True
                 if counts is not False:
                     found.append((counts, body(env)))
             if name in ("max", "min"):
                 if not found:
                     raise FormulaError(expr.binders.span, EMPTY_REDUCTION, env, about)
-                return extreme(name, found)
+                return _extreme(name, found)
             return _JOINED[name](found)
 
         return value
@@ -188,17 +188,17 @@ def element_at(tensor: Tensor, at: int) -> Any:
     return t.atom(("outside", at), -(1 << 31), 1 << 31)
 
 
-def truth(value: Any) -> t.Truth:
+def _truth(value: Any) -> t.Truth:
     if isinstance(value, t.Term):
         return t.opposite(t.equal(value, 0))
     return value if isinstance(value, t.Condition) else bool(value)
 
 
-def opposite(value: Any) -> t.Truth:
-    return t.opposite(truth(value))
+def _opposite(value: Any) -> t.Truth:
+    return t.opposite(_truth(value))
 
 
-def chosen(test: t.Truth, yes: Any, no: Any) -> Any:
+def _chosen(test: t.Truth, yes: Any, no: Any) -> Any:
     if not isinstance(test, t.Condition):
         return yes if test else no
     if any(isinstance(each, (float, rt.RealTerm)) for each in (yes, no)):
@@ -211,7 +211,7 @@ def chosen(test: t.Truth, yes: Any, no: Any) -> Any:
 def related(relation: str, test: Callable[[Any, Any], Any], left: Any, right: Any) -> t.Truth:
     """A comparison; one of conditions is one of truth values."""
     if isinstance(left, t.Condition) or isinstance(right, t.Condition):
-        same = choices.choose(truth(left), truth(right), opposite(right))
+        same = choices.choose(_truth(left), _truth(right), _opposite(right))
         return same if relation == "==" else t.opposite(same)
     result = test(left, right)
     return result if isinstance(result, t.Condition) else bool(result)
@@ -223,32 +223,32 @@ def related(relation: str, test: Callable[[Any, Any], Any], left: Any, right: An
 def _summed(found: list[tuple[t.Truth, Any]]) -> Any:
     result: Any = 0
     for counts, value in found:
-        result = chosen(counts, result + value, result)
+        result = _chosen(counts, result + value, result)
     return result
 
 
 def _multiplied(found: list[tuple[t.Truth, Any]]) -> Any:
     result: Any = 1
     for counts, value in found:
-        result = chosen(counts, result * value, result)
+        result = _chosen(counts, result * value, result)
     return result
 
 
 def _any(found: list[tuple[t.Truth, Any]]) -> Any:
     result: t.Truth = False
     for counts, value in found:
-        result = t.either(result, t.both(counts, truth(value)))
+        result = t.either(result, t.both(counts, _truth(value)))
     return result
 
 
 def _all(found: list[tuple[t.Truth, Any]]) -> Any:
-    return t.opposite(_any([(counts, opposite(value)) for counts, value in found]))
+    return t.opposite(_any([(counts, _opposite(value)) for counts, value in found]))
 
 
 def _count(found: list[tuple[t.Truth, Any]]) -> Any:
     result: Any = 0
     for counts, value in found:
-        result = t.add(result, choices.choose(t.both(counts, truth(value)), 1, 0))
+        result = t.add(result, choices.choose(t.both(counts, _truth(value)), 1, 0))
     return result
 
 
@@ -261,7 +261,7 @@ _JOINED: dict[str, Callable[[list[tuple[t.Truth, Any]]], Any]] = {
 }
 
 
-def extreme(name: str, found: Sequence[tuple[t.Truth, Any]]) -> Any:
+def _extreme(name: str, found: Sequence[tuple[t.Truth, Any]]) -> Any:
     """The greatest or least of those that count; one of them must."""
     values = [value for counts, value in found if counts is True]
     if len(values) < len(found):
@@ -279,12 +279,12 @@ def _extreme_real(name: str, values: list[Any]) -> Any:
     result = values[0]
     for value in values[1:]:
         one, other = (result, value) if name == "max" else (value, result)
-        beyond = t.both(t.opposite(rt.is_nan(result)), below(one, other))
+        beyond = t.both(t.opposite(rt.is_nan(result)), _below(one, other))
         result = choices.choose(t.either(rt.is_nan(value), beyond), value, result)
     return result
 
 
-def below(one: Any, other: Any) -> t.Truth:
+def _below(one: Any, other: Any) -> t.Truth:
     """one < other, with -0 below +0."""
     zeros = t.both(rt.real_test("==", one, other), rt.real_test("==", other, 0.0))
     signs = t.both(is_negative(one), t.opposite(is_negative(other)))
@@ -368,7 +368,7 @@ def _magnitude(value: Any) -> Any:
 
 
 def _most(name: str) -> Callable[..., Any]:
-    return lambda *values: extreme(name, [(True, value) for value in values])
+    return lambda *values: _extreme(name, [(True, value) for value in values])
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

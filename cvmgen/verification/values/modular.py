@@ -27,7 +27,7 @@ def signed(a: t.Integer, bits: int) -> t.Integer:
         return (a + half) % (2 * half) - half
     if in_signed(a, bits):
         return a
-    a = lowest(a, bits)
+    a = _lowest(a, bits)
     if isinstance(a, int):
         return signed(a, bits)
     if in_signed(a, bits):
@@ -44,7 +44,7 @@ def unsigned(a: t.Integer, bits: int) -> t.Integer:
         t.tighten(a)
     if a.low >= 0 and a.high < whole:
         return a
-    a = lowest(a, bits)
+    a = _lowest(a, bits)
     if isinstance(a, int):
         return a % whole
     t.tighten(a)
@@ -57,7 +57,7 @@ def unsigned(a: t.Integer, bits: int) -> t.Integer:
     return remainder_by(a, whole)
 
 
-def lowest(a: t.Term, bits: int) -> t.Integer:
+def _lowest(a: t.Term, bits: int) -> t.Integer:
     """A congruent polynomial modulo 2^bits, with small coefficients; of numbers that were joined of
     bytes with those bytes that count."""
     total: t.Integer = reduced(a, bits)

@@ -30,7 +30,7 @@ def run(
         backend = CBackend(compile_shared(sources), manifest, Path())
     except BuildError:
         return None
-    given = [each_of(call.inputs.get(item.name), array_of) for item in info.inputs]
+    given = [each_of(call.inputs.get(item.name), _array_of) for item in info.inputs]
     args, kept = backend.arguments(info, described(info, call), given)  # type: ignore[arg-type]
     written = {
         name: np.zeros(tensor.shape, np.dtype(tensor.dtype)) for name, tensor in outputs.items()
@@ -43,7 +43,7 @@ def run(
     return {name: array.ravel().tolist() for name, array in written.items()}
 
 
-def array_of(tensor: Tensor) -> Any:
+def _array_of(tensor: Tensor) -> Any:
     return np.array(tensor.values, np.dtype(tensor.dtype)).reshape(tensor.shape)
 
 
@@ -64,4 +64,4 @@ def text_of(info: OperatorInfo, call: ChosenCall, outputs: Mapping[str, Tensor])
 
 
 def _written(tensor: Tensor) -> str:
-    return f"np.array({array_of(tensor).tolist()}, np.{np.dtype(tensor.dtype).name})"
+    return f"np.array({_array_of(tensor).tolist()}, np.{np.dtype(tensor.dtype).name})"

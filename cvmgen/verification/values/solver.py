@@ -47,7 +47,7 @@ def independent(conditions: Iterable[t.Condition]) -> Iterator[frozenset[t.Condi
     what was asked of a part need not be asked again."""
     parts: list[tuple[frozenset[Place], set[t.Condition]]] = []
     for each in dict.fromkeys(conditions):
-        about, members = elements(each), {each}
+        about, members = _elements(each), {each}
         apart = []
         for places, others in parts:
             if places.isdisjoint(about):
@@ -58,7 +58,7 @@ def independent(conditions: Iterable[t.Condition]) -> Iterator[frozenset[t.Condi
     return (frozenset(members) for _, members in parts)
 
 
-def elements(test: t.Condition) -> frozenset[Place]:
+def _elements(test: t.Condition) -> frozenset[Place]:
     """The elements that a condition speaks of."""
     known = t.TABLE.elements
     if test not in known:

@@ -20,7 +20,7 @@ def value_text(value: Any, deep: int = DEEPEST) -> str:
         case t.Condition():
             return condition_text(value, deep)
         case rt.RealTerm():
-            return real_text(value, deep)
+            return _real_text(value, deep)
         case ("real", digits, _):
             return str(float.fromhex(digits)) if digits != "nan" else "nan"
         case frozenset() if t.is_polynomial(value):
@@ -95,7 +95,7 @@ def condition_text(test: t.Condition, deep: int = DEEPEST) -> str:
     return str(test.core)
 
 
-def real_text(value: rt.RealTerm, deep: int = DEEPEST) -> str:
+def _real_text(value: rt.RealTerm, deep: int = DEEPEST) -> str:
     inner = deep - 1
     match value.key:
         case ("input", name, position):
