@@ -38,7 +38,7 @@ from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator, Output, all_items
 from cvmgen.spec.mathematics import declared, definitions, expression, mathematics, statements
-from cvmgen.spec.notation import Identifier, CellRow, Script, SignCell, mathml
+from cvmgen.spec.notation import CellRow, Identifier, Script, SignCell, mathml
 from cvmgen.spec.precisions import needed_precision
 from cvmgen.spec.words import plural
 from cvmgen.verification.ledger import read_ledger

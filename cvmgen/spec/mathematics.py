@@ -18,17 +18,17 @@ from cvmgen.spec import nodes as n
 from cvmgen.spec.families import instantiate
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.notation import (
+    CellLines,
+    CellRow,
     Choices,
     Fenced,
     Fraction,
     Identifier,
     Large,
-    CellLines,
     Notation,
     Numeral,
     Placed,
     Root,
-    CellRow,
     Script,
     SignCell,
     Words,

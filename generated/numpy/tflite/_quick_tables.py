@@ -25,20 +25,20 @@ TERMS = 14  # of the series of erf around a row
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class DoubleDouble:
     """A number as a sum of two doubles."""
 
     high: float
     low: float
 
 
-def parts_of(value: Fraction, unit: Fraction) -> Parts:
+def parts_of(value: Fraction, unit: Fraction) -> DoubleDouble:
     """The first one a whole multiple of a unit."""
     high = round(value / unit) * unit
-    return Parts(float(high), float(value - high))
+    return DoubleDouble(float(high), float(value - high))
 
 
-def headed(value: Fraction) -> Parts:
+def headed(value: Fraction) -> DoubleDouble:
     """The first one with no more than `HEAD` bits."""
     size = abs(value)
     exponent = 0
@@ -59,13 +59,13 @@ def ln2() -> Fraction:
 
 
 @functools.cache
-def exp_step() -> Parts:
+def exp_step() -> DoubleDouble:
     """ln(2) / STEPS; the first double times a count of steps is exact."""
     return parts_of(ln2() / STEPS, Fraction(1, 1 << 42))
 
 
 @functools.cache
-def exp_table() -> tuple[Parts, ...]:
+def exp_table() -> tuple[DoubleDouble, ...]:
     """2^(k / STEPS)."""
     steps = range(0, 1 << WIDTH, (1 << WIDTH) // STEPS)
     return tuple(headed(in_units(exp2_of(each, WIDTH), -WIDTH)) for each in steps)
@@ -78,7 +78,7 @@ def exp_terms() -> tuple[float, ...]:
 
 
 @functools.cache
-def log_unit() -> Parts:
+def log_unit() -> DoubleDouble:
     """ln(2); the first double times an exponent is exact."""
     return parts_of(ln2(), Fraction(1, 1 << 42))
 
@@ -92,7 +92,7 @@ def log_inverses() -> tuple[float, ...]:
 
 
 @functools.cache
-def log_table() -> tuple[Parts, ...]:
+def log_table() -> tuple[DoubleDouble, ...]:
     """-ln of the inverses, of those of halves from LOG_HALVED on."""
     unit, found = Fraction(1, 1 << 42), []
     for k, each in enumerate(log_inverses()):
@@ -118,7 +118,7 @@ def erf_slope() -> Fraction:
 
 
 @functools.cache
-def erf_first() -> tuple[Parts, Parts]:
+def erf_first() -> tuple[DoubleDouble, DoubleDouble]:
     """The first two coefficients of the series of erf around 0, without signs."""
     return headed(erf_slope()), headed(erf_slope() / 3)
 
@@ -132,21 +132,21 @@ def erf_terms() -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ErfPiece:
     """erf(c), its derivative there, and the coefficients of x^3 and on of the series of what erf is
     divided by that derivative."""
 
-    value: Parts
-    slope: Parts
+    value: DoubleDouble
+    slope: DoubleDouble
     terms: tuple[float, ...]
 
 
 @functools.cache
-def erf_rows() -> tuple[Row, ...]:
+def erf_rows() -> tuple[ErfPiece, ...]:
     return tuple(erf_row(Fraction(k, ROWS)) for k in range(FIRST_ROW, LAST_ROW + 1))
 
 
-def erf_row(c: Fraction) -> Row:
+def erf_row(c: Fraction) -> ErfPiece:
     value = in_units(*erf_of(float(c), WIDTH))
     slope = erf_slope() * in_units(*exp_of(-float(c * c), WIDTH))
     # exp(-2ct - t^2) is 1 - 2ct + ..., by what its derivative is of it.
@@ -154,4 +154,6 @@ def erf_row(c: Fraction) -> Row:
     for k in range(TERMS - 1):
         terms.append(last / (k + 1))
         before, last = last, (-2 * c * last - 2 * before) / (k + 1)
-    return Row(parts_of(value, Fraction(1, 1 << 53)), headed(slope), tuple(map(float, terms[2:])))
+    return ErfPiece(
+        parts_of(value, Fraction(1, 1 << 53)), headed(slope), tuple(map(float, terms[2:]))
+    )
