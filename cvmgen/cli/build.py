@@ -6,9 +6,10 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,17 +85,20 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The files to write, what they describe, operators left out that are stale as well, and what
-    the schedules most likely do not mean."""
+    """The files to write, what they describe, operators left out that are stale as well, what
+    the schedules most likely do not mean, and operators on which we failed."""
 
     files: Mapping[str, str]
     entries: Mapping[str, Entry]
     stale: Sequence[str]
     warnings: Sequence[SpecWarning] = ()
+    failed: Collection[str] = ()
 
-    def lost(self, name: str) -> bool:
-        """Whether a file is that of an operator which there is no more, for whatever target."""
-        return operator_of(name) not in {None, *self.entries}
+    def goes(self, name: str, *, whole: bool) -> bool:
+        """Whether what an earlier build wrote, and this one did not, goes: all, or what is that of
+        an operator which there is no more, but nothing of an operator on which we failed."""
+        operator = operator_of(name)
+        return operator not in self.failed and (whole or operator not in {None, *self.entries})
 
 
 def build_folder(request: Request, faults: Faults, *, as_json: bool, jobs: int | None) -> Exit:
@@ -203,8 +207,8 @@ def check(request: Request, faults: Faults, *, as_json: bool) -> Exit:
     with Progress(aloud=not as_json) as progress:
         generated = cached_texts(request, progress, faults, afresh=True)
     files = generated.files
-    earlier = {} if request.whole else existing(request.folder)
-    kept = {name: text for name, text in earlier.items() if not generated.lost(name)}
+    goes = partial(generated.goes, whole=request.whole)
+    kept = {name: text for name, text in existing(request.folder).items() if not goes(name)}
     difference = folder_diff(request.folder, {**kept, **files})
     stale = [name for name, text in sorted(files.items()) if differs(request.folder, name, text)]
     unproved = complaints(request.folder, {**kept, **files})
@@ -236,9 +240,8 @@ def bring_up_to_date(
     before = read_entries(request.folder)
     generated = cached_texts(request, progress, faults, afresh=False, compiling=compiling)
     progress.step("writing what changed")
-    changes = write_changed(
-        request.folder, generated.files, remove_stale=request.whole or generated.lost
-    )
+    goes = partial(generated.goes, whole=request.whole)
+    changes = write_changed(request.folder, generated.files, remove_stale=goes)
     reasons = BuildReasons(before, generated.entries, known, *made_from)
     written = []
     for change in changes:
@@ -311,7 +314,7 @@ def cached_texts(
         if "c" in request.targets and has_own_schedules(request.spec):
             idle, _ = apply_all(operators, schedules, progress, faults)
             warnings += of_folder(idle, request.spec)
-        return Generated(files, entries_in(files), (), warnings)
+        return Generated(files, entries_in(files), (), warnings, tuple(faults.failed))
     chosen = {each.full_name for each in find_operators(operators, request.names)}
     before = read_entries(request.folder)
     members = [each for each in operators if each.full_name in chosen | before.keys()]
@@ -332,7 +335,7 @@ def cached_texts(
     files[MANIFEST] = manifest_text(list(entries.values()))
     own = [each for each in members if each.full_name in chosen]
     warnings = [*unread(own), *unproved_places(own, progress, faults, places)]
-    return Generated(files, entries, stale, warnings)
+    return Generated(files, entries, stale, warnings, tuple(faults.failed))
 
 
 def compile_new(

@@ -164,6 +164,25 @@ def test_a_fault_in_one_operator_leaves_the_others(
     assert json.loads(build("--target", "numpy", "--json").out)["faults"][0].startswith(told)
 
 
+@pytest.mark.parametrize("names", [(), ("--target", "numpy"), ("toy.double",), ("toy.shifted",)])
+def test_a_fault_in_one_operator_leaves_what_there_is_of_it(
+    build: Build,
+    spec: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    names: tuple[str, ...],
+) -> None:
+    build()
+    before = contents(tmp_path / "generated")
+    edit(spec, "Twice each element.", f"Twice each element, {names}.")
+    failing(monkeypatch, "numpy", "double", None)
+    assert build(*names).code == 70
+    after = contents(tmp_path / "generated")
+    assert after.keys() == before.keys()
+    assert {name for name in own_files("double") if after[name] != before[name]} == set()
+    assert "removed" not in build(*names, "--check").out
+
+
 def test_what_one_compiler_refuses_leaves_the_others(
     build: Build, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
