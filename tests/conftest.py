@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,12 +19,10 @@ from cvmgen.api.library import compiled_operators
 from cvmgen.build import library as building
 from cvmgen.ir import remember
 from cvmgen.reference import Reference
-from cvmgen.source import Source
-from cvmgen.spec.check import check_files
-from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from tests.conformance.calls import Conformance
 from tests.emit.units import joined
+from tests.operators import extra, product, sample
 from tests.targets import NEEDED, TARGETS, load_target, missing_gpu, quickly, write_together
 
 # Nothing is tested by the clock: a machine may be busy.
@@ -37,7 +34,6 @@ settings.load_profile("any machine")
 remember.MOST = 1 << 10  # all tests lower the same operators
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRA = ROOT / "tests" / "data" / "extra"
 
 
 def pytest_configure() -> None:
@@ -122,6 +118,13 @@ def extra_generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def sample_generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like generated/, of the operators that stand for all."""
+    chosen = [each for each in (*product(), *extra()) if each.full_name in sample()]
+    return written(tmp_path_factory.mktemp("sample"), chosen)
+
+
+@pytest.fixture(scope="session")
 def libraries(generated: Path, extra_generated: Path) -> dict[str, Operators]:
     """All operators on each target: `libraries["c"].cvm.conv2d`."""
     if "c" in TARGETS:
@@ -158,19 +161,3 @@ def load_all(target: str, *folders: Path, libraries: Sequence[Path | None] = ())
         loaded = load_target(target, folder, library)
         opsets |= {name: getattr(loaded, name) for name in dir(loaded)}
     return Operators(target, opsets)
-
-
-@functools.cache
-def product() -> tuple[Operator, ...]:
-    return check_files(read_folder(ROOT / "spec"))
-
-
-@functools.cache
-def extra() -> tuple[Operator, ...]:
-    """Operators that use what the language has and the product's operators do not."""
-    shared = [file for file in read_folder(ROOT / "spec") if not file.opset]
-    own = [
-        SpecFile(Source(f"tests/data/extra/{path.name}", path.read_text(encoding="utf-8")), "extra")
-        for path in sorted(EXTRA.glob("*.cvm"))
-    ]
-    return check_files([*shared, *own])

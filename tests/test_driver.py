@@ -20,8 +20,7 @@ from cvmgen.source import Source
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
-from tests.alike import ALIKE
-from tests.conftest import extra, product
+from tests.operators import extra, product, sampled
 
 OPERATORS = """\
 operator double {
@@ -47,16 +46,12 @@ def operators() -> tuple[Operator, ...]:
     return check_files([SpecFile(Source("spec/toy/a.cvm", OPERATORS), "toy")])
 
 
-# One of three, of kernels of a form one.
-STAGED = [
-    pytest.param(each, id=each.full_name, marks=pytest.mark.slow if seldom else ())
-    for at, each in enumerate([*product(), *extra()])
-    for seldom in [at % 3 > 0 or each.full_name in ALIKE]
-]
+FORMULAS = {each.full_name: each for each in (*product(), *extra())}
 
 
-@pytest.mark.parametrize("operator", STAGED)
-def test_every_operator_has_a_text_after_every_stage(operator: Operator) -> None:
+@pytest.mark.parametrize("name", sampled(FORMULAS))
+def test_every_operator_has_a_text_after_every_stage(name: str) -> None:
+    operator = FORMULAS[name]
     others = ("parse", "check", "schedule", *driver.PARTS)
     texts = {stage: stage_text(operator, stage) for stage in others}
     texts |= {stage: program_text(each) for stage, each in programs(operator, "c")}

@@ -15,7 +15,7 @@ import cvmgen
 from cvmgen.api.notebook import operator_html, operator_latex
 from cvmgen.graph import load
 from cvmgen.source import Source, Span, SpecError
-from tests.conftest import ROOT
+from tests.operators import ROOT
 
 HOSTILE = '<script>alert("$x$")</script>\\evil{'
 

@@ -18,7 +18,7 @@ from cvmgen.api.library import compiled_operators, library_sources
 from cvmgen.api.packaged import ABOUT, NAME, package_notes, packaged_library
 from cvmgen.build import library, write_changed
 from cvmgen.errors import NoCompilerError
-from tests.conftest import product
+from tests.operators import product
 from tests.targets import LANGUAGES
 
 NAMES = ("cvm.abs", "cvm.relu", "cvm.dense")

@@ -19,7 +19,7 @@ from cvmgen.build import c_compiler
 from cvmgen.cli import checked, main, specs
 from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
-from tests.conftest import product
+from tests.operators import product
 from tests.targets import quick_compiler
 
 ROOT = Path(__file__).resolve().parents[2]

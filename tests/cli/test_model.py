@@ -10,8 +10,8 @@ import pytest
 from cvmgen.cli import specs
 from tests.cli.conftest import Command, contents
 from tests.cli.test_commands import DIGITS, digit
-from tests.conftest import product
 from tests.graph.test_tflite import SMALL, arrays, model_of
+from tests.operators import product
 
 __all__ = ["digit"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from cvmgen.cli.search import matches
 from cvmgen.cli.synonyms import SYNONYMS, compared_word
-from tests.conftest import product
+from tests.operators import product
 
 from .conftest import Command
 

@@ -11,11 +11,12 @@ import pytest
 from cvmgen.api import Operators
 from tests.conformance.calls import Conformance, Given, compare, wanted_dtype
 from tests.conformance.random_calls import DRAW, call
+from tests.operators import sampled
 
 CALLS = 6
 
 
-@pytest.mark.parametrize("name", DRAW)
+@pytest.mark.parametrize("name", sampled(DRAW))
 def test_bound_calls(conformance: Conformance, libraries: dict[str, Operators], name: str) -> None:
     operator = libraries["c"][name]
     random = Random(f"{name} bound")

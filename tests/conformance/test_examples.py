@@ -12,12 +12,12 @@ from cvmgen.reference.probe import example_arguments, same_result
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.examples import python_value
 from cvmgen.spec.formula import Operator
-from tests import conftest
 from tests.conformance.calls import Call, Conformance, bits
+from tests.operators import extra, product
 
 EXAMPLES = [
     pytest.param(operator.full_name, number, id=f"{operator.full_name}-{number}")
-    for operator in (*conftest.product(), *conftest.extra())
+    for operator in (*product(), *extra())
     for number in range(len(operator.examples))
 ]
 

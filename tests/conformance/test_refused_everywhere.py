@@ -18,14 +18,14 @@ from cvmgen.reference import Reference, Tensor
 from cvmgen.spec.attribute_words import word_rule
 from cvmgen.spec.formula import Attribute, Input
 from cvmgen.spec.formula import Operator as Formula
-from tests import conftest
+from tests import operators
 from tests.conformance import test_refusals, test_refusals_transform, test_refusals_vision
 from tests.conformance.calls import Array, Call, Conformance, Expected, measured
 from tests.conformance.random_calls import call
 from tests.conformance.refused import RANK_17
 from tests.targets import TARGETS
 
-FORMULAS = {operator.full_name: operator for operator in conftest.product()}
+FORMULAS = {operator.full_name: operator for operator in operators.product()}
 MISSING = (None, "this input is missing")
 
 

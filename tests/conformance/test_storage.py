@@ -23,7 +23,7 @@ from tests.conformance.calls import (
     wanted_dtype,
 )
 from tests.conformance.random_calls import DRAW, call
-from tests.conftest import extra, product
+from tests.operators import extra, product, sweeps
 from tests.targets import TARGETS
 
 SMALL = 8  # bits that int8 holds
@@ -180,12 +180,17 @@ LAYOUTS: dict[str, Callable[[Array], Any]] = {
 }
 
 
+@pytest.mark.parametrize("names", sweeps(DRAW))
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_layouts_of_inputs(
-    conformance: Conformance, libraries: dict[str, Operators], target: str, layout: str
+    conformance: Conformance,
+    libraries: dict[str, Operators],
+    target: str,
+    layout: str,
+    names: list[str],
 ) -> None:
-    for name in DRAW:
+    for name in names:
         drawn = call(name, Random(name))
         expected = conformance.expected(drawn)
         if expected.refusal:
@@ -214,12 +219,17 @@ def test_lists_and_one_operand_twice(libraries: dict[str, Operators], target: st
 # ---------------------------------------------------------------- layouts of results
 
 
+@pytest.mark.parametrize("names", sweeps(DRAW))
 @pytest.mark.parametrize("layout", ["fortran", "gaps", "backwards", "unaligned"])
 @pytest.mark.parametrize("target", TARGETS)
 def test_layouts_of_results(
-    conformance: Conformance, libraries: dict[str, Operators], target: str, layout: str
+    conformance: Conformance,
+    libraries: dict[str, Operators],
+    target: str,
+    layout: str,
+    names: list[str],
 ) -> None:
-    for name in DRAW:
+    for name in names:
         drawn = call(name, Random(name))
         expected = conformance.expected(drawn)
         if expected.refusal:

@@ -17,6 +17,7 @@ from cvmgen.errors import CvmgenError
 from tests.conformance.calls import Call, Conformance, compare, wanted_dtype
 from tests.conformance.random_calls import DRAW, call
 from tests.emit.units import joined
+from tests.operators import sampled
 
 CALLS = 12
 NUMBERS = (1, 2, 3, 7)
@@ -47,7 +48,7 @@ def always_parallel(folder: Path) -> Path:
     return compile_library(joined(sources), name="threads", flags=("-O0",))
 
 
-@pytest.mark.parametrize("name", DRAW)
+@pytest.mark.parametrize("name", sampled(DRAW))
 def test_every_number_of_threads(
     conformance: Conformance, parallel: dict[str, Operators], name: str
 ) -> None:

@@ -9,7 +9,7 @@ from cvmgen.source import Source
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
-from tests.conftest import ROOT, product
+from tests.operators import ROOT, product
 
 SHARED = tuple(read_folder(ROOT / "spec"))
 OWN = Path(__file__).with_name("linear.cvm")

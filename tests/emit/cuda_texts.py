@@ -16,7 +16,7 @@ from cvmgen.emit import cuda, cuda_support
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.spec import formula as f
-from tests.conftest import extra, product
+from tests.operators import extra, product
 from tests.targets import LANGUAGES
 
 # In C++ `= {0}` leaves members out; it means what it says all the same.

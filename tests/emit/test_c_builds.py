@@ -24,6 +24,7 @@ from tests.emit.nests import made_by_nests
 from tests.emit.processes import ROOT, python
 from tests.emit.texts import digest
 from tests.emit.units import joined
+from tests.operators import FOLDERS, sampled
 from tests.targets import quickly
 
 # ---------------------------------------------------------------- builds that must agree
@@ -102,29 +103,26 @@ def test_optimisation_changes_nothing(folders: tuple[Path, ...], plain: list[Pat
     assert digests(folders, built(folders)) == digests(folders, plain)
 
 
-def test_sanitizers_have_nothing_to_report(generated: Path) -> None:
+@pytest.mark.parametrize("operators", FOLDERS)
+def test_sanitizers_have_nothing_to_report(operators: str, request: pytest.FixtureRequest) -> None:
     """Ragged shapes, and data that break their contract, without a read or write beside a tensor
     and without undefined behaviour."""
-    sanitize(generated, "cvm", flags=("-O0",))
-
-
-def test_sanitizers_have_nothing_to_report_of_the_language(extra_generated: Path) -> None:
-    sanitize(extra_generated, "extra", flags=("-O0",))
+    sanitize(request.getfixturevalue(operators), flags=("-O0",))
 
 
 @pytest.mark.slow
 def test_sanitizers_have_nothing_to_report_when_optimised(folders: tuple[Path, ...]) -> None:
-    for folder, opset in zip(folders, ("cvm", "extra"), strict=True):
-        sanitize(folder, opset)
+    for folder in folders:
+        sanitize(folder)
 
 
-def sanitize(folder: Path, opset: str, flags: Sequence[str] = ()) -> None:
+def sanitize(folder: Path, flags: Sequence[str] = ()) -> None:
     kinds = ("address", "undefined")
     environment = sanitizer_environment(kinds)
     if not environment:
         pytest.skip("the compiler has no sanitizers that Python can load")
     (library,) = built([folder], sanitizers=kinds, flags=flags)
-    python("-m", "tests.emit.run_everything", folder, library, opset, **environment)
+    python("-m", "tests.emit.run_everything", folder, library, **environment)
 
 
 # ---------------------------------------------------------------- the text
@@ -139,19 +137,19 @@ def c_text(folders: tuple[Path, ...], operator: f.Operator) -> str:
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", sampled(DRAW))
 def test_every_nest_says_where_its_formula_stands(
-    folders: tuple[Path, ...], formulas: dict[str, f.Operator]
+    folders: tuple[Path, ...], formulas: dict[str, f.Operator], name: str
 ) -> None:
-    for operator in formulas.values():
-        text = c_text(folders, operator)
-        places = [operator.place(each.span) for each in made_by_nests(operator)]
-        kernels = list(kernel_bodies(text, operator.name))
-        for kernel in kernels:
-            if "cvmgen_share(" in kernel and "/* " not in kernel:
-                continue  # all that it computes is in the part in front of it
-            assert any(f"/* {place}: " in kernel for place in places), kernel[:200]
-        for place in places:
-            assert f"/* {place}: " in text, operator.full_name
+    operator = formulas[name]
+    text = c_text(folders, operator)
+    places = [operator.place(each.span) for each in made_by_nests(operator)]
+    for kernel in kernel_bodies(text, operator.name):
+        if "cvmgen_share(" in kernel and "/* " not in kernel:
+            continue  # all that it computes is in the part in front of it
+        assert any(f"/* {place}: " in kernel for place in places), kernel[:200]
+    for place in places:
+        assert f"/* {place}: " in text
 
 
 def kernel_bodies(text: str, name: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ from tests.conformance import random_calls
 from tests.conformance.calls import bits
 from tests.emit.cuda_texts import NAMES, classes, operators, program
 from tests.emit.on_cpu import OnCpu, library
+from tests.operators import sampled
 
 CALLS = 6  # of each operator, on three grids
 MARGIN = 7  # elements in front of an output and behind it
@@ -133,7 +134,7 @@ def tensor_of(array: Any, dtype: str | None) -> Tensor:
     return Tensor.of(array, dtype=dtype or array.dtype.name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES))
 def test_kernels_compute_the_formula(name: str, on_cpu: OnCpu) -> None:
     source = random.Random(f"cuda {name}")
     for _ in range(CALLS):
@@ -153,7 +154,7 @@ def test_kernels_compute_the_formula(name: str, on_cpu: OnCpu) -> None:
                 check(made, expected, dtype, on_cpu)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES))
 def test_kernels_compute_the_examples(name: str, on_cpu: OnCpu) -> None:
     operator = operators()[name]
     for example in operator.examples:

@@ -21,17 +21,15 @@ from cvmgen.build import compile_library, cpp_compiler, explain_report, sanitize
 from cvmgen.emit import cuda_support
 from cvmgen.errors import OperatorError
 from cvmgen.paths import MANIFEST
-from tests.alike import seldom
-from tests.conftest import product, written
-from tests.emit.cuda_texts import NAMES, classes
+from tests.emit.cuda_texts import NAMES
 from tests.emit.on_cpu import library
 from tests.emit.processes import ROOT
 from tests.emit.run_on_cpu import reach_all, run
+from tests.operators import FOLDERS, sample, sampled
 
 ADDRESSES = ("address", "undefined")
 # -O0 takes a third of the time to compile; what is wrong in the text shows there too.
 QUICK = ("-O0",)
-SELDOM = seldom(product())
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="preloads the run-time library")
 
@@ -60,35 +58,10 @@ def report_of(*arguments: str | Path) -> str:
 # ---------------------------------------------------------------- sanitizers
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A generated folder of the operators whose kernels have a form of their own."""
-    chosen = [each for each in product() if each.full_name not in SELDOM]
-    return written(tmp_path_factory.mktemp("sample"), chosen)
-
-
-def test_the_sample_has_kernels_of_every_class() -> None:
-    own = {each.full_name for each in product()}
-    assert own >= SELDOM
-    kinds = {name: set(classes(name).values()) for name in own}
-    assert set().union(*(kinds[name] for name in own - SELDOM)) == set().union(*kinds.values())
-
-
 @linux
-def test_sanitizers_have_nothing_to_report(sample: Path) -> None:
-    sanitize(sample, QUICK)
-
-
-@linux
-@pytest.mark.slow
-def test_sanitizers_have_nothing_to_report_of_the_others(generated: Path) -> None:
-    sanitize(generated, QUICK)
-
-
-@linux
-@pytest.mark.slow
-def test_sanitizers_have_nothing_to_report_of_the_language(extra_generated: Path) -> None:
-    sanitize(extra_generated, QUICK)
+@pytest.mark.parametrize("operators", FOLDERS)
+def test_sanitizers_have_nothing_to_report(operators: str, request: pytest.FixtureRequest) -> None:
+    sanitize(request.getfixturevalue(operators), QUICK)
 
 
 @linux
@@ -122,8 +95,8 @@ class WithRaces:
 
 
 @pytest.fixture(scope="module")
-def sample_races(sample: Path) -> WithRaces:
-    return WithRaces(sample)
+def sample_races(sample_generated: Path) -> WithRaces:
+    return WithRaces(sample_generated)
 
 
 @pytest.fixture(scope="module")
@@ -136,21 +109,11 @@ def extra_races(extra_generated: Path) -> WithRaces:
     return WithRaces(extra_generated)
 
 
-# Of the language's other constructs, orders of threads show most races without a library for it.
-RACES = [
-    pytest.param(
-        name, marks=pytest.mark.slow if name in SELDOM or name.startswith("extra.") else ()
-    )
-    for name in NAMES
-]
-
-
 @linux
-@pytest.mark.parametrize("name", RACES)
+@pytest.mark.parametrize("name", sampled(NAMES))
 def test_there_are_no_races(name: str, request: pytest.FixtureRequest) -> None:
-    own = "product_races" if name in SELDOM else "sample_races"
-    folder = "extra_races" if name.startswith("extra.") else own
-    home: WithRaces = request.getfixturevalue(folder)
+    others = "extra_races" if name.startswith("extra.") else "product_races"
+    home: WithRaces = request.getfixturevalue("sample_races" if name in sample() else others)
     try:
         run(home.operators[name])
         if not name.startswith("extra."):

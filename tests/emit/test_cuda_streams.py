@@ -14,6 +14,7 @@ from cvmgen.reference.probe import same_result
 from tests.emit.cuda_texts import NAMES, classes, text
 from tests.emit.on_cpu import OnCpu
 from tests.emit.test_cuda_on_cpu import Call, ran
+from tests.operators import sampled
 
 ACCESS = 16
 MARGIN = 32  # bytes around an array, at least
@@ -157,7 +158,7 @@ def test_classes(name: str) -> None:
     assert set(classes(name).values()) == {CLASSES[name]}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES))
 def test_the_header_is_included_where_it_is_used(name: str) -> None:
     kinds = set(classes(name).values())
     assert ('#include "cvmgen_vector.h"' in text(name)) == bool(kinds & {"streaming", "vector"})

@@ -11,24 +11,30 @@ from cvmgen.emit.line_map import CLOSE, OPEN, MappedText, Place, marked
 from cvmgen.emit.lines import WIDTH, Comment, Leaving, Valued, indented, wrap_c, wrap_python
 from cvmgen.source import Source, Span
 from cvmgen.spec.formula import Operator
+from tests.emit.cuda_texts import NAMES
+from tests.operators import sweeps
 from tests.specs import operator as checked
 
 SOURCE = Source("a.cvm", "Y[i] = X[i]")
 HERE, INNER = Span(SOURCE, 0, 11), Span(SOURCE, 7, 11)
-ROOT = Path(__file__).parents[2]
+RELU = """\
+  input  X : cvm[n...]
+  output Y : cvm[n...] precision p(X)
+  Y[d...] = max(0, X[d...])
+"""
 
 
 def places(lines: list[str]) -> tuple[Place | None, ...]:
     return MappedText("\n".join(lines)).places
 
 
-# One operator of three in one of the targets; the others have statements of the same spans, and
-# those that differ in an element's arithmetic alone have the same statements.
+# Each operator in one of the targets: statements of the others are of the same spans.
 @pytest.mark.parametrize(("number", "target"), [*enumerate(driver.TARGETS)])
+@pytest.mark.parametrize("names", sweeps(NAMES))
 def test_each_store_is_of_the_equation_that_it_computes(
-    number: int, target: str, formulas: dict[str, Operator]
+    number: int, target: str, names: list[str], formulas: dict[str, Operator]
 ) -> None:
-    for operator in [*formulas.values()][number :: 3 * len(driver.TARGETS)]:
+    for operator in map(formulas.__getitem__, names[number :: len(driver.TARGETS)]):
         text = driver.emitted(target, operator)
         assert isinstance(text, MappedText)
         assert len(text.places) == len(text.split("\n"))
@@ -105,11 +111,13 @@ def test_a_text_of_others_is_not_taken_for_a_mark() -> None:
         assert "\\ufdd0" in text
 
 
-def test_show_tells_the_places(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "relu", "--target", "c", "--json"]) == 0
+def test_show_tells_the_places(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "toy").mkdir()
+    spec = f'operator relu {{\n  "Test."\n{RELU}}}\n'
+    (tmp_path / "toy/nn.cvm").write_text(spec)
+    assert main(["show", "relu", "--target", "c", "--json", "--spec", str(tmp_path)]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert len(shown["places"]) == len(shown["text"].split("\n"))
-    spec = (ROOT / "spec/cvm/nn.cvm").read_text(encoding="utf-8")
     found = [
         spec[place["start"] : place["end"]]
         for line, place in zip(shown["text"].split("\n"), shown["places"], strict=True)

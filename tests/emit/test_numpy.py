@@ -13,8 +13,8 @@ import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
 from cvmgen.spec.formula import Operator
-from tests.conftest import product
 from tests.emit.test_python import ALONE, PRINTED
+from tests.operators import product
 from tests.specs import operator
 
 LINES = [

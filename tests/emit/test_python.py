@@ -23,6 +23,7 @@ from cvmgen.spec import formula as f
 from tests.conformance.calls import Conformance, compare, wanted_dtype
 from tests.conformance.random_calls import DRAW, call
 from tests.emit.nests import made_by_nests
+from tests.operators import sampled, sweeps
 
 # Refuses the import of everything that only generating needs, and of cvmgen itself.
 ALONE = """
@@ -96,7 +97,7 @@ def standalone(packages: dict[str, ModuleType], name: str) -> Any:
     return getattr(packages[opset], operator)
 
 
-@pytest.mark.parametrize("name", DRAW)
+@pytest.mark.parametrize("name", sampled(DRAW))
 def test_called_alone(conformance: Conformance, packages: dict[str, ModuleType], name: str) -> None:
     """The same results and the same refusals as through cvmgen."""
     random = Random(f"alone {name}")
@@ -116,7 +117,7 @@ def test_called_alone(conformance: Conformance, packages: dict[str, ModuleType],
         assert message == expected.refusal, str(drawn)
 
 
-@pytest.mark.parametrize("name", DRAW)
+@pytest.mark.parametrize("name", sampled(DRAW))
 def test_results_written_alone(
     conformance: Conformance, packages: dict[str, ModuleType], name: str
 ) -> None:
@@ -220,17 +221,18 @@ def test_docstrings_carry_the_formula(
         assert (getattr(module, operator.name).__doc__ or "").startswith(operator.doc)
 
 
+@pytest.mark.parametrize("name", sampled(DRAW))
 def test_every_nest_says_where_its_formula_stands(
-    generated: Path, extra_generated: Path, formulas: dict[str, f.Operator]
+    generated: Path, extra_generated: Path, formulas: dict[str, f.Operator], name: str
 ) -> None:
-    for operator in formulas.values():
-        folder = extra_generated if operator.opset == "extra" else generated
-        text = (folder / "python" / operator.opset / f"{operator.name}.py").read_text()
-        nests = text.split("\ndef _nest_")[1:]
-        places = [operator.place(each.span) for each in made_by_nests(operator)]
-        found = [place for nest in nests for place in places if f"# {place}: " in nest]
-        assert len(found) == len(nests), operator.full_name  # one that tests has the same place
-        assert set(found) == set(places), operator.full_name
+    operator = formulas[name]
+    folder = extra_generated if operator.opset == "extra" else generated
+    text = (folder / "python" / operator.opset / f"{operator.name}.py").read_text()
+    nests = text.split("\ndef _nest_")[1:]
+    places = [operator.place(each.span) for each in made_by_nests(operator)]
+    found = [place for nest in nests for place in places if f"# {place}: " in nest]
+    assert len(found) == len(nests)  # one that tests has the same place
+    assert set(found) == set(places)
 
 
 def test_generated_modules_are_tidy(generated: Path, extra_generated: Path) -> None:
@@ -252,8 +254,11 @@ def test_lists_as_operands(packages: dict[str, ModuleType]) -> None:
     assert found.tolist() == [[11, 21], [12, 22]]
 
 
-def test_operands_are_left_alone(conformance: Conformance, packages: dict[str, ModuleType]) -> None:
-    for name in DRAW:
+@pytest.mark.parametrize("names", sweeps(DRAW))
+def test_operands_are_left_alone(
+    conformance: Conformance, packages: dict[str, ModuleType], names: list[str]
+) -> None:
+    for name in names:
         drawn = call(name, Random(name))
         if conformance.expected(drawn).refusal:
             continue

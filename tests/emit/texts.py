@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from cvmgen import driver
-from tests.conftest import extra
+from tests.operators import extra
 from tests.targets import LANGUAGES
 
 EVERY = 12

@@ -1,6 +1,6 @@
 """Calls of a library's C interface with structures that are spoilt: for sanitizers.
 
-python -m tests.fuzz.run_misused FOLDER LIBRARY OPSET SEED COUNT
+python -m tests.fuzz.run_misused FOLDER LIBRARY SEED COUNT
 
 What is spoilt never gives a tensor more elements than its memory has: that only the caller knows.
 """
@@ -10,14 +10,16 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import cvmgen
 from cvmgen.api import Operator
 from cvmgen.api.c_backend import CBackend, ErrorStruct, ListStruct, TensorStruct
+from cvmgen.api.manifest import read_manifest
 from cvmgen.errors import OperatorError
-from tests.conformance.random_calls import DRAW, call
+from tests.conformance.random_calls import call
 from tests.emit.raw import Raw
 
 NUMBERS = (
@@ -30,9 +32,9 @@ SPOILT = ("data", "extents", "rank", "dtype", "precision", "tensor", "attribute"
 
 
 def main() -> None:
-    folder, library, opset, seed, count = sys.argv[1:]
+    folder, library, seed, count = sys.argv[1:]
     operators = cvmgen.load("c", folder=folder, library=library)
-    names = [name for name in DRAW if name.startswith(f"{opset}.")]
+    names = [info.full_name for info in read_manifest(Path(folder)).operators]
     accepted = refused = 0
     for number in range(int(seed), int(seed) + int(count)):
         for name in names:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from cvmgen.api.library import library_sources
@@ -12,11 +10,12 @@ from cvmgen.build.library import sanitizer_environment
 from tests.emit.processes import python
 from tests.emit.units import joined
 from tests.fuzz import seeds
+from tests.operators import FOLDERS
 
 
-@pytest.mark.parametrize("opset", ["cvm", "extra"])
-def test_misuse_is_refused(opset: str, generated: Path, extra_generated: Path) -> None:
-    folder = generated if opset == "cvm" else extra_generated
+@pytest.mark.parametrize("operators", FOLDERS)
+def test_misuse_is_refused(operators: str, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(operators)
     kinds = ("address", "undefined")
     environment = sanitizer_environment(kinds)
     if not environment:
@@ -26,7 +25,7 @@ def test_misuse_is_refused(opset: str, generated: Path, extra_generated: Path) -
     library = compile_library(sources, name="cvmgen", sanitizers=kinds, flags=("-O0",))
     given = seeds(6)
     said = python(
-        "-m", "tests.fuzz.run_misused", folder, library, opset, str(given.start), str(len(given)),
+        "-m", "tests.fuzz.run_misused", folder, library, str(given.start), str(len(given)),
         **environment,
     )  # fmt: skip
     accepted, refused = map(int, said.split()[-2:])

@@ -9,7 +9,7 @@ from cvmgen.inside.checks import open_places
 from cvmgen.ir.text import program_text
 from cvmgen.lower.translate import operator_program
 from cvmgen.source import SpecError
-from tests.conftest import product
+from tests.operators import product
 from tests.specs import operator
 
 INPUTS = "input X : cvm[N]\ninput Z : cvm[n...]\nattr a = 0 in [0, 4)\nattr b = 0\n"

@@ -14,7 +14,7 @@ from cvmgen.source import Source
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
-from tests.conftest import product
+from tests.operators import product
 
 Array = NDArray[np.int64]
 SPEC = Path(__file__).parents[2] / "spec"

@@ -14,7 +14,7 @@ from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.printing import real_text
-from tests.conftest import EXTRA, ROOT, extra, product
+from tests.operators import EXTRA, ROOT, extra, product
 from tests.spec.printed import print_expression, print_operator
 
 OPERATORS = {each.full_name: each for each in (*product(), *extra())}

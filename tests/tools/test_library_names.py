@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from tests.conftest import product
+from tests.operators import product
 from tools.library_names import LIBRARIES, LIBRARY_NAMES, library_names
 
 

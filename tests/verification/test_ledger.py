@@ -28,7 +28,7 @@ from cvmgen.verification.ledger import (
 from cvmgen.verification.ledger_check import complaints, stale_note
 from cvmgen.verification.ledger_page import page
 from tests.conformance.random_calls import DRAW
-from tests.conftest import product
+from tests.operators import product
 from tests.targets import TARGETS
 
 TEXTS = {
