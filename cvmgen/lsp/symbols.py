@@ -52,20 +52,27 @@ class Names:
         self.found: list[Occurrence] = []
         self.common = FileScope()
         self.opsets: dict[str, FileScope] = {"": self.common}
+        self.operators: dict[str, FileScope] = {}  # which examples call, and no formula
         self.blocks: dict[int, FileScope] = {}  # those of families, by their declarations
         self.families: dict[str, list[d.FamilyDecl]] = {}
-        self.owner = ""
+        self.owner = self.own = ""
         placed = [(opset, each) for opset, found in declared for each in found]
         for opset, each in placed:
+            self.own = opset
             self.declare(each, self.opset(opset))
         families = [pair for pair in placed if isinstance(pair[1], d.FamilyDecl)]
         others = [pair for pair in placed if not isinstance(pair[1], d.FamilyDecl)]
         for opset, each in (*families, *others):
-            self.owner = getattr(each, "name", "")
+            self.owner, self.own = getattr(each, "name", ""), opset
             self.declaration(each, self.opset(opset))
 
     def opset(self, name: str) -> FileScope:
         return self.opsets.setdefault(name, FileScope(self.common))
+
+    @property
+    def called(self) -> FileScope:
+        """The operators of the opset that is read: one called `sum` is not the sum of a formula."""
+        return self.operators.setdefault(self.own, FileScope())
 
     # -------------------------------------------------------- binding and naming
 
@@ -91,12 +98,16 @@ class Names:
     # -------------------------------------------------------- declarations
 
     def declare(self, each: d.TopLevel, scope: FileScope) -> None:
+        if isinstance(each, d.Import):
+            return
+        self.owner = each.name
+        if isinstance(each, d.OperatorDecl | d.InstanceDecl):
+            self.bind(self.called, each.name, "operator", each.name_span)
+            return
         kinds = {d.Const: "constant", d.Definition: "definition", d.FamilyDecl: "family"}
-        if not isinstance(each, d.Import):
-            self.owner = each.name
-            self.bind(scope, each.name, kinds.get(type(each), "operator"), each.name_span)
-            if isinstance(each, d.FamilyDecl):
-                self.families.setdefault(each.name, []).append(each)
+        self.bind(scope, each.name, kinds[type(each)], each.name_span)
+        if isinstance(each, d.FamilyDecl):
+            self.families.setdefault(each.name, []).append(each)
 
     def declaration(self, each: d.TopLevel, scope: FileScope) -> None:
         match each:
@@ -181,7 +192,7 @@ class Names:
             case d.LetDecl(parameters=parameters, value=value):
                 self.visit(value, self.parameters(parameters or (), scope))
             case d.ExampleDecl(operator=name, given=given, name_span=span):
-                self.use(scope, name, span)
+                self.use(self.called, name, span)
                 for argument, given_value in given:
                     if argument is not None:
                         self.use(scope, argument.text, argument.span)

@@ -104,4 +104,11 @@ operator shifted {
   Y[d...] = x + by  where x = X[d...]
   example shifted([1, -2], by=3) == [4, 1]
 }
+operator sum {
+  "As a sum is called."
+  input  X : cvm[M]
+  output Y : cvm[1]
+  Y[0] = sum[m < M](X[m]) + max(X[0], 0)
+  example sum([3]) == [6]
+}
 """

@@ -181,6 +181,7 @@ def edited(text: str, edits: list[t.TextEdit]) -> str:
         ("k < K", "q", [("k <", "q <"), (", k]", ", q]")]),
         ("x = X", "v", [("x = X", "v = X"), ("x + by", "v + by")]),
         ("dense", "linear", [("operator dense", "operator linear"), ("e dense", "e linear")]),
+        ("sum {", "total", [("operator sum", "operator total"), ("e sum", "e total")]),
     ],
 )
 def test_renaming(
@@ -224,7 +225,7 @@ def test_the_outline(editor: Editor, nn: str) -> None:
         for each in found
         if isinstance(each, t.DocumentSymbol)
     }
-    assert told == {"dense": ["X", "W", "Y"], "shifted": ["X", "by", "Y"]}
+    assert told == {"dense": ["X", "W", "Y"], "shifted": ["X", "by", "Y"], "sum": ["X", "Y"]}
 
 
 def test_layout(editor: Editor, nn: str) -> None:
