@@ -138,7 +138,8 @@ def _row(pieces: Sequence[FormatPiece], number: int, piece: FormatPiece) -> tupl
 
 
 def _row_pads(row: Sequence[FormatPiece]) -> Iterator[Mapping[int, int]]:
-    """Rows that stand in one column stay; those of which one is moved are moved together."""
+    """Rows that stand in one column stay; those of which one is moved are moved together. What is
+    alone is lined up with nothing."""
     places = [_column_place(each) for each in row]
     there = [
         (_head_width(piece, place), piece.lexemes[place].gap)
@@ -146,7 +147,7 @@ def _row_pads(row: Sequence[FormatPiece]) -> Iterator[Mapping[int, int]]:
         if place is not None
     ]
     columns = {width + gap for width, gap in there}
-    aligned = any(gap > 1 for _, gap in there)
+    aligned = len(there) > 1 and any(gap > 1 for _, gap in there)
     column = (
         max(columns) if len(columns) == 1 else 1 + max((width for width, _ in there), default=0)
     )

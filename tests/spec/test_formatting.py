@@ -98,6 +98,10 @@ CASES = {
         "operator a {\n  let    long[i] = 1\n  let    b[i]    = 2\n\n"
         "  let    c = 3\n  let    de = 4\n}\n",
     ),
+    "what is alone": (
+        "operator a {\nlet  long[i]   = 1\nY[i]   = 2\n}",
+        "operator a {\n  let    long[i] = 1\n  Y[i] = 2\n}\n",
+    ),
     "signs": (
         "def a(x) = x  -2^ -1 if not-x<3 and x!=+1 else x [: 1]",
         "def a(x) = x - 2^-1 if not -x < 3 and x != +1 else x[:1]\n",
