@@ -86,6 +86,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     return LINK.sub(lambda found: followed(found, own, files), text)
 
 
+def on_post_build(config: Any) -> None:
+    """Puts the index of the search into a script too, which pages that are files may read."""
+    folder = Path(config.site_dir) / "search"
+    index = (folder / "search_index.json").read_text(encoding="utf-8")
+    (folder / "search_index.js").write_text(f"var __index = {index}", encoding="utf-8")
+
+
 def linked(row: re.Match[str]) -> str:
     """A row of the tables of operators, its name with a link to the operator's page."""
     place = (f"spec/{row[2]}", int(row[3]))
@@ -214,7 +221,7 @@ def formula_and_code(operator: Operator) -> Iterator[str]:
     yield "## Formula"
     yield in_markdown_code("\n\n".join(span.text for _, span in operator.blocks))
     yield f"From `{operator.files}`."
-    yield "## Code"
+    yield "## Code { data-search-exclude }"  # of which there is more than of all else
     yield f"`cvmgen explore {operator.full_name}` shows it beside the formula, line by line."
     for target in TARGETS:
         path = generated_folder() / operator_file(operator, target)

@@ -33,6 +33,11 @@ def test_the_site(tmp_path: Path) -> None:
         assert "<math" in text
         assert "branches" in text
         assert "Point at an element" in text or not pictures(operator)
+    # Pages that are files are searched too, and not for each line of code.
+    index = (tmp_path / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert index.startswith("var __index = {")
+    assert len(index) < 4 << 20
+    assert 'src="worker.js"' in pages[tmp_path / "index.html"]
 
 
 def test_branches_that_examples_and_calls_take() -> None:
