@@ -1,7 +1,7 @@
-"""The extension for Visual Studio Code, in one that is served (code-server), looked at in a browser.
+"""The extension for Visual Studio Code, in one that is served (code-server), seen in a browser.
 
-It takes `code-server` on the path, Node.js that finds playwright-core (NODE_PATH), Chromium, and the
-packages of the extension (`npm install --omit=dev` in editors/vscode); without them it is skipped.
+It takes `code-server` on the path, Node.js that finds playwright-core (NODE_PATH), Chromium, and
+the packages of the extension (`npm install --omit=dev` in editors/vscode), or is skipped.
 """
 
 from __future__ import annotations
