@@ -42,9 +42,11 @@ class ModelPage:
 
     def told(self) -> str:
         """Memory and time of the whole."""
-        placed = sum(self.files.storage.bytes_of(each) for each in self.files.weights_read)
+        placed = sum(each.nbytes for each in self.files.weights_read.values())
         _, peak = workspace_layout(self.files.model, self.files.storage)
         found = [f"{peak:,} bytes between steps", f"{placed:,} bytes of parameters"]
+        if self.files.model.states:
+            found.append(f"{self.files.state_places[1]:,} bytes from one run to the next")
         if self.times:
             found.append(f"{sum(self.times.values()):,.1f} microseconds on one thread")
         return ", ".join(found)

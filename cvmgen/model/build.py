@@ -18,7 +18,7 @@ from cvmgen.model.emit import Files
 from cvmgen.model.kernels import Model
 from cvmgen.model.program import KernelBuilder
 from cvmgen.model.stages import staged
-from cvmgen.paths import spec_folder
+from cvmgen.paths import spec_folder, stands_alone
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
@@ -82,9 +82,11 @@ def formulas_of(opset: str) -> Mapping[str, Operator]:
 
 
 def model_name(symbol: FilePath) -> str:
-    """The name of the folder of the graph's file, as an identifier."""
-    folder = Path(symbol).resolve().parent.name
-    name = re.sub(r"\W", "_", folder, flags=re.ASCII)
+    """The name of a file that holds its parameters, else of the folder of the graph's file, as an
+    identifier."""
+    path = Path(symbol).resolve()
+    given = path.stem if stands_alone(path) else path.parent.name
+    name = re.sub(r"\W", "_", given, flags=re.ASCII)
     return name.lstrip("_0123456789").rstrip("_") or "model"
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from cvmgen.cli.command import main
 from cvmgen.cli.pages import reloading
+from tests.graph.test_tflite import STORED, STREAM
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -357,6 +358,15 @@ def test_a_model_shows_its_steps_its_memory_and_its_times(model_page: Path) -> N
         assert int(first) <= int(last) < len(rows)
         assert f"steps {first} to {last}" in told
     assert "clock" not in text  # what is shown is what ships
+
+
+def test_a_stream_tells_what_it_keeps_from_run_to_run(tmp_path: Path) -> None:
+    model = tmp_path / "0 ring.tflite"
+    model.write_bytes(STORED[f"{STREAM}/model"].tobytes())
+    assert main(["explore", "--model", str(model), "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "ring.html").read_text(encoding="utf-8")
+    assert re.search(r"\d+ bytes of parameters, \d+ bytes from one run to the next", text)
+    assert "ring: " in text
 
 
 @pytest.mark.parametrize(
