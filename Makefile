@@ -16,6 +16,7 @@
 # make bench-readme  its table and picture;  make clean  remove what tools left behind
 # make onnx-samples  ask ONNX Runtime anew for what tests compare models with
 # make tflite-samples  ask interpreters of TensorFlow Lite anew for what tests compare models with
+# make tflite-differences  where its kernels for other machines give other integers
 # make tosa-conformance  what Arm's generator of tests and reference model say of the opset tosa
 # make gpu-test   all tests of conformance on a GPU;  make gpu-sanitize  under compute-sanitizer
 # make gpu-bench  measure on a GPU
@@ -53,7 +54,7 @@ EMULATION := $(VENV)/.installed-emulation-$(KEY)
 DOCS := $(VENV)/.installed-docs-$(KEY)
 WHEELS := $(VENV)/.installed-zig-$(KEY)
 
-.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme onnx-samples tflite-samples tosa-conformance gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
+.PHONY: demo build quick test test-all golden fuzz orders sanitize emulated mutants check format readme docs bench bench-peers bench-check bench-baseline bench-readme onnx-samples tflite-differences tflite-samples tosa-conformance gpu-test gpu-sanitize gpu-bench gpu-first gpu-wheels wheels clean
 
 demo: build
 	@$(BIN)/python examples/digits/demo.py
@@ -146,6 +147,11 @@ tflite-samples:
 	@test -d $(TFLITE_TOOLS) || $(PYTHON) -m venv $(TFLITE_TOOLS)
 	@$(TFLITE_TOOLS)/bin/pip install --quiet ai-edge-litert flatbuffers tflite-micro
 	@$(TFLITE_TOOLS)/bin/python tools/tflite_samples
+
+tflite-differences:
+	@test -d $(TFLITE_TOOLS) || $(PYTHON) -m venv $(TFLITE_TOOLS)
+	@$(TFLITE_TOOLS)/bin/pip install --quiet ai-edge-litert flatbuffers tflite-micro
+	@$(TFLITE_TOOLS)/bin/python tools/tflite_samples differences
 
 # In an environment of its own.
 onnx-samples:

@@ -24,6 +24,8 @@ PART_BYTES = 1 << 20
 """What the inputs of some rows come to that are run together."""
 MOST_ROWS = 256
 RETRIES = 3
+OF_ARRAYS = ("zarr.json", ".zarray")
+"""What the folder of an array has, of which version of the format it is."""
 
 
 def run_many(
@@ -143,10 +145,16 @@ def zarr() -> Any:
 
 
 def output_files(path: Path, count: int) -> list[Path]:
-    """The file of each result: numbered where there are several."""
-    if count == 1:
-        return [path]
-    return [path.with_name(f"{path.stem}_{at}{path.suffix}") for at in range(count)]
+    """The file of each result: numbered where there are several. A folder that is there is only
+    replaced if it is an array."""
+    if path.suffix not in (".npy", ".zarr"):
+        raise UsageError(f"{path}: results of --inputs go to a .npy file or a .zarr folder")
+    files = [path.with_name(f"{path.stem}_{at}{path.suffix}") for at in range(count)]
+    files = files if count > 1 else [path]
+    for each in files:
+        if each.is_dir() and not any((each / name).is_file() for name in OF_ARRAYS):
+            raise CvmgenError(f"{each}: a folder that is no array of zarr stays as it is")
+    return files
 
 
 def remove(path: Path) -> None:

@@ -76,6 +76,12 @@ def test_what_does_not_fit(cvmgen: Command, pictures: Path, tmp_path: Path) -> N
         assert outcome.code == 1
         assert told in outcome.err
     many = ("run", *MODEL, "--inputs", pictures)
+    (tmp_path / "own.zarr").mkdir()
+    (tmp_path / "own.zarr/kept.txt").write_text("kept")
+    told = cvmgen(*many, "--output", tmp_path / "own.zarr").err
+    assert "a folder that is no array of zarr stays as it is" in told
+    assert "go to a .npy file or a .zarr folder" in cvmgen(*many, "--output", tmp_path).err
+    assert (tmp_path / "own.zarr/kept.txt").read_text() == "kept"
     assert "--inputs goes with --output" in cvmgen(*many).err
     assert "takes 1 inputs, not 2" in cvmgen(*many, pictures, *output).err
     alone = ("run", *MODEL, "--input", pictures, "--scheduler", "x")

@@ -6,6 +6,7 @@ writes tests/graph/tflite_samples.npz: models of one operator each and two of se
 calls one after the other, and what the interpreter of the package `tflite-micro` made of them. It
 runs in an environment of its own, which these packages need. SPACE_TO_BATCH_ND is asked of the
 reference kernels of `ai-edge-litert`: the other interpreter fills with 0, not with the zero point.
+`differences.py` tells where the others do not give the same.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import differences
 import layers
 import moves
 import networks
@@ -178,6 +180,9 @@ def recorded(name: str, data: bytes, calls: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    if sys.argv[1:] == ["differences"]:
+        differences.tell(models(), drawn)
+        return
     found: dict[str, Any] = {}
     for name, data, calls in models():
         found |= recorded(name, data, calls)
