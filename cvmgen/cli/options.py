@@ -329,6 +329,15 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         "(default: %(const)s) each result is what its formula says, for all values of the inputs",
     )
     made.add_argument(
+        "--actions",
+        type=int,
+        nargs="?",
+        const=3,
+        metavar="CALLS",
+        help="the same of the C that each action of the schedules leaves, on so many calls "
+        "(default: %(const)s): which one changes what is computed",
+    )
+    made.add_argument(
         "--ledger",
         action="store_true",
         help="ask all of that, of C and CUDA, and write what is known into ledger.json and "
@@ -344,7 +353,8 @@ def add_verify(made: argparse.ArgumentParser) -> None:
         "--generated",
         type=Path,
         metavar="DIR",
-        help="with --values and --ledger: the generated files are in DIR (default: generated/)",
+        help="with --values, --actions and --ledger: the generated files are in DIR "
+        "(default: generated/)",
     )
     made.add_argument(
         "-j",

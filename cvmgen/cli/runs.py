@@ -264,6 +264,11 @@ def run_watch(options: argparse.Namespace, faults: Faults) -> Exit:
     )
 
 
+def on_terms(options: argparse.Namespace) -> bool:
+    """Whether text is run, not only proved of."""
+    return options.values is not None or options.actions is not None
+
+
 def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import ledger, threads, values, verify
 
@@ -271,7 +276,7 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
         raise UsageError("--accept goes with --ledger")
     if options.model is not None:
         own_schedules(options)
-        others = options.ledger or options.values is not None or options.generated is not None
+        others = options.ledger or on_terms(options) or options.generated is not None
         if others or options.target != "c" or options.jobs is not None:
             raise UsageError("--model goes with --explain and names of steps alone")
         return verify.verify_model(
@@ -282,7 +287,7 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
             as_json=options.json,
         )
     if options.ledger:
-        if options.explain or options.values is not None or options.target == "cuda":
+        if options.explain or on_terms(options) or options.target == "cuda":
             raise UsageError("--ledger asks everything: --accept and --generated alone go with it")
         folder = ledger.default_folder(options.spec, options.generated)
         return ledger.update_ledger(
@@ -290,6 +295,16 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
             folder,
             options.operators,
             accept=options.accept,
+            as_json=options.json,
+        )
+    if options.actions is not None:
+        if options.explain or options.values is not None or options.target == "cuda":
+            raise UsageError("--actions looks at C: --generated alone goes with it")
+        return values.verify_actions(
+            options.spec,
+            options.generated or generated_folder(),
+            options.operators,
+            calls=options.actions,
             as_json=options.json,
         )
     if options.values is not None:

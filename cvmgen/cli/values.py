@@ -1,4 +1,5 @@
-"""`cvmgen verify --values`: kernels that are what their formulas say, for all values at once."""
+"""`cvmgen verify --values`, `--actions`: kernels that are what their formulas say, for all values
+at once; and what each action of a schedule leaves."""
 
 from __future__ import annotations
 
@@ -10,9 +11,11 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
+from cvmgen.schedule.schedules import read_schedules
+from cvmgen.verification.values.actions import Step, validated
 from cvmgen.verification.values.calls import given
 from cvmgen.verification.values.found import Difference, ValidatedCalls
-from cvmgen.verification.values.validate import Text, validate_edges
+from cvmgen.verification.values.validate import Text, edge_cases, validate_edges
 
 
 def verify_values(
@@ -34,6 +37,34 @@ def verify_values(
     return Exit.WRONG if any(result.refuted for result in results) else Exit.OK
 
 
+def verify_actions(
+    spec: Path, folder: Path, names: Sequence[str], *, calls: int, as_json: bool
+) -> Exit:
+    """Compare the C after each action of the schedules with the formulas, on calls at the edges of
+    the text that a folder has."""
+    text, schedules = Text(folder), read_schedules(spec)
+    results: list[tuple[Step, ValidatedCalls]] = []
+    with Progress() as progress:
+        operators = checked_operators(spec, progress, Strict())
+        chosen = find_operators(operators, names) if names else operators
+        for each in progress.over(chosen, lambda one: f"checking {one.full_name}"):
+            cases = [case for case, _ in edge_cases(each, text, calls)]
+            results += validated(each, schedules, folder, cases)
+    told = [{"action": _action_text(step), **_json_entry(result)} for step, result in results]
+    found = "".join(f"{line}\n" for each in results for line in _action_lines(*each))
+    give(told, found, as_json=as_json)
+    return Exit.WRONG if any(result.refuted for _, result in results) else Exit.OK
+
+
+def _action_text(step: Step) -> str:
+    return f"{step.nest}: {step.action}" if step.action else "the nests as they are lowered"
+
+
+def _action_lines(step: Step, result: ValidatedCalls) -> Iterator[str]:
+    yield f"{result.operator:<34} {status_word(result):<9} {_action_text(step)}"
+    yield from _against(result)
+
+
 def _lines(result: ValidatedCalls) -> Iterator[str]:
     """What came of an operator, and each thing that stands against it."""
     count = len(result.calls)
@@ -43,6 +74,11 @@ def _lines(result: ValidatedCalls) -> Iterator[str]:
         f"{result.elements} elements, {ran} of {result.blocks} blocks"
     )
     yield from (f"  not run: {count} blocks in {name}" for name, count in result.not_run.items())
+    yield from _against(result)
+
+
+def _against(result: ValidatedCalls) -> Iterator[str]:
+    """What stands against it."""
     yield from (f"  not defined: {each}" for each in result.faults)
     yield from (f"  open: {each}" for each in result.open)
     if result.difference is not None:

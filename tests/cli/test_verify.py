@@ -125,6 +125,17 @@ def test_values_of_cuda(cvmgen) -> None:
     assert "validated" in outcome.out
 
 
+@needs_clang
+def test_actions(cvmgen) -> None:
+    """What each action leaves is what the formula says, and is told with its nest."""
+    folders = ("--spec", ROOT / "spec", "--generated", ROOT / "generated")
+    outcome = cvmgen("verify", "cvm.upsampling", "--actions", "1", *folders)
+    first, *rest = outcome.out.splitlines()
+    assert first.split(maxsplit=2)[1:] == ["validated", "the nests as they are lowered"]
+    assert rest
+    assert all(each.split()[1:3] == ["validated", "Y:"] for each in rest)
+
+
 def test_processes_find_the_same(cvmgen, spec: Path) -> None:
     file = spec / "toy" / "matmul.cvm"
     file.write_text("".join(MATMUL.replace("matmul", f"matmul{at}") for at in range(6)))

@@ -15,9 +15,8 @@ from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.spec.formula import Operator
-from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.found import ValidatedCalls
-from cvmgen.verification.values.validate import Text, validate
+from cvmgen.verification.values.validate import Case, Text, validate_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +68,10 @@ def _emitted(kernels: Kernels, schedules: Schedules) -> str:
 
 
 def validated(
-    operator: Operator, schedules: Schedules, folder: Path, calls: Iterable[ChosenCall]
+    operator: Operator, schedules: Schedules, folder: Path, cases: Iterable[Case]
 ) -> Iterator[tuple[Step, ValidatedCalls]]:
     """Each step beside the formula, for all values; `folder` has the generated files."""
-    calls = tuple(calls)
+    cases = tuple(cases)
     file = operator_file(operator, "c").removeprefix("c/")
     for each in steps(operator, schedules):
-        yield each, validate(operator, Text(folder, {file: each.text}), calls)
+        yield each, validate_cases(operator, Text(folder, {file: each.text}), cases)

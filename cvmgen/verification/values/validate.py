@@ -136,8 +136,13 @@ def validate(
     features: frozenset[str] = PLAIN,
 ) -> ValidatedCalls:
     """Check each call for all values of its inputs, on a processor with these features."""
+    return validate_cases(operator, text, ((case, features) for case in cases))
+
+
+def validate_cases(operator: Operator, text: Text, cases: Iterable[Case]) -> ValidatedCalls:
+    """The same of calls on processors of their own."""
     checking = _Checking(operator, text)
-    checking.all((case, features) for case in cases)
+    checking.all(cases)
     return checking.found()
 
 
@@ -156,9 +161,12 @@ def validate_edges(operator: Operator, text: Text, most: int) -> ValidatedCalls:
     return checking.found(trials)
 
 
-def edge_cases(operator: Operator, text: Text, most: int) -> list[tuple[Case, set[Feature]]]:
-    """The calls that `validate_edges` looks at first, with what runs in each."""
-    checking = _Checking(operator, text)
+def edge_cases(
+    operator: Operator, text: Text, most: int, effort: int = 1
+) -> list[tuple[Case, set[Feature]]]:
+    """The calls that `validate_edges` looks at first, with what runs in each; more `effort` finds
+    larger ones too."""
+    checking = _Checking(operator, text, effort)
     trials = checking.searched(text.sources[text.own(checking.info)], DRAWN * most)
     ran = {case_key(case): found for case, found, _ in trials}
     chosen = covering(trials, most) or [case for case, *_ in trials[:most]]
@@ -172,8 +180,9 @@ class _Checking:
         self,
         operator: Operator,
         text: Text,
+        effort: int = 1,
     ) -> None:
-        self.operator, self.text = operator, text
+        self.operator, self.text, self.effort = operator, text, effort
         self.info = text.infos[operator.full_name]
         self.machine = text.machine(self.info)
         self.caller = text.caller(self.machine, self.info)
@@ -238,16 +247,17 @@ class _Checking:
         case, self.machine.features = self.text.suited(self.info, given[0]), given[1]
         random, draw = Random(1), calls.drawing(case)
         call = calls.with_terms(case, lambda name, at, _: draw((name, at), random))
-        self.machine.begin(PathFacts(), None, TRIED_STEPS)
+        steps = self.effort * TRIED_STEPS
+        self.machine.begin(PathFacts(), None, steps)
         self.machine.asked = self.machine.compared = False
         try:
             self.caller.run(call, self.outputs(case)[-1])
         except (calls.Refused, OperatorError, WorkLimit, *UNKNOWN):
-            return set(), TRIED_STEPS
+            return set(), steps
         except UndefinedBehaviour as error:
             return {(str(error), 0, 1)}, 0  # the first to look at
         ran = coverage.features(self.machine)
-        return shapes.features(case, ran, self.blocks), TRIED_STEPS - self.machine.steps
+        return shapes.features(case, ran, self.blocks), steps - self.machine.steps
 
     def searched(self, source: str, tries: int) -> list[Trial]:
         """What runs in calls, of which later ones are near those in which something new ran; on
@@ -256,7 +266,7 @@ class _Checking:
         ran = set[Feature]()
 
         def came(case: calls.ChosenCall) -> bool | None:
-            if sum(cost for *_, cost in found) > MOST_TRIED:
+            if sum(cost for *_, cost in found) > self.effort * MOST_TRIED:
                 return None
             before, machine = len(ran), self.machine
             trials = [((case, PLAIN), *self.tried((case, PLAIN)))]

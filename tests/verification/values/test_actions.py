@@ -13,6 +13,7 @@ from cvmgen.schedule.forms import Use
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.schedule.subject import Subject
 from cvmgen.verification.values.actions import validated
+from cvmgen.verification.values.validate import PLAIN
 from tests.clang import needs_clang
 from tests.verification.mutants import kinds
 from tests.verification.mutants.operators import FORMULAS, generated, operator, small_blocks
@@ -23,8 +24,8 @@ pytestmark = needs_clang
 
 def broken(name: str, book: Schedules, folder: Path) -> str:
     """The first action behind which a text is not shown to be equal to its formula."""
-    calls = {each.call.text(): each.call for each in chosen(name, "c", folder)}
-    each_step = validated(operator(name), book, generated(name, folder), calls.values())
+    cases = {each.call.text(): (each.call, PLAIN) for each in chosen(name, "c", folder)}
+    each_step = validated(operator(name), book, generated(name, folder), cases.values())
     return next((step.action for step, result in each_step if not result.validated), "")
 
 
