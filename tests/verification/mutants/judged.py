@@ -19,12 +19,12 @@ from tests.verification.mutants import engines, truth
 from tests.verification.mutants.engines import Said
 from tests.verification.mutants.made import GPU, Mutant
 from tests.verification.mutants.operators import HEAVY, operator, ships, text_of
-from tests.verification.mutants.reach import changed_lines, chosen
+from tests.verification.mutants.reach import Reached, changed_lines, chosen, further
 
 TRIED = 3  # calls in which something else comes out that an engine is asked of
 ASKED = 8  # calls of which all values are asked where nothing else comes out
 MORE = 24  # calls that a prover has not chosen
-NOT_CHOSEN = -1
+BESIDE = "beside"
 
 EQUAL, UNREACHED, REFUTED, REFUSED = "equal", "not reached", "refuted", "refused"
 MISSED, OPEN, UNSHOWN = "missed", "open", "refuted, not reproduced"
@@ -39,6 +39,7 @@ class Judged:
     ran: truth.Ran = field(default_factory=truth.Ran)
     reached: int = 0  # calls that come to the lines that differ
     alike: bool = False  # the compiler makes the same of it
+    beside: bool = False  # calls that a prover has not chosen are those that tell
 
     @property
     def refused(self) -> str:
@@ -68,7 +69,9 @@ class Judged:
     @property
     def by(self) -> str:
         """What told that it is wrong, or what became of it."""
-        return self.refuted[0] if self.verdict == REFUTED else self.verdict
+        if self.verdict != REFUTED:
+            return self.verdict
+        return BESIDE if self.beside and self.refuted[0] == "values" else self.refuted[0]
 
     @property
     def reason(self) -> str:
@@ -103,17 +106,30 @@ def judged(several: Sequence[Mutant], work: Path) -> list[Judged]:
 
 
 @cache
+def cases_of(name: str, target: str, work: Path) -> list[Case]:
+    """The calls of the prover, and others beside these."""
+    found = [(each.call, each.features) for each in chosen(name, target, work)]
+    others = edge_calls(operator(name), text_of(name, target), MORE)
+    return [*found, *((call, frozenset[str]()) for call in others)]
+
+
+@cache
 def numbered(name: str, target: str, work: Path) -> list[truth.Numbered]:
     """The calls of the prover, each several times with other numbers, and calls beside these."""
-    found: list[truth.Numbered] = []
-    for at, each in enumerate(chosen(name, target, work)):
-        for seed in range(truth.DRAWN):
-            call = truth.drawn(each.call, seed)
-            found += truth.numbered(name, target, call, at, each.features, work)
-    for call in edge_calls(operator(name), text_of(name, target), MORE):
-        given = truth.drawn(call, 0)
-        found += truth.numbered(name, target, given, NOT_CHOSEN, frozenset(), work)
-    return found
+    first = len(chosen(name, target, work))
+    return [
+        each
+        for at, case in enumerate(cases_of(name, target, work))
+        for seed in range(truth.DRAWN if at < first else 1)
+        for each in with_numbers(name, target, case, at, seed, work)
+    ]
+
+
+def with_numbers(
+    name: str, target: str, case: Case, at: int, seed: int, work: Path
+) -> list[truth.Numbered]:
+    call, features = case
+    return truth.numbered(name, target, truth.drawn(call, seed), at, features, work)
 
 
 def judge(one: Judged, made: Sequence[truth.Numbered], work: Path) -> None:
@@ -124,21 +140,51 @@ def judge(one: Judged, made: Sequence[truth.Numbered], work: Path) -> None:
         one.said["sizes"] = engines.sizes(mutant)
     if one.refuted:
         return
-    cases = chosen(mutant.formula, mutant.target, work)
-    where = dict.fromkeys(made[each].of for each in one.ran.wrong)
-    told: list[Case] = [(cases[at].call, cases[at].features) for at in where if at != NOT_CHOSEN]
-    if told or one.ran.wrong:
-        one.said["values"] = engines.values(mutant, told[:TRIED], work)
+    if one.ran.wrong:
+        told(one, made, cases_of(mutant.formula, mutant.target, work), work)
         return
     if engines.alike(mutant, work):
         one.alike = True
         return
     lines = changed_lines(text_of(mutant.formula, mutant.target), mutant.text)
-    reaching = [(each.call, each.features) for each in cases if each.lines & lines]
-    one.reached = len(reaching)
-    one.said["values"] = engines.values(mutant, reaching[:ASKED], work)
+    compared(one, lines, chosen(mutant.formula, mutant.target, work), work)
     if not one.refuted and has_sizes(mutant):
         sizes(one, work)
+    if one.verdict == UNREACHED:
+        looked_further(one, lines, work)
+
+
+def told(one: Judged, made: Sequence[truth.Numbered], cases: Sequence[Case], work: Path) -> None:
+    """An engine asked of calls in which something else comes out."""
+    where = sorted({made[each].of for each in one.ran.wrong})
+    one.said["values"] = engines.values(one.mutant, [cases[at] for at in where][:TRIED], work)
+    first = len(chosen(one.mutant.formula, one.mutant.target, work))
+    one.beside = one.beside or where[0] >= first
+
+
+def compared(one: Judged, lines: frozenset[int], several: Iterable[Reached], work: Path) -> None:
+    """All values asked in calls that come to the lines that differ."""
+    reaching = [(each.call, each.features) for each in several if each.lines & lines]
+    one.reached = len(reaching)
+    one.said["values"] = engines.values(one.mutant, reaching[:ASKED], work)
+
+
+def looked_further(one: Judged, lines: frozenset[int], work: Path) -> None:
+    """The same in calls that a prover does not find: first what comes out, then all values."""
+    name, target, one.beside = one.mutant.formula, one.mutant.target, True
+    several = [each for each in further(name, target, work) if each.lines & lines][:ASKED]
+    cases = [(each.call, each.features) for each in several]
+    made = [
+        each
+        for at, case in enumerate(cases)
+        for seed in range(truth.DRAWN)
+        for each in with_numbers(name, target, case, at, seed, work)
+    ]
+    (one.ran,) = truth.ran([one.mutant], made, work)
+    if one.ran.wrong:
+        told(one, made, cases, work)
+    else:
+        compared(one, lines, several, work)
 
 
 def has_sizes(mutant: Mutant) -> bool:

@@ -3,7 +3,7 @@ text that is printed as C and as CUDA; and of kernels of a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from random import Random
@@ -20,6 +20,7 @@ from tests.verification.mutants.kinds import GPU_KINDS, KINDS, Place, places
 from tests.verification.mutants.operators import (
     FORMULAS,
     GPU_NAMES,
+    OF_MODELS,
     checked,
     emitted,
     emitted_for_gpu,
@@ -212,11 +213,24 @@ MAKERS: Mapping[str, Callable[[str, str], Iterator[Making]]] = {
 }
 
 
-def mutants(layer: str, kind: str, count: int, seed: int = 0) -> list[Mutant]:
+def put_into(layer: str) -> Sequence[str]:
+    """What faults are put into."""
+    if layer == GPU:
+        return tuple(GPU_NAMES)
+    return tuple(FORMULAS) if layer in SMALL else names("cuda" if layer == DEVICE else "c")
+
+
+def of_models(layer: str) -> Sequence[str]:
+    """The same of opsets that models are read with: their formulas and text."""
+    if layer in (KERNEL, ACTION, GPU):
+        return ()
+    return OF_MODELS["cuda" if layer == DEVICE else "c"]
+
+
+def mutants(layer: str, kind: str, count: int, among: Sequence[str] = ()) -> list[Mutant]:
     """So many mutants of a kind that our own checks let pass, of operators by turns."""
-    random = Random(f"{layer} {kind} {seed}")
-    target = "cuda" if layer == DEVICE else "c"
-    left = [*(GPU_NAMES if layer == GPU else FORMULAS if layer in SMALL else names(target))]
+    random = Random(f"{layer} {kind} 0")
+    left = [*(among or put_into(layer))]
     random.shuffle(left)
     own: dict[str, list[Making]] = {}
     found: list[Mutant] = []

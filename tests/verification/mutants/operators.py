@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from cvmgen.source import Source
 from cvmgen.spec.check import SpecFile, check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator
-from cvmgen.spec.parse import declaration_spans
 from cvmgen.spec.schedules import parse_schedules
 from tests.fuzz.scheduled_operators import OPERATORS
 from tests.verification.mutants.texts import Span
@@ -62,6 +62,17 @@ SHIPPED = {
     ),
 }  # fmt: skip
 """Operators that ship into which faults are put: of every kind of kernel."""
+OF_MODELS = {
+    "c": (
+        "onnx.div", "onnx.matmul_integer", "onnx.reduce_sum", "tflite.max_pool_2d", "tflite.mean",
+        "tflite.requantize", "tosa.matmul", "tosa.pad", "tosa.scatter",
+    ),
+    "cuda": (
+        "onnx.cast", "onnx.matmul_integer", "onnx.reduce_sum", "tflite.fully_connected",
+        "tflite.maximum", "tflite.mean", "tosa.max_pool2d", "tosa.reverse", "tosa.scatter",
+    ),
+}  # fmt: skip
+"""The same of the opsets that models are read with."""
 
 
 # ---------------------------------------------------------------- formulas
@@ -69,7 +80,7 @@ SHIPPED = {
 
 @cache
 def shipped() -> Mapping[str, Operator]:
-    return {each.full_name: each for each in check_files(read_folder(SPEC))}
+    return {each.full_name: each for each in check_files(spec_files())}
 
 
 def names(target: str) -> tuple[str, ...]:
@@ -88,32 +99,49 @@ def operator(name: str) -> Operator:
 
 
 def checked(name: str, text: str) -> Operator:
-    """The operator as another text of its declaration and of what that needs says it."""
+    """The operator as another text of its declaration says it; of one that ships, of its file."""
     if not ships(name):
         (found,) = check_files([SpecFile(Source("z.cvm", text), "z")])
         return found
+    own = file_with(name)
+    several = check_files(
+        replace(each, source=replace(own.source, text=text)) if each is own else each
+        for each in spec_files()
+        if each.opset in ("", own.opset, *imported(own))
+    )
+    return next(each for each in several if each.full_name == name)
+
+
+@cache
+def spec_files() -> tuple[SpecFile, ...]:
+    return read_folder(SPEC)
+
+
+@cache
+def file_with(name: str) -> SpecFile:
+    """The file in which an operator that ships is declared."""
     opset, own = name.split(".")
-    common = [each for each in read_folder(SPEC) if not each.opset]
-    several = check_files([*common, SpecFile(Source("z.cvm", text), opset)])
-    return next(each for each in several if each.name == own)
+    found = [each for each in spec_files() if each.opset == opset]
+    return next(each for each in found if re.search(rf"(?m)^operator {own}\b", each.source.text))
+
+
+def imported(file: SpecFile) -> list[str]:
+    """The opsets from which a file has definitions and families."""
+    return re.findall(r"(?m)^import .* from (\w+)", file.source.text)
 
 
 @cache
 def source(name: str) -> tuple[str, tuple[Span, ...]]:
-    """The text that `checked` takes, and where in it the equations stand."""
+    """The text that `checked` takes, and where in it the equations stand: in the operator, or in
+    the family that it is one of."""
     if not ships(name):
         text = f"{CLIP}operator {name} {{\n{ {**FORMULAS, **GPU_NAMES}[name] }\n}}\n"
         return text, ((text.rindex("\nY[") + 1, len(text)),)
-    opset, own = name.split(".")
-    texts = [each.source.text for each in read_folder(SPEC) if each.opset == opset]
-    (first,) = (each for each in texts if re.search(rf"(?m)^operator {own}\b", each))
-    needed = texts if "_padding(" in first or "_over(" in first else [first]
-    pieces = [text[a:b] for text in needed for a, b in declaration_spans(text)]
-    common = "".join(each for each in pieces if not each.startswith("operator"))
-    (piece,) = (each for each in pieces if re.match(rf"operator {own}\b", each))
-    text = common + piece
-    family = re.match(r"operator \w+ = (\w+)", piece)
-    begins = [len(common), *([common.index(f"family {family[1]}(")] if family else [])]
+    text = file_with(name).source.text
+    operator = re.search(rf"(?m)^operator {name.split('.')[1]}\b(?: = (\w+))?", text)
+    assert operator is not None
+    family = re.search(rf"(?m)^family {operator[1]}\(", text)
+    begins = (each.start() for each in (operator, family) if each)
     return text, next((found for at in begins if (found := equations(text, at))), ())
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tests.verification.mutants.survivors import known
 
 PAGE = "docs/mutants.md"
-COLUMNS = ("refused", "sizes", "values", "threads", "equal", "not reached")
+COLUMNS = ("refused", "sizes", "values", "beside", "threads", "equal", "not reached")
 
 
 class Row(NamedTuple):
@@ -59,7 +59,8 @@ leave, C and CUDA text, and what threads of a GPU do, and says which engine refu
 *sizes* are obligations for all sizes, *values* the text on terms beside the formula, *threads* two
 threads of a GPU. Each that is refuted is shown by a call with numbers, or by two threads and a
 place. What is *refused* no compiler takes: ours or that of C. *equal* means the same, as is said
-below. The calls are those that `cvmgen verify` chooses for the right text.
+below. The calls are those that `cvmgen verify` chooses for the right text; *beside* are those that
+all values tell too, but in calls that were drawn for this page alone, of which some are larger.
 """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
@@ -17,6 +17,7 @@ from cvmgen.verification.values.validate import Text, edge_cases, validate
 from tests.verification.mutants.operators import file_of, generated, operator, text_of
 
 CALLS = {"c": 24, "cuda": 12}  # of each operator
+FURTHER = 12  # times as much work as a prover does to find calls, where these do not come somewhere
 LINES = ("-gline-tables-only",)
 _AT_LINE = re.compile(r"!(\d+) = (?:distinct )?!DILocation\(line: (\d+).*?scope: !(\d+)(.*)\)")
 _SCOPE = re.compile(r"!(\d+) = (?:distinct )?!DI(?:Subprogram|LexicalBlock\w*)\((.*)\)")
@@ -41,13 +42,24 @@ def chosen(name: str, target: str, work: Path) -> tuple[Reached, ...]:
     """What `cvmgen verify` looks at, the calls with few elements first, where the right text is
     the formula for all values: what it is not, no mutant is told by."""
     text = TracedText(generated(name, work), {file_of(name, target): text_of(name, target)}, target)
-    found = []
-    for (call, features), ran in edge_cases(operator(name), text, CALLS[target]):
-        if not validate(operator(name), text, [call], features).validated:
-            continue
-        reached = [text.lines.get(each[:2], ()) for each in ran]
-        found.append(Reached(call, features, frozenset(e for lines in reached for e in lines)))
-    return tuple(found)
+    return tuple(
+        each
+        for each in reached(name, target, text, 1)
+        if validate(operator(name), text, [each.call], each.features).validated
+    )
+
+
+@cache
+def further(name: str, target: str, work: Path) -> tuple[Reached, ...]:
+    """Calls that more work finds."""
+    text = TracedText(generated(name, work), {file_of(name, target): text_of(name, target)}, target)
+    return tuple(reached(name, target, text, FURTHER))
+
+
+def reached(name: str, target: str, text: TracedText, effort: int) -> Iterator[Reached]:
+    for (call, features), ran in edge_cases(operator(name), text, CALLS[target], effort):
+        lines = [text.lines.get(each[:2], ()) for each in ran]
+        yield Reached(call, features, frozenset(e for several in lines for e in several))
 
 
 class TracedText(Text):
