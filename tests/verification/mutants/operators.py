@@ -48,6 +48,11 @@ GPU_NAMES = {
     "swapped": "input X : cvm[M, N]\noutput Y : cvm[N, M]\nY[j, i] = X[i, j]",
 }
 FORMULAS = {**{name: OPERATORS[name].items for name in NAMES}, **OWN}
+SCHEDULED = (
+    "above_first", "any_of", "in_order", "kept_apart", "named", "packed", "permuted",
+    "quotients", "real_product", "reduced", "two_ways",
+)  # fmt: skip
+"""Formulas of nests that have other schedules than those above."""
 
 
 HEAVY = ("convolved",)  # whose sizes are not asked: half a minute for each mutant
@@ -130,12 +135,18 @@ def imported(file: SpecFile) -> list[str]:
     return re.findall(r"(?m)^import .* from (\w+)", file.source.text)
 
 
+def items_of(name: str) -> str:
+    """What stands in the declaration of a formula that does not ship."""
+    own = {**FORMULAS, **GPU_NAMES}
+    return own[name] if name in own else OPERATORS[name].items
+
+
 @cache
 def source(name: str) -> tuple[str, tuple[Span, ...]]:
     """The text that `checked` takes, and where in it the equations stand: in the operator, or in
     the family that it is one of."""
     if not ships(name):
-        text = f"{CLIP}operator {name} {{\n{ {**FORMULAS, **GPU_NAMES}[name] }\n}}\n"
+        text = f"{CLIP}operator {name} {{\n{items_of(name)}\n}}\n"
         return text, ((text.rindex("\nY[") + 1, len(text)),)
     text = file_with(name).source.text
     operator = re.search(rf"(?m)^operator {name.split('.')[1]}\b(?: = (\w+))?", text)
@@ -169,7 +180,7 @@ def shipped_schedules() -> Schedules:
 
 
 def schedules(name: str) -> Schedules:
-    return small_blocks() if name in FORMULAS else shipped_schedules()
+    return shipped_schedules() if ships(name) or name in GPU_NAMES else small_blocks()
 
 
 @cache
