@@ -112,7 +112,18 @@ def type_of_values(kernel: Kernel, body: object) -> Callable[[i.Expr], str]:
     nodes = tuple(walk(body))
     arrays = {each.name: each.type for each in nodes if isinstance(each, i.Array)}
     locals_ = {each.name: each.type for each in nodes if isinstance(each, i.Let)}
-    found = Agreement({**kernel.subject.elements, **arrays}, locals_)
+    elements = {**kernel.subject.elements, **arrays}
+    for each in nodes:
+        match each:
+            case i.Let(
+                name=name,
+                type="vector",
+                value=i.Call(arguments=(i.Address(place=i.Load(tensor=tensor)), *_)),
+            ):
+                elements[name] = elements[tensor]
+            case _:
+                pass
+    found = Agreement(elements, locals_)
 
     def type_of(value: i.Expr) -> str:
         match value:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from cvmgen import ranges
-from cvmgen.dtypes import LIST_CAPACITY, MAX_RANK
+from cvmgen.dtypes import LIST_CAPACITY, MAX_RANK, MOST_EXACT
 from cvmgen.functions import ELEMENTARY, ROUNDINGS
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in, read_tensors
@@ -24,11 +26,12 @@ from cvmgen.typing.machine_types import (
     saturated,
     type_limits,
 )
+from cvmgen.typing.required import both
 from cvmgen.typing.too_large import most_bits, shown
 from cvmgen.typing.typed_values import ValueTyper
 
 OF_REALS = (*ROUNDINGS, *ELEMENTARY, "sqrt", "fma", "order")
-FROM_REALS = {"int": "to_int", "order": "order"}
+ALL_REALS = Range(-(1 << 1024), 1 << 1024)  # as far as integers tell
 LENGTH = Range(0, LIST_CAPACITY)
 NUMBER_CALLS = (
     "abs",
@@ -99,17 +102,36 @@ class CallTyper(ValueTyper):
         match function:
             case "isnan":
                 return i.Call("isnan", values), "bool", Range(0, 1)
-            case "int" | "order":
-                return i.Call(FROM_REALS[function], values), "i64", INT64
+            case "int":
+                # What is beyond int64 is cut, and NaN is 0.
+                found = both(self.real_range(typed[0]), INT64).join(Range(0, 0))
+                return i.Call("to_int", values), "i64", found
+            case "order":
+                return i.Call(function, values), "i64", INT64
+            case name if name in ROUNDINGS:
+                return i.Call(f"{name}_f64", values), "f64", self.real_range(typed[0])
+            case "negate":
+                found = ranges.negative(self.real_range(typed[0]))
+                return i.Call("negate_f64", values), "f64", found
             case "float32":
                 return i.Convert("f64", i.Convert("f32", values[0])), "f64", None
             case "max" | "min":
                 result: i.Expr = i.Call(f"{function}_f64", values[:2])
                 for value in values[2:]:
                     result = i.Call(f"{function}_f64", (result, value))
-                return result, "f64", None
+                return result, "f64", ranges.extreme(function, map(self.real_range, typed))
             case _:
                 return i.Call(f"{function}_f64", values), "f64", None
+
+    def real_range(self, typed: Typed) -> Range:
+        """Integers between which a real number is, if it is no NaN; an integer is one, too."""
+        value, type_name, found = typed
+        if isinstance(value, i.Real) and math.isfinite(number := float(value.text)):
+            return Range(math.floor(number), math.ceil(number))
+        if type_name != "f64":
+            return found if found is not None and found.size <= MOST_EXACT else ALL_REALS
+        # A local may be assigned to, and the greatest of no numbers is no finite one.
+        return ALL_REALS if found is None or isinstance(value, i.Var) else found
 
     def integer_call(self, expr: i.Call, typed: list[Typed], modular: bool) -> Typed:
         match expr.function, typed:

@@ -192,6 +192,7 @@ DRAW: dict[str, Callable[[Random], Drawn]] = {
     "extra.rounded_once": alike("float64"),
     "extra.product_and_sum": alike(*REALS, count=3),
     "extra.dot_products": distances,
+    "extra.cut_parts": alike(*REALS, rank=1),
     "extra.running_sums": alike("int16", *REALS, rank=1),
     "extra.row_totals": row_totals,
     "extra.chosen_rows": chosen_rows,

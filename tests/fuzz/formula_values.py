@@ -228,9 +228,15 @@ class Values:
             case "log":
                 return Node(INT, f"{pick(('floor', 'ceil'))}(log2(abs({{}}) + 1))", (part(),))
             case "int":
-                return Node(INT, "int({})", (self.value(REAL, depth, scope),))
+                bound = pick(BOUNDS)
+                cut = f"max(-{bound}, min({{}}, {bound}.5))"
+                template = pick(("int({})", f"int({cut})", f"int(round({cut}))"))
+                return Node(INT, template, (self.value(REAL, depth, scope),))
             case "bool":
                 return Node(INT, "int({})", (self.value(BOOL, depth, scope),))
+            case "def" if any(each.kind == REAL for each in self.inputs):
+                ends = f"{pick(REAL_NUMBERS)}, -{pick(BOUNDS)}, {pick(BOUNDS)}"
+                return Node(INT, f"whole({{}}, {ends})", (self.value(REAL, depth, scope),))
             case "def":
                 return Node(INT, "halved({}, {})", (part(), part(1)))
             case "set" if scope.folds > 0:

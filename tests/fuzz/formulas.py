@@ -33,6 +33,8 @@ DEFINITIONS = """
 def clip(x, low, high) = max(low, min(x, high))
 def halved(x, by) = (x + by) div 2 if x > by else x - by
 def blend(x, y) = x * 0.5 + y
+def cut(x, low, high) = max(low, min(x, high))
+def whole(x, y, low, high) = cut(int(x * y) + low, low, high - 1) + high
 """
 
 

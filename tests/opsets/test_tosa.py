@@ -421,3 +421,10 @@ def test_arms_reference_model_leaves_overflow_open(
     assert not valid
     with pytest.raises(OperatorError):
         ops.tosa.reduce_sum(x, axis=1)
+
+
+def test_elements_of_48_bits_are_scaled_by_16_bits(conformance: Conformance) -> None:
+    inputs = [np.full(2, 2**40), np.ones(1, np.int32), np.full(1, 20, np.int8)]
+    zero = (np.zeros(1, np.int64), np.zeros(1, np.int32))
+    found = conformance.check(Call("tosa.rescale", (*inputs, *zero), {"scale32": True}))
+    assert "with scale32, elements have at most 32 bits" in found.refusal

@@ -34,7 +34,7 @@
      require not scale32 or greatest(T) < 2^31
                          and -2^(clip(shift[at[d...]], 2, 62) - 1) <= input[d...]
              - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1)
-       forall d... < n... : "an element is too large for its shift"
+       forall d... < n... : "with scale32, elements have at most 32 bits, and are not too large for their shifts"
      output output : U[n...] or empty
      output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0], least(U), greatest(U))
        where c = at[d...],
@@ -351,7 +351,8 @@ static void rescale_shift_refused_2_int64(const rescale_plan *plan,
     const bool per_channel = plan->per_channel;
     /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
        62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
+       n... : "with scale32, elements have at most 32 bits, and are not too large for their
+       shifts" */
     int64_t smallest = INT64_MAX;
     for (int64_t d_at = 0; d_at < d_size; ++d_at) {
         cvmgen_list d = cvmgen_unflatten(d_at, n);
@@ -748,7 +749,8 @@ static int rescale_run(const tosa_rescale_args *args, rescale_plan *plan, cvmgen
             if (status == CVMGEN_OK)
                 status = cvmgen_refuse_demand(error, "shift", &plan->shift_refused_2_shape,
                     shift_refused_2, plan->shift_refused_2_size,
-                    "an element is too large for its shift");
+                    "with scale32, elements have at most 32 bits, and are not too large for their "
+                    "shifts");
         }
         if (status == CVMGEN_OK) {
             if (plan->types == rescale_of_int8_int8) {
@@ -1010,7 +1012,8 @@ static void TYPED(rescale_shift_refused_2)(const rescale_plan *plan,
     const bool per_channel = plan->per_channel;
     /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
        62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
+       n... : "with scale32, elements have at most 32 bits, and are not too large for their
+       shifts" */
     int64_t smallest = INT64_MAX;
     for (int64_t d_at = 0; d_at < d_size; ++d_at) {
         cvmgen_list d = cvmgen_unflatten(d_at, n);

@@ -28,10 +28,10 @@ struct cvm_broadcast_sub_Y_values {
     cvmgen_list A_steps, B_steps, d_box;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_broadcast_sub_Y_int8_int8(const __grid_constant__ cvm_broadcast_sub_Y_values values,
-                              const int8_t *__restrict__ A, const int8_t *__restrict__ B,
-                              int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t, typename wide_t>
+static __device__ __forceinline__ void
+broadcast_sub_Y_body(const cvm_broadcast_sub_Y_values &values, const element_t *__restrict__ A,
+                     const element_t *__restrict__ B, result_t *__restrict__ Y) {
     const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
     const int64_t B_step = values.B_step;
     const cvmgen_list &A_steps = values.A_steps;
@@ -49,70 +49,33 @@ cvm_broadcast_sub_Y_int8_int8(const __grid_constant__ cvm_broadcast_sub_Y_values
         const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
         const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
         const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)(A_vector.at[lane] - B_vector.at[lane]);
+            Y_vector.at[lane] = (result_t)((wide_t)A_vector.at[lane] - (wide_t)B_vector.at[lane]);
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_broadcast_sub_Y_int8_int8(const __grid_constant__ cvm_broadcast_sub_Y_values values,
+                              const int8_t *__restrict__ A, const int8_t *__restrict__ B,
+                              int8_t *__restrict__ Y) {
+    broadcast_sub_Y_body<int8_t, int8_t, int32_t>(values, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_broadcast_sub_Y_int8_int32(const __grid_constant__ cvm_broadcast_sub_Y_values values,
                                const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                                int32_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
-    const int64_t B_step = values.B_step;
-    const cvmgen_list &A_steps = values.A_steps;
-    const cvmgen_list &B_steps = values.B_steps;
-    const cvmgen_list &d_box = values.d_box;
-    /* family broadcast line 11: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
-    const int64_t vectors = d_rows * d_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t d_row = at;
-        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
-        const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
-        const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
-        const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = A_vector.at[lane] - B_vector.at[lane];
-        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
-    }
+    broadcast_sub_Y_body<int8_t, int32_t, int32_t>(values, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_broadcast_sub_Y_int32_int8(const __grid_constant__ cvm_broadcast_sub_Y_values values,
                                const int32_t *__restrict__ A, const int32_t *__restrict__ B,
                                int8_t *__restrict__ Y) {
-    const int64_t d_rows = values.d_rows, d_run = values.d_run, A_step = values.A_step;
-    const int64_t B_step = values.B_step;
-    const cvmgen_list &A_steps = values.A_steps;
-    const cvmgen_list &B_steps = values.B_steps;
-    const cvmgen_list &d_box = values.d_box;
-    /* family broadcast line 11: Y[d...] = OP(A[(d[Q - M + j] if m[j] != 1 else 0 for j < M)...],
-       B[(d[Q - N + j] if n[j] != 1 else 0 for j < N)...]) */
-    const int64_t d_vectors = cvmgen_vectors(d_run, 16);
-    const int64_t vectors = d_rows * d_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t d_row = at;
-        const int64_t d = cvmgen_innermost(&d_row, d_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(d_run - d, 16);
-        const int64_t A_row = cvmgen_walk_offset(d_row, &d_box, &A_steps);
-        const int64_t B_row = cvmgen_walk_offset(d_row, &d_box, &B_steps);
-        const auto A_vector = cvmgen_load<16>(&A[A_row + d * A_step], A_step, lanes);
-        const auto B_vector = cvmgen_load<16>(&B[B_row + d * B_step], B_step, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)((uint32_t)A_vector.at[lane] - (uint32_t)B_vector.at[lane]);
-        Y_vector.store(&Y[d_row * d_run + d], 1, lanes);
-    }
+    broadcast_sub_Y_body<int32_t, int8_t, uint32_t>(values, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

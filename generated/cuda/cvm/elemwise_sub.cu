@@ -17,10 +17,10 @@ struct cvm_elemwise_sub_Y_values {
     int64_t n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_elemwise_sub_Y_int8_int8(const __grid_constant__ cvm_elemwise_sub_Y_values values,
-                             const int8_t *__restrict__ A, const int8_t *__restrict__ B,
-                             int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t, typename wide_t>
+static __device__ __forceinline__ void
+elemwise_sub_Y_body(const cvm_elemwise_sub_Y_values &values, const element_t *__restrict__ A,
+                    const element_t *__restrict__ B, result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* elemwise_sub line 6: Y[d...] = A[d...] - B[d...] */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
@@ -29,52 +29,33 @@ cvm_elemwise_sub_Y_int8_int8(const __grid_constant__ cvm_elemwise_sub_Y_values v
         const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto A_vector = cvmgen_load<16>(&A[d], 1, lanes);
         const auto B_vector = cvmgen_load<16>(&B[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)(A_vector.at[lane] - B_vector.at[lane]);
+            Y_vector.at[lane] = (result_t)((wide_t)A_vector.at[lane] - (wide_t)B_vector.at[lane]);
         Y_vector.store(&Y[d], 1, lanes);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_elemwise_sub_Y_int8_int8(const __grid_constant__ cvm_elemwise_sub_Y_values values,
+                             const int8_t *__restrict__ A, const int8_t *__restrict__ B,
+                             int8_t *__restrict__ Y) {
+    elemwise_sub_Y_body<int8_t, int8_t, int32_t>(values, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_elemwise_sub_Y_int8_int32(const __grid_constant__ cvm_elemwise_sub_Y_values values,
                               const int8_t *__restrict__ A, const int8_t *__restrict__ B,
                               int32_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* elemwise_sub line 6: Y[d...] = A[d...] - B[d...] */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto A_vector = cvmgen_load<16>(&A[d], 1, lanes);
-        const auto B_vector = cvmgen_load<16>(&B[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = A_vector.at[lane] - B_vector.at[lane];
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    elemwise_sub_Y_body<int8_t, int32_t, int32_t>(values, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_elemwise_sub_Y_int32_int8(const __grid_constant__ cvm_elemwise_sub_Y_values values,
                               const int32_t *__restrict__ A, const int32_t *__restrict__ B,
                               int8_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* elemwise_sub line 6: Y[d...] = A[d...] - B[d...] */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto A_vector = cvmgen_load<16>(&A[d], 1, lanes);
-        const auto B_vector = cvmgen_load<16>(&B[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)((uint32_t)A_vector.at[lane] - (uint32_t)B_vector.at[lane]);
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    elemwise_sub_Y_body<int32_t, int8_t, uint32_t>(values, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

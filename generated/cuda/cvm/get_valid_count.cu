@@ -118,11 +118,11 @@ struct cvm_get_valid_count_Y_values {
     int64_t B, N, K;
 };
 
-template <typename element_t>
+template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
 get_valid_count_Y_body(const cvm_get_valid_count_Y_values &values,
                        const element_t *__restrict__ X, const int64_t *__restrict__ V,
-                       const int64_t *__restrict__ V_length, int8_t *__restrict__ Y) {
+                       const int64_t *__restrict__ V_length, result_t *__restrict__ Y) {
     const int64_t B = values.B, N = values.N, K = values.K;
     /* get_valid_count line 12: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
     const int64_t k_vectors = cvmgen_vectors(K, 16);
@@ -134,10 +134,10 @@ get_valid_count_Y_body(const cvm_get_valid_count_Y_values &values,
         const int64_t i = cvmgen_innermost(&b, N);
         const auto X_vector = cvmgen_load<16>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
             : NULL, 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)(i < V_length[b] ? X_vector.at[lane] : -1);
+            Y_vector.at[lane] = (result_t)(i < V_length[b] ? X_vector.at[lane] : -1);
         Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
     }
 }
@@ -146,14 +146,7 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_get_valid_count_Y_int8_int8(const __grid_constant__ cvm_get_valid_count_Y_values values,
                                 const int8_t *__restrict__ X, const int64_t *__restrict__ V,
                                 const int64_t *__restrict__ V_length, int8_t *__restrict__ Y) {
-    get_valid_count_Y_body<int8_t>(values, X, V, V_length, Y);
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_get_valid_count_Y_int32_int8(const __grid_constant__ cvm_get_valid_count_Y_values values,
-                                 const int32_t *__restrict__ X, const int64_t *__restrict__ V,
-                                 const int64_t *__restrict__ V_length, int8_t *__restrict__ Y) {
-    get_valid_count_Y_body<int32_t>(values, X, V, V_length, Y);
+    get_valid_count_Y_body<int8_t, int8_t>(values, X, V, V_length, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
@@ -161,23 +154,14 @@ cvm_get_valid_count_Y_int8_int32(const __grid_constant__ cvm_get_valid_count_Y_v
                                  const int8_t *__restrict__ X, const int64_t *__restrict__ V,
                                  const int64_t *__restrict__ V_length,
                                  int32_t *__restrict__ Y) {
-    const int64_t B = values.B, N = values.N, K = values.K;
-    /* get_valid_count line 12: Y[b, i, k] = X[b, V[b][i], k] if i < count(V[b]) else -1 */
-    const int64_t k_vectors = cvmgen_vectors(K, 16);
-    const int64_t vectors = B * N * k_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t b = at;
-        const int64_t k = cvmgen_innermost(&b, k_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(K - k, 16);
-        const int64_t i = cvmgen_innermost(&b, N);
-        const auto X_vector = cvmgen_load<16>(i < V_length[b] ? &X[(b * N + V[b * N + i]) * K + k]
-            : NULL, 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = i < V_length[b] ? X_vector.at[lane] : -1;
-        Y_vector.store(&Y[(b * N + i) * K + k], 1, lanes);
-    }
+    get_valid_count_Y_body<int8_t, int32_t>(values, X, V, V_length, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_get_valid_count_Y_int32_int8(const __grid_constant__ cvm_get_valid_count_Y_values values,
+                                 const int32_t *__restrict__ X, const int64_t *__restrict__ V,
+                                 const int64_t *__restrict__ V_length, int8_t *__restrict__ Y) {
+    get_valid_count_Y_body<int32_t, int8_t>(values, X, V, V_length, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

@@ -16,9 +16,10 @@ struct cvm_negative_Y_values {
     int64_t n_size;
 };
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_negative_Y_int8_int8(const __grid_constant__ cvm_negative_Y_values values,
-                         const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+template <typename element_t, typename result_t, typename wide_t>
+static __device__ __forceinline__ void
+negative_Y_body(const cvm_negative_Y_values &values, const element_t *__restrict__ X,
+                result_t *__restrict__ Y) {
     const int64_t n_size = values.n_size;
     /* negative line 5: Y[d...] = -X[d...] */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
@@ -26,48 +27,30 @@ cvm_negative_Y_int8_int8(const __grid_constant__ cvm_negative_Y_values values,
         const int64_t d = at * 16;
         const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
         const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)-X_vector.at[lane];
+            Y_vector.at[lane] = (result_t)((wide_t)0 - (wide_t)X_vector.at[lane]);
         Y_vector.store(&Y[d], 1, lanes);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_negative_Y_int8_int8(const __grid_constant__ cvm_negative_Y_values values,
+                         const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
+    negative_Y_body<int8_t, int8_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_negative_Y_int8_int32(const __grid_constant__ cvm_negative_Y_values values,
                           const int8_t *__restrict__ X, int32_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* negative line 5: Y[d...] = -X[d...] */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = -X_vector.at[lane];
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    negative_Y_body<int8_t, int32_t, int32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_negative_Y_int32_int8(const __grid_constant__ cvm_negative_Y_values values,
                           const int32_t *__restrict__ X, int8_t *__restrict__ Y) {
-    const int64_t n_size = values.n_size;
-    /* negative line 5: Y[d...] = -X[d...] */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const auto X_vector = cvmgen_load<16>(&X[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)(0u - (uint32_t)X_vector.at[lane]);
-        Y_vector.store(&Y[d], 1, lanes);
-    }
+    negative_Y_body<int32_t, int8_t, uint32_t>(values, X, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

@@ -137,11 +137,11 @@ struct cvm_where_Y_1_values {
     int64_t n_0, d_rest_extents_size, Cond_strides_0;
 };
 
-template <typename element_t>
+template <typename element_t, typename result_t>
 static __device__ __forceinline__ void
 where_Y_1_body(const cvm_where_Y_1_values &values, const element_t *__restrict__ Cond,
                const element_t *__restrict__ A, const element_t *__restrict__ B,
-               int8_t *__restrict__ Y) {
+               result_t *__restrict__ Y) {
     const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
     const int64_t Cond_strides_0 = values.Cond_strides_0;
     /* where line 16: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
@@ -155,10 +155,10 @@ where_Y_1_body(const cvm_where_Y_1_values &values, const element_t *__restrict__
             ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
         const auto B_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] == 0
             ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
-        cvmgen_vector<int8_t, 16> Y_vector;
+        cvmgen_vector<result_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = (int8_t)(Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
+            Y_vector.at[lane] = (result_t)(Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
                 : B_vector.at[lane]);
         Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);
     }
@@ -168,40 +168,21 @@ extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_where_Y_1_int8_int8(const __grid_constant__ cvm_where_Y_1_values values,
                         const int8_t *__restrict__ Cond, const int8_t *__restrict__ A,
                         const int8_t *__restrict__ B, int8_t *__restrict__ Y) {
-    where_Y_1_body<int8_t>(values, Cond, A, B, Y);
-}
-
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-cvm_where_Y_1_int32_int8(const __grid_constant__ cvm_where_Y_1_values values,
-                         const int32_t *__restrict__ Cond, const int32_t *__restrict__ A,
-                         const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
-    where_Y_1_body<int32_t>(values, Cond, A, B, Y);
+    where_Y_1_body<int8_t, int8_t>(values, Cond, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 cvm_where_Y_1_int8_int32(const __grid_constant__ cvm_where_Y_1_values values,
                          const int8_t *__restrict__ Cond, const int8_t *__restrict__ A,
                          const int8_t *__restrict__ B, int32_t *__restrict__ Y) {
-    const int64_t n_0 = values.n_0, d_rest_extents_size = values.d_rest_extents_size;
-    const int64_t Cond_strides_0 = values.Cond_strides_0;
-    /* where line 16: Y[d...] = A[d...] if Cond[d[0]] != 0 else B[d...] */
-    const int64_t d_rest_vectors = cvmgen_vectors(d_rest_extents_size, 16);
-    const int64_t vectors = n_0 * d_rest_vectors;
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        int64_t d_0 = at;
-        const int64_t d_rest = cvmgen_innermost(&d_0, d_rest_vectors) * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(d_rest_extents_size - d_rest, 16);
-        const auto A_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] != 0
-            ? &A[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
-        const auto B_vector = cvmgen_load<16>(Cond[d_0 * Cond_strides_0] == 0
-            ? &B[d_0 * d_rest_extents_size + d_rest] : NULL, 1, lanes);
-        cvmgen_vector<int32_t, 16> Y_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            Y_vector.at[lane] = Cond[d_0 * Cond_strides_0] != 0 ? A_vector.at[lane]
-                : B_vector.at[lane];
-        Y_vector.store(&Y[d_0 * d_rest_extents_size + d_rest], 1, lanes);
-    }
+    where_Y_1_body<int8_t, int32_t>(values, Cond, A, B, Y);
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+cvm_where_Y_1_int32_int8(const __grid_constant__ cvm_where_Y_1_values values,
+                         const int32_t *__restrict__ Cond, const int32_t *__restrict__ A,
+                         const int32_t *__restrict__ B, int8_t *__restrict__ Y) {
+    where_Y_1_body<int32_t, int8_t>(values, Cond, A, B, Y);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)

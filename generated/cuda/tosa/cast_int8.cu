@@ -45,10 +45,10 @@ tosa_cast_int8_output_bool_int8(const __grid_constant__ tosa_cast_int8_output_va
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
-tosa_cast_int8_output_int16_int8(const __grid_constant__ tosa_cast_int8_output_values values,
-                                 const int16_t *__restrict__ input,
-                                 int8_t *__restrict__ output) {
+template <typename element_t, typename wide_t>
+static __device__ __forceinline__ void
+cast_int8_output_body(const tosa_cast_int8_output_values &values,
+                      const element_t *__restrict__ input, int8_t *__restrict__ output) {
     const int64_t n_size = values.n_size;
     /* family cast_down line 2: output[d...] = wrapped(int(input[d...]), least(U), greatest(U)) */
     const int64_t vectors = cvmgen_vectors(n_size, 16);
@@ -60,30 +60,24 @@ tosa_cast_int8_output_int16_int8(const __grid_constant__ tosa_cast_int8_output_v
         cvmgen_vector<int8_t, 16> output_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane)
-            output_vector.at[lane] = (int8_t)(((input_vector.at[lane] - low) & (127 - low)) + low);
+            output_vector.at[lane] = (int8_t)((((wide_t)input_vector.at[lane] - low) & (127 - low))
+                + low);
         output_vector.store(&output[d], 1, lanes);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
+tosa_cast_int8_output_int16_int8(const __grid_constant__ tosa_cast_int8_output_values values,
+                                 const int16_t *__restrict__ input,
+                                 int8_t *__restrict__ output) {
+    cast_int8_output_body<int16_t, int32_t>(values, input, output);
 }
 
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tosa_cast_int8_output_int32_int8(const __grid_constant__ tosa_cast_int8_output_values values,
                                  const int32_t *__restrict__ input,
                                  int8_t *__restrict__ output) {
-    const int64_t n_size = values.n_size;
-    /* family cast_down line 2: output[d...] = wrapped(int(input[d...]), least(U), greatest(U)) */
-    const int64_t vectors = cvmgen_vectors(n_size, 16);
-    for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
-        const int64_t d = at * 16;
-        const int32_t lanes = (int32_t)cvmgen_min_i64(n_size - d, 16);
-        const int32_t low = -128;
-        const auto input_vector = cvmgen_load<16>(&input[d], 1, lanes);
-        cvmgen_vector<int8_t, 16> output_vector;
-        CVMGEN_UNROLL
-        for (int32_t lane = 0; lane < 16; ++lane)
-            output_vector.at[lane] = (int8_t)((((int64_t)input_vector.at[lane] - low)
-                & (127 - low)) + low);
-        output_vector.store(&output[d], 1, lanes);
-    }
+    cast_int8_output_body<int32_t, int64_t>(values, input, output);
 }
 
 #ifndef __CUDACC_RTC__

@@ -34,7 +34,7 @@
      require not scale32 or greatest(T) < 2^31
                          and -2^(clip(shift[at[d...]], 2, 62) - 1) <= input[d...]
              - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1)
-       forall d... < n... : "an element is too large for its shift"
+       forall d... < n... : "with scale32, elements have at most 32 bits, and are not too large for their shifts"
      output output : U[n...] or empty
      output[d...] = clip((value*m + 2^(s - 1) + up) div 2^s + output_zp[0], least(U), greatest(U))
        where c = at[d...],
@@ -345,7 +345,8 @@ tosa_rescale_shift_refused_2_int8(const __grid_constant__ cvmgen_teams teams,
     const cvmgen_list &n = values.n;
     /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
        62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
+       n... : "with scale32, elements have at most 32 bits, and are not too large for their
+       shifts" */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int64_t smallest = INT64_MAX;
@@ -386,7 +387,8 @@ tosa_rescale_shift_refused_2_int16(
     const cvmgen_list &n = values.n;
     /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
        62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
+       n... : "with scale32, elements have at most 32 bits, and are not too large for their
+       shifts" */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int64_t smallest = INT64_MAX;
@@ -427,7 +429,8 @@ tosa_rescale_shift_refused_2_int32(
     const cvmgen_list &n = values.n;
     /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
        62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
+       n... : "with scale32, elements have at most 32 bits, and are not too large for their
+       shifts" */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int64_t smallest = INT64_MAX;
@@ -468,7 +471,8 @@ tosa_rescale_shift_refused_2_int64(
     const cvmgen_list &n = values.n;
     /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
        62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
+       n... : "with scale32, elements have at most 32 bits, and are not too large for their
+       shifts" */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int64_t smallest = INT64_MAX;
@@ -509,7 +513,8 @@ tosa_rescale_shift_refused_2_uint8(
     const cvmgen_list &n = values.n;
     /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
        62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
+       n... : "with scale32, elements have at most 32 bits, and are not too large for their
+       shifts" */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int64_t smallest = INT64_MAX;
@@ -550,7 +555,8 @@ tosa_rescale_shift_refused_2_uint16(
     const cvmgen_list &n = values.n;
     /* rescale line 29: require not scale32 or greatest(T) < 2^31 and -2^(clip(shift[at[d...]], 2,
        62) - 1) <= input[d...] - input_zp[0] < 2^(clip(shift[at[d...]], 2, 62) - 1) forall d... <
-       n... : "an element is too large for its shift" */
+       n... : "with scale32, elements have at most 32 bits, and are not too large for their
+       shifts" */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         int64_t smallest = INT64_MAX;
@@ -1631,7 +1637,8 @@ int tosa_rescale_cuda(const tosa_rescale_args *args, cvmgen_stream stream,
         if (status == CVMGEN_OK)
             status = cvmgen_refuse_device_demand(error, "shift", stream,
                 &plan.shift_refused_2_shape, shift_refused_2, plan.shift_refused_2_size,
-                "an element is too large for its shift");
+                "with scale32, elements have at most 32 bits, and are not too large for their "
+                "shifts");
     }
     if (status == CVMGEN_OK) {
         const tosa_rescale_output_values values = {plan.rounding_mode, plan.R, plan.d_size_2,
