@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from cvmgen.compare.calls import Both, CallDrawing, Witness, size_of
+from cvmgen.dtypes import DTYPES, DType
 from cvmgen.errors import OperatorError
 from cvmgen.reference.failures import FormulaError, WorkLimit
 from cvmgen.reference.probe import example_size, smaller_values
@@ -92,7 +93,7 @@ class Shrinking:
                 yield with_tensor(call, name, at, replace(tensor, values=zeros))
         for name, at, tensor in tensors_at(call):
             for place, value in enumerate(tensor.values):
-                for less in _simpler(value):
+                for less in _simpler(value, DTYPES[tensor.dtype]):
                     values = [*tensor.values[:place], less, *tensor.values[place + 1 :]]
                     yield with_tensor(call, name, at, replace(tensor, values=values))
 
@@ -150,15 +151,16 @@ def call_size(call: ChosenCall) -> Size:
     return size_of(call), ranks + attributes, precisions
 
 
-def _simpler(value: Any) -> Iterator[Any]:
-    """Simpler values to try in place of one, the simplest first."""
+def _simpler(value: Any, dtype: DType) -> Iterator[Any]:
+    """Simpler values of a type to try in place of one, the simplest first."""
     match value:
         case bool():
             if value:
                 yield False
         case int():
             for less in (0, 1, -1, -value, value // 2 if value > 0 else -(-value // 2)):
-                if (abs(less), less < 0) < (abs(value), value < 0):
+                simpler = (abs(less), less < 0) < (abs(value), value < 0)
+                if simpler and dtype.low <= less <= dtype.high:
                     yield less
             if abs(value) > 2:
                 yield value - (1 if value > 0 else -1)

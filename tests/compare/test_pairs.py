@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from cvmgen.compare.calls import Meaning, differences
 from cvmgen.compare.compared import diff_of
 from cvmgen.compare.findings import OPEN, SAME, OperatorDiff
 from cvmgen.compare.names import matched
-from cvmgen.compare.smallest import call_size
+from cvmgen.compare.smallest import call_size, tensors_at
 from cvmgen.source import Source
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile
@@ -81,3 +82,6 @@ def whole(found: OperatorDiff) -> None:
         outcomes = old.of(witness.call), new.of(witness.call)
         assert kind in {each.kind for each in differences(witness.call, *outcomes)}
         assert call_size(witness.call)[0] <= 4
+        for _, _, tensor in tensors_at(witness.call):
+            for each in tensor.values:
+                assert isinstance(each, float) or int(np.array(each).astype(tensor.dtype)) == each
