@@ -14,10 +14,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from subprocess import Popen
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from cvmgen.build.process import look_for_cycles_seldom, piped, workers
 from cvmgen.errors import BuildError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,29 +35,51 @@ _COMMAND = (sys.executable, "-P", "-c", "from cvmgen.build.helpers import serve;
 def helped(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result | None]:
     """`work` of each item, in their order, by as many processes as compilers may run at once; None
     for what is left to the caller, which is all of few items."""
-    count = min(workers(), len(items))
     with ExitStack() as stack:
-        helpers = _started(count, stack) if count > 1 and len(items) >= FEW else []
-        if not helpers:
-            yield from (None for _ in items)
+        pool = _pool(work, items, stack)
+        yield from (None for _ in items) if pool is None else pool[0].map(pool[1], items)
+
+
+def helped_as_done(
+    work: Callable[[Item], Result], items: Sequence[Item]
+) -> Iterator[tuple[Item, Result | None]]:
+    """The same, each item with what came of it as soon as that is there."""
+    with ExitStack() as stack:
+        if (found := _pool(work, items, stack)) is None:
+            yield from ((item, None) for item in items)
             return
-        from concurrent.futures import ThreadPoolExecutor  # slow import
+        from concurrent.futures import as_completed  # slow import
 
-        idle: SimpleQueue[Popen[bytes]] = SimpleQueue()
-        for helper in helpers:
-            idle.put(helper)
+        pool, ask = found
+        asked = {pool.submit(ask, item): item for item in items}
+        yield from ((asked[each], each.result()) for each in as_completed(asked))
 
-        def ask(item: Item) -> Result | None:
-            helper, answer = idle.get(), None
-            with suppress(Exception):
-                answer = _asked(helper, (work, item))
-            idle.put(helper)
-            return answer
 
-        pool = ThreadPoolExecutor(count)
-        # It waits for nobody: who waits for an answer does no longer when the helpers have ended.
-        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-        yield from pool.map(ask, items)
+def _pool(
+    work: Callable[[Item], Result], items: Sequence[Item], stack: ExitStack
+) -> tuple[ThreadPoolExecutor, Callable[[Item], Result | None]] | None:
+    """Threads and what they do with an item, which is to have a helper do it; None without any."""
+    count = min(workers(), len(items))
+    helpers = _started(count, stack) if count > 1 and len(items) >= FEW else []
+    if not helpers:
+        return None
+    from concurrent.futures import ThreadPoolExecutor  # slow import
+
+    idle: SimpleQueue[Popen[bytes]] = SimpleQueue()
+    for helper in helpers:
+        idle.put(helper)
+
+    def ask(item: Item) -> Result | None:
+        helper, answer = idle.get(), None
+        with suppress(Exception):
+            answer = _asked(helper, (work, item))
+        idle.put(helper)
+        return answer
+
+    pool = ThreadPoolExecutor(count)
+    # It waits for nobody: who waits for an answer does no longer when the helpers have ended.
+    stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+    return pool, ask
 
 
 def _started(count: int, stack: ExitStack) -> list[Popen[bytes]]:

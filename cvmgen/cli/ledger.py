@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import inf
 from pathlib import Path
+from time import monotonic
 
 from cvmgen.api.library import LANGUAGES
 from cvmgen.build.files import folder_diff, write_beside
-from cvmgen.build.helpers import helped
+from cvmgen.build.helpers import helped_as_done
 from cvmgen.build.progress import Progress
 from cvmgen.cli.build import Request, cached_texts
 from cvmgen.cli.exits import Exit, UsageError, give
@@ -29,6 +30,7 @@ from cvmgen.verification.ledger import (
     LedgerEntry,
     Texts,
     Which,
+    failed,
     ledger_text,
     merged,
     read_ledger,
@@ -37,12 +39,13 @@ from cvmgen.verification.ledger import (
     text_digests,
     worse,
 )
-from cvmgen.verification.ledger_check import worse_text
+from cvmgen.verification.ledger_check import failed_text, worse_text
 from cvmgen.verification.ledger_entries import (
     ALSO_TESTED,
     PROPERTIES,
     TRUSTED,
     VERIFIERS,
+    failed_entry,
     stands,
     tested,
 )
@@ -62,6 +65,9 @@ class Task:
     text: str
 
 
+WRITTEN_AFTER = 5.0  # seconds: what was found since then is lost with a run that is killed
+
+
 @dataclass
 class Book:
     """The ledger of a folder as it is written; `found` is new, and `changed` are its files that
@@ -73,22 +79,26 @@ class Book:
     accept: bool
     found: dict[str, dict[str, LedgerEntry]] = field(default_factory=dict)
     changed: dict[str, None] = field(default_factory=dict)
+    written: float = -inf  # when
 
     def add(self, task: Task, entry: LedgerEntry) -> None:
         """Values of C are validated; those of other targets are tested, if anything."""
         new = {task.target: entry}
-        if self.tests:
+        if self.tests and not entry.failed:
             new |= {
                 each: tested(new.get(each, LedgerEntry({}))) for each in ALSO_TESTED[task.target]
             }
         name = task.operator.full_name
         self.found.setdefault(name, {}).update(new)
         self.entries = merged(self.entries, {name: new}, (), accept=self.accept)
+        if monotonic() - self.written > WRITTEN_AFTER:
+            self.write()  # what is known stays known when somebody has waited long enough
 
     def write(self) -> None:
         ledger = Ledger(PROPERTIES, stands(tests=self.tests), TRUSTED, self.entries)
         files = {LEDGER: ledger_text(ledger), PAGE: page(ledger)}
         self.changed |= dict.fromkeys(write_beside(self.folder, files))
+        self.written = monotonic()
 
 
 def update_ledger(
@@ -108,10 +118,11 @@ def update_ledger(
             engines_needed()
         gone = [each for each in stale(before, texts) if each not in text_digests(texts)]
         book = Book(folder, has_tests(spec), merged(before, {}, gone, accept=accept), accept)
-        book.write()
-        for task, entry in zip(tasks, verified(tasks, progress), strict=True):
-            book.add(task, entry)
-            book.write()  # what is known stays known when somebody has waited long enough
+        try:
+            for task, entry in verified(tasks, progress):
+                book.add(task, entry)
+        finally:
+            book.write()
     lines = [*_summary(book.found), *written(folder, book.changed)]
     told = {"folder": str(folder), "changed": [*book.changed], "entries": as_data(book.found)}
     give(told, "".join(f"{line}\n" for line in lines), as_json=as_json)
@@ -135,11 +146,13 @@ def targets_in(folder: Path) -> tuple[str, ...]:
 
 
 def wanted_entries(before: Entries, texts: Texts, chosen: Sequence[Operator]) -> list[Which]:
-    """What is named on each target; without names what has changed, or was better before."""
+    """What is named on each target; without names what has changed, was better before, or failed:
+    a run that was stopped goes on where it was."""
     if chosen:
         return [(each.full_name, target) for each in chosen for target in VERIFIED]
-    marked = {(operator, target) for operator, target, *_ in worse(before)}
-    return sorted({*stale(before, texts), *marked})
+    lost = {(operator, target) for operator, target, *_ in worse(before)}
+    faults = {(operator, target) for operator, target, _ in failed(before)}
+    return sorted({*stale(before, texts), *lost, *faults})
 
 
 def tasks_of(
@@ -173,17 +186,21 @@ def engines_needed() -> None:
     program.clang()  # BuildError says what is missing
 
 
-def verified(tasks: Sequence[Task], progress: Progress) -> Iterator[LedgerEntry]:
-    """The entries in the order of the tasks, made by several processes at once."""
-    ahead = helped(_verify, tasks)
-    for number, task in enumerate(tasks, 1):
-        progress.step(f"verifying {task.operator.full_name}", number, len(tasks))
-        made = next(ahead)
-        yield _verify(task) if made is None else made
+def verified(tasks: Sequence[Task], progress: Progress) -> Iterator[tuple[Task, LedgerEntry]]:
+    """The entries as they are found, by several processes at once."""
+    progress.step("verifying", 0, len(tasks))
+    for number, (task, made) in enumerate(helped_as_done(_verify, tasks), 1):
+        progress.step(f"verified {task.operator.full_name}", number, len(tasks))
+        yield task, _verify(task) if made is None else made
 
 
 def _verify(task: Task) -> LedgerEntry:
-    return VERIFIERS[task.target](task.operator, task.schedules, task.folder, task.text)
+    """What is known of an operator on a target; where an engine fails, that it did: nobody else
+    has to wait for that to be mended."""
+    try:
+        return VERIFIERS[task.target](task.operator, task.schedules, task.folder, task.text)
+    except Exception as error:
+        return failed_entry(error)
 
 
 def has_tests(spec: Path) -> bool:
@@ -202,7 +219,8 @@ def _summary(found: Entries) -> Iterator[str]:
                 f"{name} {standing_text(finding.standing)}"
                 for name, finding in entry.findings.items()
             )
-            yield f"{operator:<34} {target:<4} {told or 'nothing is asked'}"
+            told = f"failed: {entry.failed}" if entry.failed else told or "nothing is asked"
+            yield f"{operator:<34} {target:<4} {told}"
     counted = Counter(
         (name, finding.status)
         for several in found.values()
@@ -220,17 +238,17 @@ def written(folder: Path, changed: Collection[str]) -> Iterator[str]:
 
 
 def _verdict(entries: Entries) -> Exit:
-    """Something that is refuted or was better is wrong."""
-    lost = list(worse(entries))
-    for each in lost:
-        print(worse_text(each), file=sys.stderr)
+    """Something that is refuted, was better or failed is wrong."""
+    lost, faults = list(worse(entries)), list(failed(entries))
+    for line in (*(failed_text(*each) for each in faults), *map(worse_text, lost)):
+        print(line, file=sys.stderr)
     refuted = any(
         finding.status == "refuted"
         for several in entries.values()
         for entry in several.values()
         for finding in entry.findings.values()
     )
-    return Exit.WRONG if lost or refuted else Exit.OK
+    return Exit.WRONG if lost or faults or refuted else Exit.OK
 
 
 def as_data(found: Entries) -> dict[str, dict[str, object]]:

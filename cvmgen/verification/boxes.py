@@ -38,7 +38,7 @@ each of them has one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import TypeGuard
@@ -102,7 +102,17 @@ class Boxes:
             return list(self.of_order())
         if self.digits is None:
             return None
-        return [*self.of_each(self.digits), *self.of_pairs(self.digits, lambda e: e.to)]
+        some = self.of_extents()
+        return [*some, *self.of_each(self.digits), *self.of_pairs(self.digits, lambda e: e.to)]
+
+    def of_extents(self) -> Iterator[Claim]:
+        """That no extent of the tensor is 0: where the call may give any, a test of all says so."""
+        assert self.shape is not None
+        if self.shape.least != 1:
+            at = self.position(0)
+            inside = t.conjuncts(self.lists.inside(self.shape, at))
+            path = (*self.path, *self.call.dimensions.facts((at,)), *inside)
+            yield path, t.at_most(1, self.lists.entry(self.shape, at))
 
     # ------------------------------------------------------------ a tensor as one run
 
@@ -252,7 +262,7 @@ class Boxes:
 
     def all_digits(self) -> tuple[OffsetDigits, ...] | None:
         """The digits of all boxes and of the base, if it is known what these are sums of."""
-        if self.shape is None or self.shape.least != 1:
+        if self.shape is None:
             return None
         bases = self.of_base()
         found: list[OffsetDigits] = []
@@ -348,10 +358,12 @@ class Boxes:
 
     # ------------------------------------------------------------ what follows
 
-    def learn(self, shows: Shown, rows: Iterable[WalkClaims]) -> None:
+    def learn(self, shows: Shown, rows: Sequence[WalkClaims]) -> None:
         """What kernels may use of boxes that lie in their tensor, in whichever rows of them."""
         if self.in_order() or self.digits is None:
             return
+        for each in rows:
+            self.know_places(each)
         if shows(list(self.upward(self.digits))):
             for each in rows:
                 self.know_ends(each)
@@ -365,6 +377,23 @@ class Boxes:
             )
             whole = t.product(sizes)
             self.symbols.know(whole, t.at_most(whole, self.size))
+
+    def know_places(self, walked: WalkClaims) -> None:
+        """A place that the kernel keeps in the box lies in the tensor, and so do the first one of
+        its row and the first one of all."""
+        walks = walked.walks.values()
+        begin = walked.base + sum(map(t.symbol, walked.walks), t.ZERO)
+        counts = [(e.row, self.lists.measure("rows", e.box)) for e in walks]
+        lasts = [t.at_most(1, self.lists.measure("last", e.box)) for e in walks]
+        inside = [t.every(t.at_most(0, row), t.below(row, count)) for row, count in counts]
+        some = [t.at_most(1, count) for _, count in counts]
+        for place, tests in (
+            (walked.offset, walked.claims),
+            (begin, (*inside, *lasts)),
+            (walked.base, (*some, *lasts)),
+        ):
+            there = t.every(t.at_most(0, place), t.below(place, self.size))
+            self.symbols.know(place, t.implies(t.every(*tests), there))
 
     def upward(self, several: tuple[OffsetDigits, ...]) -> Iterator[Claim]:
         """No step and no base is negative."""

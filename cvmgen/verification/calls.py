@@ -41,7 +41,7 @@ class HostReader:
     dimensions: Dimensions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.dimensions = Dimensions(self.reader)
+        self.dimensions = Dimensions(self.reader, self.behind)
 
     @classmethod
     def of(cls, program: i.Program, nest: i.Nest, reader: FormulaReader) -> HostReader:
@@ -79,6 +79,14 @@ class HostReader:
 
     # ------------------------------------------------------------ statements
 
+    def behind(self, statements: i.Block, scope: PlaceScope) -> PlaceScope:
+        """What is known behind statements that begin with other names."""
+        outside, self.scope = self.scope, scope
+        with self.reader.quiet():
+            self.block(statements, None)
+        found, self.scope = self.scope, outside
+        return found
+
     def block(self, statements: Iterable[i.Stmt], case: int | None) -> None:
         for each in statements:
             self.reader.span = getattr(each, "span", None)
@@ -106,6 +114,8 @@ class HostReader:
                 pass
             case i.Loop():
                 self.forget(statement, self.dimensions.loop(statement, self.scope))
+            case i.Append(kind="list", name=name, value=value) if self.is_written_out(name):
+                self.appended(name, value)
             case i.Assign(name=name, value=value):
                 kinds = {List: "list", Term: "int"}
                 self.local(name, kinds.get(type(self.scope.names.get(name)), "bool"), value)
@@ -128,6 +138,17 @@ class HostReader:
                 return
             made = self.integer(name, -MOST_NAMED, MOST_NAMED)
             self.reader.symbols.know(made, t.equal(made, exact))
+
+    def is_written_out(self, name: str) -> bool:
+        """Whether all entries of a list are known so far."""
+        found = self.scope.names.get(name)
+        return isinstance(found, List) and found.parts is not None
+
+    def appended(self, name: str, value: i.Expr) -> None:
+        """A list with one entry more."""
+        before = self.reader.sequence(i.Var(name), self.scope)
+        entry = self.reader.integer(value, self.scope)
+        self.scope.names[name] = self.reader.lists.listed((*(before.parts or ()), entry))
 
     def branches(self, test: Formula, then: i.Block, otherwise: i.Block) -> None:
         """Behind a branch a name is what either way made of it."""
@@ -281,6 +302,8 @@ class HostReader:
         found = self.reader.sequence(extents, self.scope)
         least = 0 if empty else 1
         if found.parts is None:
+            if isinstance(extents, i.Var):
+                self.scope.names[extents.name] = replace(found, least=found.least or least)
             found = lists.shape(shape_name(tensor), found, least)
             self.shapes[tensor] = (lists.size(found),)
         else:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.elimination import Elimination, quotient, shown
-from cvmgen.verification.ranges import ProductRanges
+from cvmgen.verification.ranges import Bounds, ProductRanges
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Holds, Monomial, Term, names_of
 
@@ -47,12 +47,19 @@ Interned = dict[tuple[Formula, ...], int]
 
 class Contexts:
     """The ranges of the symbols of one kernel, at its places. Kernels that share `root` share what
-    is known where it is the same: those of an operator for other types differ in little."""
+    is known where it is the same: those of an operator for other types differ in little. What is
+    not `deep` is known of facts as they are, which takes far less time than what follows from
+    several together."""
 
     def __init__(
-        self, symbols: Symbols, root: Context | None = None, interned: Interned | None = None
+        self,
+        symbols: Symbols,
+        root: Context | None = None,
+        interned: Interned | None = None,
+        *,
+        deep: bool = True,
     ) -> None:
-        self.symbols = symbols
+        self.symbols, self.deep = symbols, deep
         self.order: dict[str, int] = {}
         self.ordered()
         self.found: dict[Path, Context] = {(): root or Context(ProductRanges({}))}
@@ -60,13 +67,19 @@ class Contexts:
         self.numbers: dict[str, tuple[tuple[Formula, ...], int]] = {}  # of axioms, by symbol
 
     def shown(self, path: Path, claim: Formula) -> bool:
-        """Whether a claim is shown by elimination at a place."""
-        if len(self.order) < len(self.symbols.axioms):  # some were made since
-            self.ordered()
+        """Whether a claim is shown by elimination at a place, or by ranges alone."""
         context = self.of(path, claim)
         if claim not in context.asked:
-            context.asked[claim] = shown(context.ranges, self.order, claim, 0)
+            known = context.ranges
+            plain = known.false or known.value(claim) is True
+            context.asked[claim] = plain or (self.deep and shown(known, self.order, claim, 0))
         return context.asked[claim]
+
+    def range(self, path: Path, operand: Term) -> Bounds:
+        """The least and the greatest value of a term at a place, as far as they are known."""
+        known = self.of(path, Holds(">=", operand)).ranges
+        found = known.resolved(operand)
+        return known.least(found), known.greatest(found)
 
     def ordered(self) -> None:
         """Symbols as they were made; behind all others those that are made of later ones."""
@@ -83,6 +96,8 @@ class Contexts:
 
     def of(self, path: Path, claim: Formula) -> Context:
         """The same, with what is known of the symbols of a claim."""
+        if len(self.order) < len(self.symbols.axioms):  # some were made since
+            self.ordered()
         context = self.at(path)
         others = names_of(claim) - context.names
         return self.more(context, (), others) if others else context
@@ -116,6 +131,8 @@ class Contexts:
         self, ranges: ProductRanges, facts: list[Formula], names: frozenset[str]
     ) -> ProductRanges:
         ranges = ranges.ordered_by(self.order)
+        if not self.deep:
+            return ranges.extended(dict.fromkeys(facts))
         made = self.bounded(ranges, ranges.extended(dict.fromkeys(facts)))
         if quotients := list(self.quotients(made, names)):
             made = made.extended(quotients)

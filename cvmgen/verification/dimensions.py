@@ -13,19 +13,22 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import carried, has, names_in
 from cvmgen.verification import terms as t
 from cvmgen.verification.contexts import Contexts
 from cvmgen.verification.lists import KnownList, List, StepChange, Steps
 from cvmgen.verification.reading import FormulaReader, PlaceScope
 from cvmgen.verification.terms import Formula, Term
+from cvmgen.verification.walks import STRIDES
 
 Test = Callable[[PlaceScope], Formula]
+Behind = Callable[[i.Block, PlaceScope], PlaceScope]  # what is known behind statements
 
 
 @dataclass(frozen=True)
 class Run:
-    """A loop: its positions are `low` <= position < `high`, or those of the entries of a list."""
+    """A loop: its positions are `low` <= position < `high`, or those of the entries of a list.
+    `first` gives names that each iteration computes for itself before its last statement."""
 
     reader: FormulaReader
     scope: PlaceScope
@@ -33,6 +36,7 @@ class Run:
     low: Term
     high: Term
     entries: List | None
+    first: Callable[[PlaceScope], PlaceScope] | None = None
 
     @classmethod
     def of(cls, reader: FormulaReader, loop: i.Loop, scope: PlaceScope) -> Run:
@@ -48,7 +52,8 @@ class Run:
 
     def having(self, value: Term) -> PlaceScope:
         """Names in the iteration in which the index is this value."""
-        return PlaceScope({**self.scope.names, self.index: value}, ())
+        begin = PlaceScope({**self.scope.names, self.index: value}, ())
+        return begin if self.first is None else PlaceScope(self.first(begin).names, ())
 
     def scope_at(self, at: Term) -> PlaceScope:
         value = at if self.entries is None else self.reader.lists.entry(self.entries, at)
@@ -83,8 +88,9 @@ class Dimensions:
     """Reads loops of the host; `universals` are the tests found so far, `inserted` what sets were
     made of, `bases` what scalars are sums of, by symbol."""
 
-    def __init__(self, reader: FormulaReader) -> None:
+    def __init__(self, reader: FormulaReader, behind: Behind) -> None:
         self.reader, self.lists, self.symbols = reader, reader.lists, reader.symbols
+        self.behind = behind
         self.universals: list[Universal] = []
         self.inserted: list[InsertedValues] = []
         self.bases: dict[str, tuple[Steps, ...]] = {}
@@ -92,16 +98,21 @@ class Dimensions:
     def loop(self, loop: i.Loop, scope: PlaceScope) -> dict[str, Term | Formula | List]:
         """What a loop makes of names that stood there before, as far as it is understood."""
         run = Run.of(self.reader, loop, scope)
-        match loop.body:
-            case (i.Append() as append,):
-                return self.appended(run, append, None)
-            case (i.If(condition=condition, then=(i.Append() as append,), otherwise=()),):
+        first, last = loop.body[:-1], loop.body[-1]
+        if first:
+            if carried(first) or has(first, i.Loop):
+                return self.added(run, loop)
+            run = replace(run, first=lambda begin: self.behind(first, begin))
+        match last:
+            case i.Append():
+                return self.appended(run, last, None)
+            case i.If(condition=condition, then=(i.Append() as append,), otherwise=()):
                 return self.appended(run, append, condition)
-            case (i.SetAt() as put,):
-                return self.put(run, put, None)
-            case (i.If(condition=condition, then=(i.SetAt() as put,), otherwise=()),):
+            case i.SetAt():
+                return self.put(run, last, None)
+            case i.If(condition=condition, then=(i.SetAt() as put,), otherwise=()):
                 return self.put(run, put, condition)
-            case (i.Accumulate(op="and", name=name, value=value),):
+            case i.Accumulate(op="and", name=name, value=value):
                 return self.tested(run, name, value)
             case _:
                 return self.added(run, loop)
@@ -267,7 +278,7 @@ class Dimensions:
                     made[name] = List(self.symbols.named(name), known=known, steps=several)
                 case t.Term() as start if start == t.ZERO or self.is_base(start):
                     earlier = () if start == t.ZERO else self.bases[min(start.names)]
-                    made[name] = sum_ = self.reader.unknown(name, "a sum of strides")
+                    made[name] = sum_ = self.reader.unknown(name, STRIDES)
                     self.bases[min(sum_.names)] = (*earlier, *steps)
                 case _:
                     return {}

@@ -90,12 +90,14 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
     """What is known of an operator on a target. `text` is the digest of the files that it speaks
-    of, empty where tests speak of whatever is built; `engines` their versions."""
+    of, empty where tests speak of whatever is built; `engines` their versions. `failed` says how
+    cvmgen itself failed when it looked last: the rest is what was known before."""
 
     findings: Mapping[str, Finding]
     text: str = ""
     engines: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    failed: str = ""
 
 
 Entries = Mapping[str, Mapping[str, LedgerEntry]]  # by operator, then by target
@@ -178,6 +180,14 @@ def worse(entries: Entries) -> Iterator[Worse]:
                     yield operator, target, name, finding
 
 
+def failed(entries: Entries) -> Iterator[tuple[str, str, str]]:
+    """The operators and targets on which cvmgen itself failed, with how."""
+    for operator, several in entries.items():
+        for target, entry in several.items():
+            if entry.failed:
+                yield operator, target, entry.failed
+
+
 def standing_text(standing: Standing) -> str:
     return f"{standing.status} ({standing.open} open)" if standing.open else standing.status
 
@@ -192,8 +202,13 @@ def merged(before: Entries, found: Entries, gone: Iterable[Which], *, accept: bo
         whole.get(operator, {}).pop(target, None)
     for operator, several in found.items():
         for target, entry in several.items():
-            earlier = None if accept else before.get(operator, {}).get(target)
-            whole.setdefault(operator, {})[target] = _compared(entry, earlier)
+            known = before.get(operator, {}).get(target)
+            if entry.failed:
+                whole.setdefault(operator, {})[target] = replace(
+                    known or LedgerEntry({}), failed=entry.failed
+                )
+                continue
+            whole.setdefault(operator, {})[target] = _compared(entry, None if accept else known)
     return {
         name: {target: whole[name][target] for target in sorted(whole[name])}
         for name in sorted(whole)
@@ -259,9 +274,10 @@ def _counts(data: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _entry_of(data: Mapping[str, Any]) -> LedgerEntry:
-    findings = {str(name): _finding_of(each) for name, each in data["findings"].items()}
+    findings = {str(name): _finding_of(each) for name, each in data.get("findings", {}).items()}
     versions = words(data.get("engines", {}))
-    return LedgerEntry(findings, str(data.get("text", "")), versions, float(data.get("seconds", 0)))
+    digest, seconds = str(data.get("text", "")), float(data.get("seconds", 0))
+    return LedgerEntry(findings, digest, versions, seconds, str(data.get("failed", "")))
 
 
 def _finding_of(data: Mapping[str, Any]) -> Finding:

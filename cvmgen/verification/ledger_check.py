@@ -12,6 +12,7 @@ from cvmgen.verification.ledger import (
     Texts,
     Which,
     Worse,
+    failed,
     read_ledger,
     stale,
     standing_text,
@@ -30,7 +31,11 @@ def complaints(folder: Path, texts: Texts) -> list[str]:
     if ledger is None:
         return []
     names = stale(ledger.entries, texts)
-    found = [*([stale_text(names)] if names else []), *map(worse_text, worse(ledger.entries))]
+    found = [
+        *([stale_text(names)] if names else []),
+        *(failed_text(*each) for each in failed(ledger.entries)),
+        *map(worse_text, worse(ledger.entries)),
+    ]
     if not found and not has_text(folder / PAGE, page(ledger)):
         found.append(f"{PAGE} is not what {LEDGER} says; `{COMMAND}` writes it")
     return found
@@ -52,6 +57,11 @@ def stale_text(which: Sequence[Which]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     shown = f"{', '.join(names[:SHOWN])}{more}"
     return f"{LEDGER} does not know the text of {shown}; `{COMMAND}` verifies it"
+
+
+def failed_text(operator: str, target: str, how: str) -> str:
+    """One line about what cvmgen itself failed on."""
+    return f"{LEDGER}: cvmgen failed on {operator}, {target} ({how}); `{COMMAND}` tries it again"
 
 
 def worse_text(lost: Worse) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -148,6 +149,14 @@ VERIFIERS: Mapping[str, Callable[[Operator, Schedules, Path, str], LedgerEntry]]
 }
 
 
+def failed_entry(error: Exception) -> LedgerEntry:
+    """What is known where an engine failed: how, and in which function."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" in {each.name}, {Path(each.filename).name}" for each in last)
+    told = f"{type(error).__name__}{where}: {error}".partition("\n")[0]
+    return LedgerEntry({}, failed=cut(told))
+
+
 # ---------------------------------------------------------------- findings
 
 
@@ -222,8 +231,7 @@ class Reasons:
         self.shown: dict[str, list[str]] = {}
 
     def add(self, why: str, shown: str) -> None:
-        cut = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
-        self.shown.setdefault(why, []).append(cut)
+        self.shown.setdefault(why, []).append(cut(shown))
 
     @property
     def all(self) -> tuple[Left, ...]:
@@ -231,6 +239,11 @@ class Reasons:
             Left(why, len(shown), tuple(dict.fromkeys(shown))[:MOST_SHOWN])
             for why, shown in sorted(self.shown.items())
         )
+
+
+def cut(text: str) -> str:
+    """No more of a text than people read."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def status_of(statuses: Iterable[str]) -> str:

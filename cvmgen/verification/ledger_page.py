@@ -18,6 +18,7 @@ from cvmgen.verification.ledger import (
     Finding,
     Ledger,
     LedgerEntry,
+    failed,
     standing_text,
 )
 
@@ -37,6 +38,7 @@ def page(ledger: Ledger) -> str:
     parts = (
         opening(ledger),
         *(_table(ledger, opset, names) for opset, names in opsets(ledger)),
+        failed_part(ledger),
         open_part(ledger),
         ["## What is trusted", "", *entries_of(ledger.trusted)],
         versions_part(ledger),
@@ -114,6 +116,12 @@ def _shown(finding: Finding | None) -> str:
     whole = finding.closed + finding.open
     unit = " calls" if finding.calls else ""
     return f"{word}: {finding.closed} of {whole}" if finding.open else f"{word} {whole}{unit}"
+
+
+def failed_part(ledger: Ledger) -> list[str]:
+    """Where cvmgen itself failed, so that nothing new is known."""
+    lines = [f"- {cell(op)}, {target}: {cell(how)}." for op, target, how in failed(ledger.entries)]
+    return ["## What failed", "", *lines] if lines else []
 
 
 def open_part(ledger: Ledger) -> list[str]:

@@ -191,7 +191,14 @@ class ListTerms:
         return t.every(t.at_most(0, at), t.below(at, self.length(whole)))
 
     def member(self, whole: List, value: Term) -> Formula:
-        """Whether a value is an entry of a list."""
+        """Whether a value is an entry of a list; of one that is written out, equal to one there."""
+        if whole.parts is not None:
+            return t.some(
+                *(
+                    self.member(each, value) if isinstance(each, List) else t.equal(value, each)
+                    for each in whole.parts
+                )
+            )
         key = ("in", whole.name, value)
         if key not in self.symbols.made:
             made = self.symbols.fresh_truth(f"{term_text(value)} in {whole.name}", LISTED)
@@ -255,6 +262,23 @@ class ListTerms:
 
         known = KnownList(self.length(box) * 2, entry)
         return List(self.symbols.named("split"), known=known, halves=(box, factors))
+
+    def unflattened(self, place: Term, box: List) -> List:
+        """The indices of a place of a box: each is below its extent where the place is one."""
+        there = t.every(t.at_most(0, place), t.below(place, self.size(box)))
+
+        def entry(at: Term) -> Term:
+            def made() -> Term:
+                index = self.symbols.fresh("index", f"of dimension {term_text(at)}")
+                within = t.every(t.at_most(0, index), t.below(index, self.entry(box, at)))
+                inside = t.every(there, self.inside(box, at))
+                self.symbols.know(index, t.implies(inside, within))
+                return index
+
+            return self.symbols.once(("unflatten", place, box.name, at), made)
+
+        known = KnownList(self.length(box), entry)
+        return List(f"unflatten({term_text(place)}, {box.name})", known=known)
 
     def shape(self, name: str, found: List, least: int) -> List:
         """A list that was checked to be the shape of a tensor."""

@@ -74,7 +74,7 @@ class PlaceProofs:
             several.setdefault(walk.box, []).append((demand, walk))
         for same in several.values():
             yield self.host_walk(same[0][0], [walk for _, walk in same])
-        self.prover.known = None  # what is known from now on is more
+        self.prover.forget()
 
     def host_walk(self, demand: PlaceDemand, rows: list[WalkClaims]) -> Obligation:
         boxes = Boxes(self.call, demand.tensor, rows[0])

@@ -51,13 +51,25 @@ class Prover:
         self.decided: dict[str, tuple[str, str]] = {}  # by question: what a solver says, and which
         self.proofs: dict[tuple[tuple[Formula, ...], Formula], Proof] = {}
         self.known: Contexts | None = None  # of the symbols of the last claim
-        self.root = Context(ProductRanges({}))  # of which contexts of all kernels are made
+        self.plain: Contexts | None = None  # the same, of what is known without effort
+        # Of which contexts of all kernels are made.
+        self.root, self.plain_root = Context(ProductRanges({})), Context(ProductRanges({}))
         self.interned: Interned = {}
 
     def contexts(self, symbols: Symbols) -> Contexts:
         if self.known is None or self.known.symbols is not symbols:
             self.known = Contexts(symbols, self.root, self.interned)
         return self.known
+
+    def in_range(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
+        """Whether a claim is shown by the ranges of symbols."""
+        if self.plain is None or self.plain.symbols is not symbols:
+            self.plain = Contexts(symbols, self.plain_root, self.interned, deep=False)
+        return self.plain.shown(path, claim)
+
+    def forget(self) -> None:
+        """More is known of symbols from now on."""
+        self.known = self.plain = None
 
     def ask(self, solver: str, asked: Question, share: int) -> Answer:
         return self.answer(solver, asked, LIMITS[solver] // share)
@@ -93,6 +105,8 @@ class Prover:
         for each in tried[:2]:
             if plain(each.facts, claim):
                 return Proof("proved", INTERVALS, each.facts)
+        if self.in_range(symbols, path, claim):
+            return Proof("proved", INTERVALS, tried[-1].facts)
         if self.solvers and self.contexts(symbols).shown(path, claim):
             return Proof("proved", ELIMINATION, tried[-1].facts)
         vague = any(symbols.vague.get(name, LISTED) != LISTED for name in names_of(claim))
@@ -144,7 +158,7 @@ class Prover:
     def quick(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
         """Whether a claim is proved with little effort."""
         near = [each for _, each in zip(range(2), slices(symbols, path, claim), strict=False)]
-        if any(plain(each.facts, claim) for each in near):
+        if any(plain(each.facts, claim) for each in near) or self.in_range(symbols, path, claim):
             return True
         if self.solvers and self.contexts(symbols).shown(path, claim):
             return True

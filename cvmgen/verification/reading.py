@@ -21,6 +21,7 @@ from cvmgen.source import Span
 from cvmgen.typing.agreement import NUMBER, REALS, Agreement
 from cvmgen.verification import terms as t
 from cvmgen.verification.lists import List, ListTerms
+from cvmgen.verification.range_facts import RangeFacts
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term
 
@@ -78,7 +79,7 @@ class FormulaReader:
 
     def __init__(self, symbols: Symbols, elements: Mapping[str, str]) -> None:
         self.symbols = symbols
-        self.lists = ListTerms(symbols)
+        self.lists, self.facts = ListTerms(symbols), RangeFacts(symbols)
         self.elements = dict(elements)
         self.agreement = Agreement(elements, {})
         self.demands: list[PlaceDemand] = []
@@ -189,12 +190,15 @@ class FormulaReader:
         if kind in ("u32", "u64", "u16", "u8"):
             return self.unknown("bits", WRAPS, kind)
         if expr.op in BITWISE:
-            return self.symbols.bits(expr.op, left, right, LIMITS.get(kind, LIMITS["i64"]))
-        found = self.exact(expr.op, left, right)
-        if found is None:
+            found = self.symbols.bits(expr.op, left, right, LIMITS.get(kind, LIMITS["i64"]))
+            return self.facts.know(found, expr.op, (left, right), scope.path)
+        if expr.op in ("shl", "shr"):
+            return self.shift(expr, left, right, scope)
+        result = self.exact(expr.op, left, right)
+        if result is None:
             return self.unknown("value", f"{expr.op} is not looked at", kind)
-        self.fits(kind, expr, found, scope)
-        return found
+        self.fits(kind, expr, result, scope)
+        return result
 
     def exact(self, op: str, left: Term, right: Term) -> Term | None:
         match op:
@@ -214,19 +218,41 @@ class FormulaReader:
                 return self.symbols.remainder("div", left, right)
             case "rem":
                 return self.symbols.remainder("tdiv", left, right)
-            case "shl" if right.value is not None and 0 <= right.value < 128:
-                return left * (1 << right.value)
-            case "shr" if right.value is not None and 0 <= right.value < 128:
-                return self.symbols.floordiv(left, t.term(1 << right.value))
             case _:
                 return None
 
-    def fits(self, kind: str, expr: i.Expr, found: Term, scope: PlaceScope) -> None:
-        """The machine type of an operation holds its result."""
-        if kind == NUMBER or (found.value is not None and abs(found.value) < 1 << 31):
-            return
+    def shift(self, expr: i.Binary, left: Term, right: Term, scope: PlaceScope) -> Term:
+        """Times a power of 2, or over one, rounded down; by fewer bits than the type has."""
+        power, path = self.power_of_two(right, scope), scope.path
+        if expr.op == "shl":
+            found = left * power
+        else:
+            found = self.symbols.floordiv(left, power)
+            self.facts.know(found, "div", (left, power), path)
+        kind = self.kind(expr)
+        low, high = LIMITS.get(kind, LIMITS["i64"])
+        held = t.every(t.at_most(0, right), t.below(right, (high - low).bit_length()))
+        self.fits(kind, expr, found, scope, held)
+        return found
+
+    def power_of_two(self, exponent: Term, scope: PlaceScope) -> Term:
+        made = self.symbols.power_of_two(exponent)
+        return self.facts.know(made, "power of two", (exponent,), scope.path)
+
+    def fits(
+        self,
+        kind: str,
+        expr: i.Expr,
+        found: Term,
+        scope: PlaceScope,
+        held: Formula = t.TRUE,
+    ) -> None:
+        """The machine type of an operation holds its result, and whatever else it asks."""
         low, high = LIMITS[kind if kind in LIMITS else "i64"]
-        claim = t.every(t.at_most(low, found), t.at_most(found, high))
+        claim = t.every(held, t.at_most(low, found), t.at_most(found, high))
+        small = held == t.TRUE and found.value is not None and abs(found.value) < 1 << 31
+        if kind == NUMBER or small or claim == t.TRUE:
+            return
         made = PlaceDemand("width", scope.path, text(expr), self.span, found, claim=claim)
         self.demands.append(replace(made, limits=(low, high)))
 
@@ -279,21 +305,35 @@ class FormulaReader:
                 return self.symbols.magnitude(given[0])
             case "negate":
                 return t.term(0) - given[0]
-            case "ceildiv" | "floor_div":
-                if name == "ceildiv":
-                    return self.symbols.ceildiv(*given)
-                return self.symbols.floordiv(*given)  # both are 0 where the divisor is
+            case "ceildiv":
+                return self.symbols.ceildiv(*given)
+            case "floor_div":  # both are 0 where the divisor is
+                return self.facts.know(self.symbols.floordiv(*given), "div", given, scope.path)
+            case "floor_mod":
+                return self.remainder(given[0], given[1], scope)
             case "quotient_or_0":
                 there = t.negation(t.equal(given[1], 0))
-                return self.symbols.choice(there, self.symbols.truncdiv(*given), t.ZERO)
+                found = self.facts.know(self.symbols.truncdiv(*given), "tdiv", given, scope.path)
+                return self.symbols.choice(there, found, t.ZERO)
+            case "power" if given[0].value == 2:
+                found = self.power_of_two(given[1], scope)
+                self.fits(self.kind(call), call, found, scope)
+                return found
             case "floor_log2" | "ceil_log2":
-                return self.symbols.within(name, 0, 64, f"{name} is not looked at")
+                found = self.symbols.within(name, 0, 127, f"{name} is not looked at")
+                return self.facts.know(found, name, given, scope.path)
             case "isqrt":
                 return self.symbols.square_root(given[0])
             case "max_rank":
                 return t.term(16)
             case _:
                 return None
+
+    def remainder(self, left: Term, right: Term, scope: PlaceScope) -> Term:
+        """Of the quotient rounded down; 0 for a divisor of 0, as helpers have it."""
+        rest = self.symbols.rest("div", left, right)
+        self.facts.know(rest, "mod", (left, right), scope.path)
+        return self.symbols.choice(t.negation(t.equal(right, 0)), rest, t.ZERO)
 
     def sequence(self, expr: i.Expr, scope: PlaceScope) -> List:
         match expr:
@@ -315,6 +355,9 @@ class FormulaReader:
             case i.Item(sequence=whole, index=index):
                 at = self.integer(index, scope)
                 return self.lists.list_at(self.sequence(whole, scope), at)
+            case i.Call(function="unflatten", arguments=(place, box)):
+                at = self.integer(place, scope)
+                return self.lists.unflattened(at, self.sequence(box, scope))
             case i.Call(function="strides", arguments=(box,)):
                 return self.lists.strides(self.sequence(box, scope))
             case i.Call(function="zeros" | "ones" as function, arguments=(count,)):

@@ -103,8 +103,13 @@ class Symbols:
         whose parts are multiplied one by one."""
         if operand not in self.remainders:
             return operand
-        key = ("rest", *self.remainders[operand])
-        return self.once(key, lambda: self.new_remainder(operand, *self.remainders[operand]))
+        return self.rest(*self.remainders[operand])
+
+    def rest(self, word: str, left: Term, right: Term) -> Term:
+        """A remainder as a symbol."""
+        whole = left - self.quotient(word, left, right) * right
+        key = ("rest", word, left, right)
+        return self.once(key, lambda: self.new_remainder(whole, word, left, right))
 
     def new_remainder(self, whole: Term, word: str, left: Term, right: Term) -> Term:
         """It is below the divisor, and no more than what is divided: so below the least of the
@@ -173,6 +178,20 @@ class Symbols:
                     known = every(at_most(1, right), at_most(less, more))
                     self.know(made, implies(known, at_most(small, great)))
         others.append((left, made))
+
+    def power_of_two(self, exponent: Term) -> Term:
+        """2 to the power of an integer, which is 1 below 0, as helpers have it."""
+        if exponent.value is not None:
+            return term(1 << max(exponent.value, 0))
+
+        def made() -> Term:
+            found = self.fresh("power", f"2^{factor_text(exponent)}")
+            self.know(found, at_most(1, found))
+            self.know(found, implies(at_most(exponent, 0), equal(found, 1)))
+            self.know(found, implies(at_most(1, exponent), at_most(2, found)))
+            return found
+
+        return self.once(("power", exponent), made)
 
     def ceildiv(self, left: Term, right: Term) -> Term:
         return term(0) - self.floordiv(term(0) - left, right)

@@ -24,7 +24,7 @@ from cvmgen.verification.obligations import BOUNDS, Obligation
 from cvmgen.verification.places import PlaceProofs
 from cvmgen.verification.proofs import Prover
 from cvmgen.verification.reading import FormulaReader, PlaceDemand, PlaceScope
-from cvmgen.verification.terms import Term
+from cvmgen.verification.terms import Formula, Term
 from cvmgen.verification.threads import arrays_written
 from cvmgen.verification.threads_helpers import (
     HELPERS,
@@ -73,8 +73,15 @@ class PlaceReader(ThreadReader):
         self.symbols.vague.update(dict.fromkeys(found.names, DESCRIBED))
         return found
 
-    def fits(self, kind: str, expr: i.Expr, found: Term, scope: PlaceScope) -> None:
-        FormulaReader.fits(self, kind, expr, found, scope)
+    def fits(
+        self,
+        kind: str,
+        expr: i.Expr,
+        found: Term,
+        scope: PlaceScope,
+        held: Formula = t.TRUE,
+    ) -> None:
+        FormulaReader.fits(self, kind, expr, found, scope, held)
 
     def conversion(self, expr: i.Expr, kind: str, found: Term, scope: PlaceScope) -> Term:
         return FormulaReader.conversion(self, expr, kind, found, scope)

@@ -13,7 +13,7 @@ from cvmgen.ir.visit import walk
 from cvmgen.verification import terms as t
 from cvmgen.verification.lists import List
 from cvmgen.verification.reading import FormulaReader, PlaceScope
-from cvmgen.verification.terms import Term
+from cvmgen.verification.terms import Formula, Term
 from cvmgen.verification.threads_symbols import GRID, PlacedSymbols
 
 INTEGERS = ("i8", "i16", "i32", "i64", "i128")
@@ -37,7 +37,14 @@ class ThreadReader(FormulaReader):
     walk: ReaderWalk
     digits = False  # whether each remainder is a symbol of its own
 
-    def fits(self, kind: str, expr: i.Expr, found: Term, scope: PlaceScope) -> None:
+    def fits(
+        self,
+        kind: str,
+        expr: i.Expr,
+        found: Term,
+        scope: PlaceScope,
+        held: Formula = t.TRUE,
+    ) -> None:
         """Another obligation."""
 
     def conversion(self, expr: i.Expr, kind: str, found: Term, scope: PlaceScope) -> Term:

@@ -16,6 +16,8 @@ from cvmgen.verification import terms as t
 from cvmgen.verification.lists import ListTerms, RowWalk
 from cvmgen.verification.terms import Formula, Term, term_text
 
+STRIDES = "a sum of strides"
+
 
 @dataclass(frozen=True)
 class WalkClaims:
@@ -25,6 +27,7 @@ class WalkClaims:
     box: str
     base: Term
     walks: Mapping[str, RowWalk]  # by their symbols
+    offset: Term
 
 
 def walked(
@@ -51,12 +54,19 @@ def walked(
             claims += _inside(place, lists.measure("last", walk.box))
     if len(plain) > 1 or (not plain and rest.names - lists.bases):
         return None
+    base = rest if not plain else sums_of_strides(rest, lists)
     for walk in plain:
-        claims += _inside(rest, lists.measure("last", walk.box))
-    base = rest if not plain else t.ZERO
+        claims += _inside(rest - base, lists.measure("last", walk.box))
     boxes = " and ".join(f"{walk.box.name} by {walk.steps.name}" for _, walk in found)
     shown = f"{tensor} from {term_text(base)} on along {boxes}"
-    return WalkClaims(tuple(claims), shown, base, dict(found))
+    return WalkClaims(tuple(claims), shown, base, dict(found), offset)
+
+
+def sums_of_strides(rest: Term, lists: ListTerms) -> Term:
+    """What the host added up before, beside the place in a row."""
+    vague = lists.symbols.vague
+    found = [each for each in sorted(rest.names) if vague.get(each) == STRIDES]
+    return sum((t.symbol(each) for each in found if rest.poly.get((each,)) == 1), t.ZERO)
 
 
 def _inside(place: Term, extent: Term) -> tuple[Formula, Formula]:

@@ -84,7 +84,7 @@ def places_once(
 ) -> tuple[Claim, ...] | None:
     """That each element is at one place of the box that is walked."""
     base = made.offset if isinstance(made, WrittenBox) else t.ZERO
-    boxes = Boxes(call, made.tensor, WalkClaims((), "", base, {"": walk}))
+    boxes = Boxes(call, made.tensor, WalkClaims((), "", base, {"": walk}, base))
     return boxes.each_once(partial(all_shown, shows))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cvmgen.build import helpers, process
-from cvmgen.build.helpers import helped
+from cvmgen.build.helpers import helped, helped_as_done
 
 ROWS: list[tuple[Callable[..., Any], list[Any], list[Any], str]] = [
     (math.sqrt, [9, 4, 1, 16], [3.0, 2.0, 1.0, 4.0], "answers in the order of the items"),
@@ -34,6 +34,12 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("work", "items", "answers", "why"), ROWS, ids=[row[-1] for row in ROWS])
 def test_answers(work: Callable[..., Any], items: list[Any], answers: list[Any], why: str) -> None:
     assert list(helped(work, items)) == answers, why
+    told = [answer for _, answer in helped_as_done(work, items)]
+    assert sorted(map(str, told)) == sorted(map(str, answers)), "in any order"
+
+
+def test_what_is_done_first_comes_first() -> None:
+    assert [item for item, _ in helped_as_done(time.sleep, [3, 0.1])] == [0.1, 3]
 
 
 def test_one_process_alone_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,10 +43,13 @@ class Engines:
     def __init__(self) -> None:
         self.finding = SOLVED
         self.asked: list[tuple[str, str]] = []
+        self.failing: list[tuple[str, str]] = []
 
     def of(self, target: str) -> Callable[..., LedgerEntry]:
         def verify(operator: object, schedules: object, folder: Path, text: str) -> LedgerEntry:
             self.asked.append((operator.name, target))  # type: ignore[attr-defined]
+            if self.asked[-1] in self.failing:
+                raise ValueError("no such symbol")
             return LedgerEntry({"bounds": self.finding}, text)
 
         return verify
@@ -82,6 +85,38 @@ def test_what_changed_is_verified_anew(
     assert verify().code == 0
     assert engines.asked == EVERYTHING[:2]
     assert build("--check").code == 0
+
+
+def test_where_an_engine_fails_the_others_go_on(
+    verify: Command, build: Build, engines: Engines
+) -> None:
+    engines.failing = EVERYTHING[1:2]
+    outcome = verify()
+    assert outcome.code == 1
+    assert engines.asked == EVERYTHING
+    assert "cvmgen failed on toy.double, cuda (ValueError in verify, test_ledger.py:" in outcome.err
+    assert build("--check").code == 1
+    engines.asked.clear()
+    engines.failing.clear()
+    assert verify().code == 0
+    assert engines.asked == EVERYTHING[1:2], "what is known already is not asked for again"
+    assert build("--check").code == 0
+
+
+def test_a_run_that_is_stopped_goes_on_where_it_was(verify: Command, engines: Engines) -> None:
+    class Stopped(BaseException):
+        pass
+
+    def stop(*_: object) -> LedgerEntry:
+        raise Stopped
+
+    ledger.VERIFIERS["cuda"], kept = stop, ledger.VERIFIERS["cuda"]  # type: ignore[index]
+    with pytest.raises(Stopped):
+        verify()
+    ledger.VERIFIERS["cuda"] = kept  # type: ignore[index]
+    assert engines.asked == EVERYTHING[:1]
+    verify()
+    assert engines.asked == EVERYTHING
 
 
 def test_a_build_keeps_the_ledger(

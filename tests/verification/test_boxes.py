@@ -92,7 +92,20 @@ PERMUTED = """
   output Y : cvm[(n[axes[i]] for i < N)...]
   Y[(d[axes[i]] for i < N)...] = X[d...] + 1 forall d... < n...
 """
+CHOSEN = """
+  input A : cvm[m...] or empty
+  input B : cvm[n...] or empty
+  let R = len(m)
+  require len(n) == R : "the ranks must be the same"
+  require all[i < R](m[i] >= 1) and all[i < R](n[i] >= 1) : "extents must be at least 1"
+  let y = (max(m[i], n[i]) for i < R)
+  require all[i < R](m[i] in (1, y[i]) and n[i] in (1, y[i])) : "the shapes do not broadcast"
+  output Y : cvm[y...] or empty
+  Y[d...] = max(A[(d[i] if m[i] != 1 else 0 for i < R)...],
+                B[(d[i] if n[i] != 1 else 0 for i < R)...])
+"""
 RIGHT = {"broadcast": BROADCAST, "reversed": REVERSED, "cropped": CROPPED, "reduced": REDUCED}
+RIGHT |= {"chosen": CHOSEN}
 WRITTEN = {"reversed": REVERSED, "spread": SPREAD, "kept": KEPT, "permuted": PERMUTED}
 
 

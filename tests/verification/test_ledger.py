@@ -143,6 +143,24 @@ def test_found_again_nothing_changes() -> None:
     assert merged(before, slower, (), accept=False) == before
 
 
+def test_where_cvmgen_fails_nothing_is_lost_and_check_fails(tmp_path: Path) -> None:
+    before, fault = (
+        entries(TEXTS),
+        LedgerEntry({}, failed="InternalError in shows, elimination.py: no"),
+    )
+    found = merged(before, {DOUBLE: {"c": fault}}, (), accept=True)
+    kept = found[DOUBLE]["c"]
+    assert (kept.findings, kept.failed) == (before[DOUBLE]["c"].findings, fault.failed)
+    write(tmp_path, found)
+    (told,) = complaints(tmp_path, TEXTS)
+    assert "cvmgen failed on toy.double, c (InternalError in shows" in told
+    assert "- toy.double, c: InternalError in shows" in (tmp_path / PAGE).read_text()
+    again = merged(found, {DOUBLE: {"c": before[DOUBLE]["c"]}}, (), accept=False)
+    assert again == before, "once it does not fail"
+    new = merged({}, {DOUBLE: {"c": fault}}, (), accept=False)
+    assert (DOUBLE, "c") in stale(new, TEXTS), "what was never known is looked at again, too"
+
+
 def test_entries_of_what_is_gone_go() -> None:
     tested = {"numpy": LedgerEntry({"values": Finding("tested")})}
     before = {name: {**several, **tested} for name, several in entries(TEXTS).items()}

@@ -101,3 +101,17 @@ def test_axioms_of_remainders_and_of_quotients_in_order_are_true(word: str) -> N
         values = dict(zip("axzy", (one, first, second, by), strict=True))
         values |= {name: n for each, n in zip(made, numbers, strict=True) for name in each.names}
         assert all(holds(fact, values) for fact in axioms), values
+
+
+def test_axioms_of_powers_and_remainders_are_true() -> None:
+    symbols = Symbols()
+    x, y = symbols.fresh("x"), symbols.fresh("y")
+    power, rest = symbols.power_of_two(x), symbols.rest("div", x, y)
+    (one,), (other,) = power.names, rest.names
+    quotient = symbols.floordiv(x, y)
+    for left, right in product(range(-7, 8), repeat=2):
+        values = {"x": left, "y": right, one: 1 << max(left, 0)}
+        values |= dict.fromkeys(quotient.names, left // right if right else 0)
+        values[other] = left % right if right else left
+        for name in (one, other):
+            assert all(holds(each, values) for each in symbols.axioms[name]), values
