@@ -78,21 +78,28 @@ def covering(have: Mapping[str, frozenset[Any]], chosen: Sequence[str]) -> list[
     return found
 
 
-def constructs(node: object, around: str = "") -> Iterator[tuple[str, ...]]:
-    """The kind of each node of a tree with that of the one around it, and its words and marks."""
-    if isinstance(node, tuple):
-        for each in node:
-            yield from constructs(each, around)
-    elif is_dataclass(node) and not isinstance(node, Span):
-        kind = type(node).__name__
+def constructs(node: object, *, words: bool = True) -> Iterator[tuple[str, ...]]:
+    """The kind of each node of a tree with that of the one around it and, of `words`, its own."""
+    for around, each in pairs(node):
+        kind = type(each).__name__
         yield around, kind
-        for field in fields(node):
-            value = getattr(node, field.name)
+        for field in fields(each) if words else ():
+            value = getattr(each, field.name)
             if value is True:
                 yield kind, field.name
             elif isinstance(value, str) and field.name in ("op", "function", "kind"):
                 yield kind, field.name, value
-            yield from constructs(value, kind)
+
+
+def pairs(node: object, around: str = "") -> Iterator[tuple[str, Any]]:
+    """Each node of a tree behind the kind of the one that it is in."""
+    if isinstance(node, tuple):
+        for each in node:
+            yield from pairs(each, around)
+    elif is_dataclass(node) and not isinstance(node, Span):
+        yield around, node
+        for field in fields(node):
+            yield from pairs(getattr(node, field.name), type(node).__name__)
 
 
 def sweeps(names: Collection[str]) -> list[ParameterSet]:

@@ -51,11 +51,11 @@ FORMULAS = {each.full_name: each for each in (*product(), *extra())}
 
 @pytest.mark.parametrize("name", sampled(FORMULAS))
 def test_every_operator_has_a_text_after_every_stage(name: str) -> None:
-    operator = FORMULAS[name]
-    others = ("parse", "check", "schedule", *driver.PARTS)
-    texts = {stage: stage_text(operator, stage) for stage in others}
+    """Of the stages that begin with all schedules anew, in one."""
+    operator, own = FORMULAS[name], driver.PARTS[[*FORMULAS].index(name) % len(driver.PARTS)]
+    texts = {stage: stage_text(operator, stage) for stage in ("parse", "check", "schedule", own)}
     texts |= {stage: program_text(each) for stage, each in programs(operator, "c")}
-    assert set(texts) == set(driver.STAGES)
+    assert set(texts) == {*driver.STAGES} - {*driver.PARTS} | {own}
     for text in texts.values():
         assert text.endswith("\n")
         assert operator.name in text

@@ -32,6 +32,6 @@ def statements(name: str) -> Iterator[tuple[str, ...]]:
     """What scheduled nests of an operator are made of in C, and its classes of kernels in CUDA."""
     kernels = kernels_or_program(lower(operators()[name], C), "c", packaged())
     assert isinstance(kernels, Kernels)
-    yield from constructs(kernels.kernels)
+    yield from constructs(kernels.kernels, words=False)
     for kind in cuda.kernel_classes(kernels_of(name)).values():
         yield "class", kind

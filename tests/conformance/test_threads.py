@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,12 +11,13 @@ import pytest
 import cvmgen
 from cvmgen.api import Operators
 from cvmgen.api.library import library_sources
+from cvmgen.api.manifest import read_manifest
 from cvmgen.build import compile_library
 from cvmgen.errors import CvmgenError
 from tests.conformance.calls import Call, Conformance, compare, wanted_dtype
-from tests.conformance.random_calls import DRAW, call
+from tests.conformance.random_calls import call
 from tests.emit.units import joined
-from tests.operators import sampled
+from tests.operators import FOLDERS
 
 CALLS = 12
 NUMBERS = (1, 2, 3, 7)
@@ -28,18 +28,6 @@ SHORT = (
 )
 
 
-@pytest.fixture(scope="module")
-def parallel(generated: Path, extra_generated: Path) -> Iterator[dict[str, Operators]]:
-    """The operators by opset, with threads for each loop that may have them, however short."""
-    found = {}
-    for folder in (generated, extra_generated):
-        loaded = cvmgen.load("c", folder=folder, library=always_parallel(folder))
-        found |= dict.fromkeys(dir(loaded), loaded)
-    yield found
-    for loaded in found.values():
-        loaded.threads = 0
-
-
 def always_parallel(folder: Path) -> Path:
     sources = dict(library_sources(folder))
     for name, asked, short in SHORT:
@@ -48,22 +36,25 @@ def always_parallel(folder: Path) -> Path:
     return compile_library(joined(sources), name="threads", flags=("-O0",))
 
 
-@pytest.mark.parametrize("name", sampled(DRAW))
+@pytest.mark.parametrize("operators", FOLDERS)
 def test_every_number_of_threads(
-    conformance: Conformance, parallel: dict[str, Operators], name: str
+    conformance: Conformance, operators: str, request: pytest.FixtureRequest
 ) -> None:
-    random = Random(f"{name} threads")
-    for each in [call(name, random) for _ in range(CALLS)]:
-        expected = conformance.expected(each)
-        if expected.refusal:
-            continue
-        for number in NUMBERS:
-            where = f"{number} threads: {each}"
-            compare(with_threads(parallel, each, number), expected, wanted_dtype(each, None), where)
+    """With threads for each loop that may have them, however short."""
+    folder = request.getfixturevalue(operators)
+    loaded = cvmgen.load("c", folder=folder, library=always_parallel(folder))
+    for info in read_manifest(folder).operators:
+        random = Random(f"{info.full_name} threads")
+        for each in [call(info.full_name, random) for _ in range(CALLS)]:
+            expected = conformance.expected(each)
+            for number in NUMBERS if not expected.refusal else ():
+                found = with_threads(loaded, each, number)
+                where = f"{number} threads: {each}"
+                compare(found, expected, wanted_dtype(each, None), where)
+    loaded.threads = 0
 
 
-def with_threads(parallel: dict[str, Operators], each: Call, number: int) -> Any:
-    operators = parallel[each.operator.split(".")[0]]
+def with_threads(operators: Operators, each: Call, number: int) -> Any:
     operators.threads = number
     assert operators.threads == number
     return operators[each.operator](*each.inputs, precisions=each.precisions, **each.attributes)
