@@ -43,7 +43,7 @@ def extra() -> tuple[Operator, ...]:
 # Of those whose kernels have a form that no formula tells of, one for each.
 OWN = (
     *("cvm.broadcast_div", "cvm.conv2d", "cvm.dense", "cvm.max_pool2d", "cvm.transpose"),
-    *("cvm.upsampling", "onnx.logical_and", "onnx.pad"),
+    *("cvm.get_valid_count", "cvm.upsampling", "onnx.logical_and", "onnx.pad"),
     *("onnx.qlinear_leaky_relu", "systemml.avg_pool", "tflite.logistic"),
     *("tflite.space_to_batch_nd", "tosa.cast_int8", "tosa.exp", "tosa.logical_xor"),
     *("tosa.reduce_any", "tosa.reduce_product", "extra.chosen_rows", "extra.dot_products"),
