@@ -65,9 +65,9 @@ class _Language:
     hooks: tuple[str, ...] = ()
 
 
-# -O2 with gcc's vectors compiles in two thirds of the time, but sums of rows take 5 times as long and
-# depthwise convolutions 1.7 times; with -funswitch-loops and -fversion-loops-for-strides, which mend
-# these, in four fifths, and non_max_suppression takes a tenth longer.
+# -O2 with gcc's vectors compiles in two thirds of the time, but sums of rows take 5 times as long
+# and depthwise convolutions 1.7 times; with -funswitch-loops and -fversion-loops-for-strides, which
+# mend these, in four fifths, and non_max_suppression takes a tenth longer.
 # Functions begin with a line of the cache: how fast their loops are would depend on the code in
 # front of them otherwise.
 _C = _Language((".c",), c_compiler, ("-std=c11",), ("-O3", "-falign-functions=64"), lines=False)
