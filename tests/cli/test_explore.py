@@ -292,6 +292,20 @@ def test_keys(after: Callable[..., str], page: str) -> None:
 
 
 @needs_browser
+def test_the_key_of_the_search_is_none_of_its_letters(
+    folder: Path, in_browser: Callable[[str, str, str], str]
+) -> None:
+    script = """
+      const key = () => new KeyboardEvent('keydown', {key: '/', bubbles: true, cancelable: true});
+      search.focus();
+      const first = search.dispatchEvent(key());
+      search.value = 'a';
+      document.title = [first, search.dispatchEvent(key())];"""
+    index = (folder / "index.html").read_text(encoding="utf-8")
+    assert "<title>false,true</title>" in in_browser(index, script, "")
+
+
+@needs_browser
 def test_a_page_that_is_watched_shows_what_was_saved_and_loads_itself_again(
     page: str, in_browser: Callable[[str, str, str], str], tmp_path: Path
 ) -> None:

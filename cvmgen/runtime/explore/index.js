@@ -12,7 +12,7 @@ search.addEventListener("keydown", event => {
   if (event.key === "Enter" && first) location.href = first.querySelector("a").href;
 });
 document.addEventListener("keydown", event => {
-  if (event.key !== "/" || document.activeElement === search) return;
+  if (event.key !== "/" || (document.activeElement === search && search.value)) return;
   search.focus();
   event.preventDefault();
 });
