@@ -79,7 +79,7 @@ class Contexts:
         """The least and the greatest value of a term at a place, as far as they are known."""
         known = self.of(path, Holds(">=", operand)).ranges
         found = known.resolved(operand)
-        return known.least(found), known.greatest(found)
+        return known.at_least(found), known.at_most(found)
 
     def ordered(self) -> None:
         """Symbols as they were made; behind all others those that are made of later ones."""
@@ -102,6 +102,13 @@ class Contexts:
         others = names_of(claim) - context.names
         return self.more(context, (), others) if others else context
 
+    def begin_anew(self) -> None:
+        """Places are looked at again: more is known of symbols than when they were."""
+        self.found = {(): self.found[()]}
+
+    def _place(self, name: str) -> tuple[int, str]:
+        return self.order.get(name, len(self.order)), name
+
     def number(self, name: str) -> int:
         """The same for the same axioms."""
         axioms = self.symbols.axioms.get(name, ())
@@ -123,6 +130,9 @@ class Contexts:
             new += more
             left = frozenset().union(*map(names_of, more)) - names
         if (known := tuple(key)) not in context.inner:
+            if not self.deep:  # in the order in which they are computed: each is known at once
+                made = sorted(names - context.names, key=self._place)
+                new = [*facts, *(each for name in made for each in axioms.get(name, ()))]
             ranges = self.learned(context.ranges, new, names)
             context.inner[known] = Context(ranges, names)
         return context.inner[known]

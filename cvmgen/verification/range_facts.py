@@ -21,6 +21,7 @@ from cvmgen.verification.terms import Formula, Term
 Rule = Callable[..., Range | None]
 Path = tuple[Formula, ...]
 ZERO = Range(0, 0)
+WIDEST = 64  # bits: wider products are of extents, of which other facts say more
 
 
 def with_zero(rule: Callable[[Range, Range], Range]) -> Rule:
@@ -91,6 +92,18 @@ class RangeFacts:
             inside = (within(*each) for each in zip(given, known, strict=True))
             self.symbols.know(made, t.implies(t.every(*inside), within(made, result)))
         return made
+
+    def know_product(self, whole: Term, left: Term, right: Term, path: Path) -> None:
+        """Of a product that is written out as a sum of products, of which ranges say less."""
+        if len(whole.parts) < 2 or left.value is not None or right.value is not None:
+            return
+        one, other = self.of(left, path), self.of(right, path)
+        if one is None or other is None or not (found := ranges.times(one, other)).fits(WIDEST):
+            return
+        if self.of(whole, path) != found:
+            inside = t.every(within(left, one), within(right, other))
+            self.symbols.know(whole, t.implies(inside, within(whole, found)))
+            self.contexts.begin_anew()
 
 
 def within(operand: Term, found: Range) -> Formula:

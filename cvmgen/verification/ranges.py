@@ -172,6 +172,7 @@ class ProductRanges:
             self.add(left[0])
         else:
             self.cases = (*self.cases, t.Some(tuple(left)))
+            self.hull(self.cases[-1])  # what comes behind is mostly computed from it
             self.changed = self.changed or len(left) < len(fact.parts)
 
     def settle(self) -> None:
@@ -181,8 +182,6 @@ class ProductRanges:
             before, self.cases = self.cases, ()
             for each in before:
                 self.add_cases(each)
-            for each in self.cases:
-                self.hull(each)
             touched, self.touched = sorted(self.touched), set()
             near = (fact for name in touched for fact in self.by_name.get(name, ()))
             for fact in tuple(dict.fromkeys(near)):
@@ -293,6 +292,17 @@ class ProductRanges:
                 return None
             total += found
         return total
+
+    def at_least(self, operand: Term) -> int | None:
+        """The same, with what is known of the term as a whole."""
+        number = operand.poly.get((), 0)
+        whole, parts = self.least_of.get(operand - number), self.least(operand)
+        ends = [*([] if whole is None else [whole + number]), *([] if parts is None else [parts])]
+        return max(ends, default=None)
+
+    def at_most(self, operand: Term) -> int | None:
+        most = self.at_least(t.ZERO - operand)
+        return None if most is None else -most
 
     def part(self, monomial: Monomial, number: int) -> Bounds:
         """The range of a number times symbols."""

@@ -197,6 +197,8 @@ class FormulaReader:
         result = self.exact(expr.op, left, right)
         if result is None:
             return self.unknown("value", f"{expr.op} is not looked at", kind)
+        if expr.op == "*":
+            self.facts.know_product(result, left, right, scope.path)
         self.fits(kind, expr, result, scope)
         return result
 

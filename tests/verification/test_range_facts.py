@@ -64,3 +64,26 @@ def test_ranges_follow_from_facts_of_the_place() -> None:
     assert facts.of(x * power, path) == Range(-128 << 30, 127 << 30)
     quotient = facts.know(symbols.floordiv(x, power), "div", (x, power), path)
     assert facts.of(quotient, path) == Range(-128, 127)
+
+
+def test_products_of_sums_keep_the_range_of_their_factors() -> None:
+    symbols = Symbols()
+    x, y = symbols.fresh("x"), symbols.fresh("y")
+    facts, path = RangeFacts(symbols), (within(x, Range(4, 5)), within(y, Range(1, 3)))
+    one, other = x - 9, y - x
+    facts.know_product(one * other, one, other, path)
+    assert facts.of(one * other, path) == Range(4, 20)
+    for values in product(range(-2, 9), repeat=2):
+        named = dict(zip("xy", values, strict=True))
+        assert all(t.holds(each, named) for name in "xy" for each in symbols.axioms[name]), named
+
+
+def test_long_chains_of_cases_are_followed() -> None:
+    """Each is known as soon as what it is made of is."""
+    symbols = Symbols()
+    at, facts = symbols.fresh("x"), RangeFacts(symbols)
+    path = (within(at, Range(0, 100)),)
+    for number in range(20):
+        half = symbols.floordiv(at, t.term(2))
+        at = symbols.choice(symbols.fresh_truth("t"), half + number, at)
+    assert facts.of(at, path) == Range(0, 100)
