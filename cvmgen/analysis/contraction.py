@@ -6,6 +6,9 @@ second does, and those of both: rows, columns, and batches of a product of matri
 on a product become conditions on a factor, which is 0 where they fail. An index that one factor
 sees only divided, as the output channel of a grouped convolution, becomes two: the quotient is a
 batch, the remainder stays with the other factor.
+
+A factor may be an element less a zero point, a number that is the same for all results. Where a
+condition on it fails it is 0 then too, so that the element is taken for its zero point: x - z = 0.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from cvmgen.dtypes import CVM, INT8, INT32, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.host import given_shapes
 from cvmgen.ir.loops import product
-from cvmgen.ir.rewrite import expanded
+from cvmgen.ir.rewrite import expanded, without_dead
 from cvmgen.ir.uses import assigned, has, names_in, nodes_in, read_tensors, reassigned
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.typing.machine_types import unconverted
@@ -66,12 +69,20 @@ class Border:
 
 
 @dataclass(frozen=True, slots=True)
+class ZeroPoint:
+    """What is subtracted from each element of a tensor: a value of the host, or one element."""
+
+    tensor: str
+    value: i.Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """A nest as a product of matrices, for each of its batches.
 
     `reaches` are bounds of the magnitude of each index and offset, over host values. Elements of
     `after` may read the locals `before`. Where a test does not hold an element is 0, or what
-    `border` says of its tensor.
+    `border` says of its tensor; the factor is what it is above the `zero` point of its tensor.
     """
 
     batches: tuple[i.Loop, ...]
@@ -84,6 +95,7 @@ class Contraction:
     divided: DividedIndex | None
     reaches: tuple[i.Expr, ...]
     border: Border | None = None
+    zero: ZeroPoint | None = None
 
 
 def contraction(
@@ -110,6 +122,8 @@ def contraction(
         raise NoContraction("how many terms are added is not the same for all results")
     if found.border is not None and names_in(found.border.value) & inner:
         raise NoContraction("what stands beyond the border differs between results")
+    if found.zero is not None and names_in(found.zero.value) & inner:
+        raise NoContraction("the zero point differs between results")
     return FactorReader(tuple(loops), found, facts, sizes).result()
 
 
@@ -139,6 +153,7 @@ class SumOfProducts:
     factors: tuple[i.Load, i.Load]
     after: i.Block
     border: Border | None
+    zero: ZeroPoint | None
 
 
 def contraction_parts(body: i.Block) -> SumOfProducts:
@@ -149,29 +164,59 @@ def contraction_parts(body: i.Block) -> SumOfProducts:
     while rest and isinstance(rest[0], i.Let) and rest[0].name not in sums:
         before.append(rest[0])
         rest.pop(0)
+    before, late = reading_apart(before)
     match rest:
         case [i.Let(name=name) as total, i.Loop() as loop, *after] if sums == {name}:
-            inner, factors, border = products(loop, name)
+            inner, found = products(substitute(loop, expanded(late)), name)
+            after = [*without_dead(tuple(late), tuple(after)), *after]
         case [i.Let(), i.If(), *_] | [i.If(), *_]:
             raise NoContraction("results are summed on a condition")
         case _:
             raise NoContraction("a result is more than one sum of products")
     if total.type not in INTEGERS or unconverted(total.value) != i.ZERO:
         raise NoContraction("the sum is not one of integers")
-    if read_tensors(tuple(before)) or has(tuple(after), i.Loop):
-        raise NoContraction("a result reads elements in front of its sum, or loops behind it")
+    if has(tuple(after), i.Loop):
+        raise NoContraction("a result loops behind its sum")
     return SumOfProducts(
-        tuple(before), total, inner.steps, inner.loops, factors, tuple(after), border
+        tuple(before),
+        total,
+        inner.steps,
+        inner.loops,
+        found.factors,
+        tuple(after),
+        found.border,
+        found.zero,
     )
 
 
-def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load], Border | None]:
-    """The way through a reduction, the factors of what it adds, and what stands for elements that
-    one of them does not have; raises NoContraction."""
-    found, border = path(loop), None
+def reading_apart(before: Iterable[i.Let]) -> tuple[list[i.Let], list[i.Let]]:
+    """The locals in front of a sum, and those that read elements, and what is made of them, which
+    may as well stand behind it."""
+    first: list[i.Let] = []
+    late: list[i.Let] = []
+    for each in before:
+        reads = read_tensors((each,)) or names_in(each.value) & {one.name for one in late}
+        (late if reads else first).append(each)
+    return first, late
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What a sum adds: the product of two elements, with what stands for those that are not there,
+    and a zero point."""
+
+    factors: tuple[i.Load, i.Load]
+    border: Border | None
+    zero: ZeroPoint | None
+
+
+def products(loop: i.Loop, total: str) -> tuple[Path, Product]:
+    """The way through a reduction, and what it adds; raises NoContraction."""
+    found = path(loop)
     match found.last:
         case i.Accumulate(name=name, op="+", value=value) if name == total:
-            found, value, border = with_border(found, value)
+            value, number = with_zero_point(value, inner_names(found))
+            found, value, border = with_border(found, value, number)
             factors = two_loads(value)
         case _:
             raise NoContraction("a result is more than one sum of products")
@@ -179,30 +224,58 @@ def products(loop: i.Loop, total: str) -> tuple[Path, tuple[i.Load, i.Load], Bor
         raise NoContraction("elements decide what is added")
     if any(each.low != i.ZERO for each in found.loops):
         raise NoContraction("an index of the sum does not begin at 0")
-    return found, factors, border
+    if number is None:
+        return found, Product(factors, border, None)
+    tensor = factors[0].tensor
+    if border is None and found.tests:
+        border = Border(tensor, number)
+    return found, Product(factors, border, ZeroPoint(tensor, number))
 
 
-def with_border(way: Path, value: i.Expr) -> tuple[Path, i.Expr, Border | None]:
-    """`(x if there else z) * w` as the product of x and w behind that test, and z."""
-    match unconverted(value):
-        case i.Binary(op="*", left=left, right=right):
-            sides = ((unconverted(left), right), (unconverted(right), left))
-        case _:
-            return way, value, None
-    for one, other in sides:
+def with_zero_point(value: i.Expr, inner: set[str]) -> tuple[i.Expr, i.Expr | None]:
+    """`(x - z) * w` as the product of x and w, and z, in which are none of the `inner` names."""
+    for one, other in sides_of_product(value):
+        match one:
+            case i.Binary(op="-", left=element, right=number):
+                pass
+            case i.Binary(op="+", left=element, right=i.Const(value=more)):
+                number = i.Const(-more)
+            case _:
+                continue
+        if has(element, i.Load) and not names_in(number) & inner:
+            return i.Binary("*", unconverted(element), other), number
+    return value, None
+
+
+def with_border(
+    way: Path, value: i.Expr, zero: i.Expr | None
+) -> tuple[Path, i.Expr, Border | None]:
+    """`(x if there else z) * w` as the product of x and w behind that test, and z; `zero` is what
+    is subtracted from each x."""
+    for one, other in sides_of_product(value):
         match one:
             case i.Select(condition=condition, then=then, otherwise=otherwise):
                 element, number = unconverted(then), unconverted(otherwise)
                 if not isinstance(element, i.Load) or has(number, i.Load):
                     return way, value, None
                 behind = replace(way, steps=(*way.steps, condition))
-                outside = None if number == i.ZERO else Border(element.tensor, number)
-                if outside is not None and (way.tests or names_in(number) & inner_names(way)):
+                counts = number != (i.ZERO if zero is None else unconverted(zero))
+                if counts and (way.tests or names_in(number) & inner_names(way)):
                     return way, value, None
+                outside = Border(element.tensor, number) if counts else None
                 return behind, i.Binary("*", element, other), outside
             case _:
                 continue
     return way, value, None
+
+
+def sides_of_product(value: i.Expr) -> tuple[tuple[i.Expr, i.Expr], ...]:
+    """The factors of a product, each with the other one; none of what is no product."""
+    match unconverted(value):
+        case i.Binary(op="*", left=left, right=right):
+            return ((unconverted(left), right), (unconverted(right), left))
+        case _:
+            return ()
 
 
 def inner_names(way: Path) -> set[str]:
@@ -319,6 +392,7 @@ class FactorReader:
             divided,
             reaches,
             found.border,
+            found.zero,
         )
 
     # -------------------------------------------------------- one factor

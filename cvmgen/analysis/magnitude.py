@@ -47,6 +47,8 @@ def magnitude(expr: i.Expr, extents: Mapping[str, i.Expr], facts: Facts) -> i.Ex
             return total(expr.left, expr.right)
         case i.Call(function="min_i64" | "max_i64" | "min_i32" | "max_i32", arguments=arguments):
             return total(*arguments)
+        case i.Select(condition=i.Compare(left=left, right=right), then=then, otherwise=otherwise):
+            return total(left, right, then, otherwise)
         case _:
             return None
 

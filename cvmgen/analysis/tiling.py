@@ -80,16 +80,16 @@ class Tiling:
 
 
 def find_contraction(
-    body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr], *, border: bool = False
+    body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr], *, shifted: bool = False
 ) -> Contraction | None:
-    """A nest as a contraction of factors of these sizes; None if it is none, or has a `border`
-    where that is not understood."""
+    """A nest as a contraction of factors of these sizes; None if it is none, or has a border or a
+    zero point, unless factors may be `shifted` so."""
     outer = grid(body)
     try:
         found = contraction(outer.loops, outer.body, facts, sizes)
     except NoContraction:
         return None
-    return found if border or found.border is None else None
+    return found if shifted or (found.border is None and found.zero is None) else None
 
 
 def tiling(found: Contraction, facts: Facts) -> Tiling | None:
@@ -99,7 +99,8 @@ def tiling(found: Contraction, facts: Facts) -> Tiling | None:
     # What is tested is staged; else what has more lines, as those of a window.
     sides.sort(key=lambda pair: (is_tested(pair[1]), len(pair[1].lines) > len(pair[0].lines)))
     for x, w, turned in sides:
-        staged = found.border is None or found.border.tensor == x.load.tensor
+        shifts = [each.tensor for each in (found.border, found.zero) if each is not None]
+        staged = all(each == x.load.tensor for each in shifts)
         made = None if is_tested(w) or not staged else sides_tiling(found, facts, x, w, turned)
         if made is not None and made.x.load.tensor != made.w.load.tensor:
             return made
@@ -183,6 +184,8 @@ def tiling_lines(made: Tiling) -> list[str]:
         lines.append(f"  places 0 <= {place} < {text(line.places)}, {text(line.x_step)} apart")
     if made.found.border is not None:
         lines.append(f"  beyond them {text(made.found.border.value)}")
+    if made.found.zero is not None:
+        lines.append(f"  less {text(made.found.zero.value)}")
     taps = {line.tap for line in made.lines}
     within = {
         loop.index: made.x_steps.get(loop.index, i.ZERO)

@@ -1,19 +1,16 @@
 """C: sums of products of two inputs, each by itself, as the register tile makes them.
 
-    sum[k < K]((X[n, k] - z) * W[j, k]) + sum[k < H](h[n, k] * R[j, k])
+    sum[k < K]((X[n, k] - z) * (W[j, k] - v[j])) + sum[k < H](h[n, k] * R[j, k])
 
-is the sum of products of X and W, less z times the sum of W, plus that of products of h and R: over
-the integers a sum of sums of products is the sum of the sums, and what does not depend on the
-indices of a sum is a factor of all of it. One sum of products stays with the result. Each other
-sum is memory of the call, filled in front by a nest of its own, with an element for each value of
-those indices of the result that it depends on; what has elements of one input alone has to depend
-on fewer of these than the result, so that it costs little beside the products.
-
-    sum[k < K if inside]((X[at] - z) * W[j, k])
-
-is the sum over all k of products of W and what is X inside and z elsewhere, less z times the sum
-of W: what is not inside adds z - z. For that W is read at its own indices alone, which are all
-there.
+is the sum of products of X - z and W, less v times the sum of X - z, plus that of products of h and
+R: over the integers a sum of sums of products is the sum of the sums, whatever the condition on its
+indices, and what does not depend on these is a factor of all of it. A zero point that is the same
+for all results stays with one of the factors, as the tile takes it. One sum of products stays with
+the result. Each other sum is memory of the call, filled in front by a nest of its own, with an
+element for each value of those indices of the result that it depends on; what has elements of one
+input alone has to depend on fewer of these than the result, so that it costs little beside the
+products. Nothing is summed where it is multiplied with a number that is 0 for all results, as most
+zero points of weights are.
 
 Sums of products of real numbers, each in its order, become memory as they are where a result has
 several of them, or gives one to a function that is made of many numbers at once.
@@ -30,10 +27,11 @@ from itertools import product
 from typing import Any
 
 from cvmgen import algebra
-from cvmgen.dtypes import CVM
+from cvmgen.dtypes import CVM, INT8
 from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import nodes as i
-from cvmgen.ir.host import given_shapes, insert
+from cvmgen.ir.host import insert
+from cvmgen.ir.loops import bound_name
 from cvmgen.ir.uses import has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, rebuild, replaced, substitute
 from cvmgen.lower.list_nests import box_size
@@ -76,9 +74,16 @@ def factor_names(program: i.Program) -> frozenset[str]:
     return frozenset(
         each.name
         for each in program.operator.inputs
-        if each.dtype in (CVM, "int8")
+        if may_be_int8(program, each.dtype)
         and not (each.optional or each.variadic or any(extent.pack for extent in each.extents))
     )
+
+
+def may_be_int8(program: i.Program, type_name: str) -> bool:
+    """Whether elements of a type, or of one that a type parameter stands for, may be of int8."""
+    types = program.operator.types
+    rows = range(len(types.rows)) if type_name in types.names else ()
+    return type_name in (CVM, "int8") or any(types.dtype(type_name, row) == INT8 for row in rows)
 
 
 def real_names(program: i.Program) -> frozenset[str]:
@@ -153,21 +158,23 @@ class Results:
         terms = {fold: self.terms(fold) for fold in folds}
         terms = {fold: found for fold, found in terms.items() if found}
         products = [*terms]
-        if not products or (len(products) == 1 and is_plain(products[0], terms)):
+        if not products:
             return self.store.value
+        if len(products) == 1 and is_plain(products[0], terms):
+            return value if self.divides_for_all(products[0]) else self.store.value
         return replaced(value, lambda node: self.sum(node, terms))
+
+    def divides_for_all(self, fold: i.Fold) -> bool:
+        """Whether a condition has a quotient that is the same for all results: a place named with
+        one would be found only where the tests in front of it hold."""
+        indices = {loop.index for loop in self.loops} | {bound_name(each) for each in fold.over}
+        quotients = (each for each in nodes_in(fold.condition, i.Binary) if each.op == "floordiv")
+        return any(not names_in(each) & indices for each in quotients)
 
     def sum(self, node: Any, terms: Mapping[i.Fold, list[ProductTerm] | None]) -> Any:
         found = terms.get(node) if isinstance(node, i.Fold) else None
         if not found:
             return node
-        if (condition := node.condition) is not None:
-            (term, single) = found
-            inside, other = term.summed
-            beyond = i.Select(condition, inside, _negated(single.others))
-            whole = replace(node, condition=None)
-            parts = [ProductTerm((beyond, other), ()), single]
-            return algebra.total([self.part(whole, each) for each in parts])
         return algebra.total([self.part(node, term) for term in found])
 
     def part(self, fold: i.Fold, term: ProductTerm) -> i.Expr:
@@ -177,13 +184,25 @@ class Results:
         part = replace(fold, element=_joined(term.summed))
         if self.kept is None and len(term.summed) == 2:
             self.kept = part
+        if len(term.summed) == 1:
+            part = self.unless_zero(part, term.others)
         value: i.Expr = part if part == self.kept else self.in_memory(part)
         return _joined((*term.others, value))
+
+    def unless_zero(self, fold: i.Fold, others: Factors) -> i.Fold:
+        """A sum that is 0 where it is multiplied with 0 for all results."""
+        _, factors = number_and_others(others)
+        if not factors or self.free(factors):
+            return fold
+        test: i.Expr = i.Compare("!=", _joined(factors), i.ZERO)
+        if fold.condition is not None:
+            test = i.Logic("and", (test, fold.condition))
+        return replace(fold, condition=test)
 
     def is_product(self, term: ProductTerm) -> bool:
         """Whether two inputs are multiplied, whose elements different indices of the result lead
         to."""
-        match term.summed:
+        match elements_of(term.summed):
             case (i.Access(tensor=first) as one, i.Access(tensor=second) as other):
                 mine, others = self.free(one), self.free(other)
                 return first != second and bool(mine - others and others - mine)
@@ -219,41 +238,32 @@ class Results:
         if monomials is None or ends & {*summed, *(each.index for each in self.loops)}:
             return None
         found = [_parted(factors, summed) for factors in monomials]
+        found = self.with_zero_point(found, self.free(fold.condition))
         good = all(map(self.is_good, found)) and any(map(self.is_product, found))
-        if good and fold.condition is not None:
-            return self.with_border(found, fold)
-        return found if good else None
+        counted = fold.condition is None or all(each.summed for each in found)
+        return found if good and counted else None
 
-    def with_border(self, found: list[ProductTerm], fold: i.Fold) -> list[ProductTerm] | None:
-        """The product and the other factor alone, where these are terms of `(x - z) * w` for a z of
-        the host, and all of w is there."""
-        if len(found) != 2 or not self.is_product(found[0]) or found[0].others:
-            return None
-        term, single = found
-        if len(single.summed) != 1 or has(single.others, i.Access, i.Load):
-            return None
-        if names_in(single.others) & {each.index for each in self.loops}:
-            return None
-        (weight,) = single.summed
-        inside = [each for each in term.summed if each != weight]
-        if len(inside) != 1 or not self.is_whole(weight, fold):
-            return None
-        return [ProductTerm((inside[0], weight), ()), single]
-
-    def is_whole(self, weight: i.Expr, fold: i.Fold) -> bool:
-        """Whether each index of an element is that of a loop over all of its dimension."""
-        assert isinstance(weight, i.Access)
-        ends = {each.index: each.high for each in (*self.loops, *fold.over)}  # type: ignore[union-attr]
-        shape = given_shapes(self.parts.program)[weight.tensor]
-        places = [value for value, _ in weight.index]
-        return len(shape) == len(places) and all(
-            isinstance(value, i.Var) and ends.get(value.name) == extent
-            for value, extent in zip(places, shape, strict=True)
-        )
+    def with_zero_point(
+        self, terms: list[ProductTerm], tested: frozenset[str]
+    ) -> list[ProductTerm]:
+        """Terms of which x * w - z * w is (x - z) * w, for a z that is the same for all results,
+        and x - z a factor of others too; conditions on indices that are `tested` are ones on x."""
+        for term in terms:
+            if not self.is_product(term):
+                continue
+            for x, w in (term.summed, term.summed[::-1]):
+                alone = next((each for each in terms if each.summed == (w,)), None)
+                ratio = None if alone is None else quotient_of(alone.others, term.others)
+                if alone is None or ratio is None or self.free(ratio) or tested - self.free(x):
+                    continue
+                above = i.Binary("-", x, _negated(ratio))
+                rest = [each for each in terms if each not in (term, alone)]
+                return [ProductTerm((above, w), term.others), *with_factor(rest, x, above, ratio)]
+        return terms
 
     def is_good(self, term: ProductTerm) -> bool:
         """Whether a term is a product, or one that is worth a sum of its own."""
-        elements = [each for each in term.summed if isinstance(each, i.Access)]
+        elements = elements_of(term.summed)
         if len(elements) != len(term.summed):
             return False
         if any(each.tensor not in self.parts.factors for each in elements):
@@ -320,6 +330,46 @@ def numbers_first(factors: Iterable[i.Expr]) -> Factors:
     return tuple(others) if number == 1 else (i.Const(number), *others)
 
 
+def number_and_others(factors: Factors) -> tuple[int, Factors]:
+    """The number in front of a product, and its other factors."""
+    match numbers_first(factors):
+        case (i.Const(value=number), *others):
+            return int(number), tuple(others)
+        case others:
+            return 1, others
+
+
+def quotient_of(factors: Factors, divisors: Factors) -> Factors | None:
+    """A product by another one whose factors it has; None where it has not."""
+    (number, others), (divisor, fewer) = map(number_and_others, (factors, divisors))
+    left = [*others]
+    for each in fewer:
+        if each not in left:
+            return None
+        left.remove(each)
+    if divisor == 0 or number % divisor:
+        return None
+    return numbers_first((i.Const(number // divisor), *left))
+
+
+def with_factor(
+    terms: list[ProductTerm], x: i.Expr, above: i.Expr, ratio: Factors
+) -> list[ProductTerm]:
+    """Terms in which x and its zero point, by that `ratio`, are `above` wherever both stand."""
+    alone = next((each for each in terms if each.summed == (x,)), None)
+    count = next((each for each in terms if not each.summed), None)
+    if alone is None or count is None or quotient_of(count.others, alone.others) != ratio:
+        return terms
+    kept = [each for each in terms if each not in (alone, count)]
+    return [*kept, ProductTerm((above,), alone.others)]
+
+
+def elements_of(factors: Factors) -> tuple[i.Access, ...]:
+    """The elements among factors, without what is subtracted from them."""
+    values = (each.left if isinstance(each, i.Binary) else each for each in factors)
+    return tuple(each for each in values if isinstance(each, i.Access))
+
+
 def _negated(factors: Factors) -> i.Expr:
     """Less the product of some factors."""
     match factors:
@@ -360,8 +410,12 @@ def is_of_many(call: i.Call) -> bool:
 
 def is_plain(fold: i.Fold, terms: Mapping[i.Fold, list[ProductTerm] | None]) -> bool:
     """Whether a sum is one of products of two elements already."""
-    found = terms[fold] or []
-    return len(found) == 1 and not found[0].others
+    match fold.element:
+        case i.Binary(op="*"):
+            found = terms[fold] or []
+            return len(found) == 1 and not found[0].others
+        case _:
+            return False
 
 
 def _distance(over: i.Over | i.OverPack) -> i.Expr:
@@ -393,4 +447,4 @@ def _expanded(value: i.Expr) -> list[Factors] | None:
         case i.Const() | i.Var() | i.Access():
             return [(value,)]
         case _:
-            return None if has(value, i.Fold, i.Select) else [(value,)]
+            return None if has(value, i.Fold) else [(value,)]

@@ -1,4 +1,4 @@
-"""Layouts: what register tiles read is channels-last, in bytes, with a border of zeros.
+"""Layouts: what register tiles read is channels-last, in bytes, with a border of its zero point.
 
 The other tensors take the order in which a tile gives its results, or that of what they are made
 of; what no tile has to do with stays row-major.
@@ -63,8 +63,10 @@ def lay_out(model: Model, schedules: Schedules) -> Layouts:
         if at not in products:
             turn_parameters(model, along_memory(kernel, rows | ordered(model, orders)), orders)
     placements = rows | ordered(model, orders)
+    zeros = {each.data.tensor: each.zero for each in products.values() if reaches_out(model, each)}
     for name, pad in pads.items():
-        placements[name] = replace(placements[name], pads=pad, slack=DOT4.depth)
+        beyond = zeros.get(name, 0)
+        placements[name] = replace(placements[name], pads=pad, slack=DOT4.depth, beyond=beyond)
         elements[name] = replace(elements[name], type="u8", bias=DOT4.bias)
     return with_tiles(model, products, Storage(elements, placements))
 
@@ -75,6 +77,7 @@ def tile_candidates(
     """The kernels that can be tiles, and the orders in which they read their data."""
     products: dict[int, Product] = {}
     orders: dict[str, AxisOrder] = {}
+    zeros: dict[str, int] = {}
     for at, kernel in enumerate(model.kernels):
         made = find_product(kernel, model)
         if made is None or not free(model, made.data.tensor):
@@ -86,6 +89,8 @@ def tile_candidates(
         inside = BYTE.low <= known.low and known.high <= BYTE.high
         order = made.order()
         fits = inside and total_range(values, made, known).fits(32)
+        if reaches_out(model, made):  # one border serves all who read it
+            fits = fits and zeros.setdefault(made.data.tensor, made.zero) == made.zero
         if fits and orders.setdefault(made.data.tensor, order) == order:
             products[at] = made
     return products, orders
@@ -159,17 +164,25 @@ def borders(model: Model, products: Iterable[Product]) -> dict[str, tuple[tuple[
     """How far the tiles read beyond each tensor, in each dimension."""
     found: dict[str, tuple[tuple[int, int], ...]] = {}
     for made in products:
-        name = made.data.tensor
-        shape = model.tensors[name].shape
-        own = tuple(
-            (max(-reach.low, 0), max(reach.high - extent + 1, 0))
-            for reach, extent in zip(made.reach(), shape, strict=True)
-        )
+        name, own = made.data.tensor, border_of(model, made)
         before = found.get(name, own)
         found[name] = tuple(
             (max(a, c), max(b, d)) for (a, b), (c, d) in zip(own, before, strict=True)
         )
     return found
+
+
+def border_of(model: Model, made: Product) -> tuple[tuple[int, int], ...]:
+    """How far a tile reads beyond its data, in each dimension."""
+    return tuple(
+        (max(-reach.low, 0), max(reach.high - extent + 1, 0))
+        for reach, extent in zip(made.reach(), model.tensors[made.data.tensor].shape, strict=True)
+    )
+
+
+def reaches_out(model: Model, made: Product) -> bool:
+    """Whether a tile reads beyond its data."""
+    return any(map(any, border_of(model, made)))
 
 
 def with_tiles(model: Model, products: Mapping[int, Product], storage: Storage) -> Layouts:

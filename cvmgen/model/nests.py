@@ -102,7 +102,7 @@ def kernel_measures(kernel: ModelKernel) -> dict[str, int]:
 
 
 def border(tensor: str, storage: Storage, span: Span) -> i.Block:
-    """Zeros around the bytes of a tensor."""
+    """What lies around the bytes of a tensor."""
     done: i.Block = ()
     place, elements = storage.placements[tensor], storage.elements[tensor]
     for at in place.bordered:
@@ -118,7 +118,7 @@ def border(tensor: str, storage: Storage, span: Span) -> i.Block:
                 elements.type,
                 i.Load(tensor, None, edge.expr()),
                 i.Const(1),
-                i.Const(elements.bias),
+                i.Const(elements.bias + place.beyond),
                 i.Const(pad * place.strides[at]),
                 span,
             )

@@ -95,6 +95,7 @@ class StepPrinter(FunctionPrinter):
             "step": str(tile.step),
             "row_count": self.expr(tile.row_count),
             "panel_count": self.expr(tile.panel_count),
+            **({"zero": str(tile.zero)} if tile.zero else {}),
             "turned": str(tile.turned).lower(),
         }
         given = [f".{name} = {value}" for name, value in members.items()]

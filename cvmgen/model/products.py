@@ -2,7 +2,8 @@
 
 The loops of such a kernel are those that only the data see (rows), those that only the parameter
 sees (columns), and those of both (batches), as a product of matrices has them. Tests that an
-element of the data is inside its tensor are left to a border of zeros around it.
+element of the data is inside its tensor are left to a border around it, of the zero point that is
+subtracted from each of them.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product as combinations
+from itertools import takewhile
 from math import prod
 
 import numpy as np
 
 from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import names_in
+from cvmgen.ir.uses import assigned, has, names_in
 from cvmgen.known.constant_loops import single_statement_nest
 from cvmgen.known.linear import Linear, as_linear, linear_at_least_zero, linear_range
 from cvmgen.model.kernels import Loops, Model, ModelKernel, weight
@@ -39,6 +41,7 @@ class Product:
     summed: Loops
     data: i.Access
     weights: i.Access
+    zero: int
     total: i.Let
     after: tuple[i.Stmt, ...]
 
@@ -70,10 +73,14 @@ def loop_ranges(loops: Loops) -> dict[str, Range]:
 
 
 def find_product(kernel: ModelKernel, model: Model) -> Product | None:
-    """The kernel as a product, where it is one."""
-    match kernel.body:
+    """The kernel as a product, where it is one. What is read in front of its sum may stand behind
+    it."""
+    before = tuple(
+        takewhile(lambda each: isinstance(each, i.Let) and has(each, i.Access), kernel.body)
+    )
+    match kernel.body[len(before) :]:
         case (i.Let(value=i.Const(value=0)) as total, (i.Loop() | i.If()) as nest, *after):
-            pass
+            after = [*before, *after]
         case _:
             return None
     found = single_statement_nest(nest)
@@ -84,17 +91,34 @@ def find_product(kernel: ModelKernel, model: Model) -> Product | None:
         case i.Accumulate(
             name=name,
             op="+",
-            value=i.Binary(op="*", left=i.Access() as one, right=i.Access() as other),
-        ) if name == total.name:
+            value=i.Binary(op="*", left=one, right=other),
+        ) if name == total.name and not set(assigned(before)) & names_in(nest):
             pass
         case _:
             return None
-    for data, weights in ((one, other), (other, one)):
+    for factor, weights in ((one, other), (other, one)):
+        data, zero = above_zero_point(factor)
+        match data, weights:
+            case i.Access(), i.Access():
+                pass
+            case _:
+                continue
         if is_parameter(model, weights) and not is_parameter(model, data):
-            made = sorted_loops(kernel, summed, data, weights, total, tuple(after))
+            made = sorted_loops(kernel, summed, (data, zero), weights, total, tuple(after))
             if made is not None and admissible(made, tests, model):
                 return made
     return None
+
+
+def above_zero_point(factor: i.Expr) -> tuple[i.Expr, int]:
+    """A factor as an expression less a number."""
+    match factor:
+        case i.Binary(op="-", left=element, right=i.Const(value=zero)):
+            return element, int(zero)
+        case i.Binary(op="+", left=element, right=i.Const(value=more)):
+            return element, -int(more)
+        case _:
+            return factor, 0
 
 
 def is_parameter(model: Model, access: i.Access) -> bool:
@@ -104,12 +128,13 @@ def is_parameter(model: Model, access: i.Access) -> bool:
 def sorted_loops(
     kernel: ModelKernel,
     summed: Loops,
-    data: i.Access,
+    above: tuple[i.Access, int],
     weights: i.Access,
     total: i.Let,
     after: tuple[i.Stmt, ...],
 ) -> Product | None:
-    """The outer loops by which of the factors sees them."""
+    """The outer loops by which of the factors sees them; the data are `above` a zero point."""
+    data, zero = above
     seen, known = names_in(data), names_in(weights)
     rows = tuple(each for each in kernel.loops if each[0] in seen and each[0] not in known)
     batches = tuple(each for each in kernel.loops if each[0] in seen & known)
@@ -117,7 +142,7 @@ def sorted_loops(
     both = all(name in seen and name in known for name, _ in summed)
     if len(columns) != 1 or not both or len(rows) + len(batches) + 1 != len(kernel.loops):
         return None
-    return Product(rows, batches, columns[0], summed, data, weights, total, after)
+    return Product(rows, batches, columns[0], summed, data, weights, zero, total, after)
 
 
 def admissible(made: Product, tests: Sequence[i.Expr], model: Model) -> bool:
@@ -128,6 +153,8 @@ def admissible(made: Product, tests: Sequence[i.Expr], model: Model) -> bool:
         return False
     kinds = {model.tensors[each.tensor].kind for each in (made.data, made.weights)}
     if kinds != {"int"} or values.min() < BYTE.low or values.max() > BYTE.high:
+        return False
+    if not BYTE.low <= made.zero <= BYTE.high:
         return False
     plain = all(is_plain_entry(entry) for entry, _ in (*made.data.index, *made.weights.index))
     shape = model.tensors[made.data.tensor].shape
@@ -242,6 +269,7 @@ def total_range(values: Array, made: Product, data: Range) -> Range:
     kept = tuple(at for at, (entry, _) in enumerate(made.weights.index) if named & names_in(entry))
     axes = tuple(at for at in range(values.ndim) if at not in kept)
     wide = values.astype(np.int64)
+    data = Range(data.low - made.zero, data.high - made.zero)
     data = data.join(Range(0, 0))  # what a test or a border leaves out
     ends = np.stack([wide * data.low, wide * data.high])
     low, high = ends.min(0).sum(axis=axes), ends.max(0).sum(axis=axes)

@@ -41,13 +41,14 @@ class Placement:
     """Where the elements of a tensor lie: `start` + the sum of index * stride, in `size`.
 
     `order` are the dimensions from the slowest to the fastest; in each, a border of `pads`
-    elements lies before and behind what has an index.
+    elements lies before and behind what has an index, all of which are what is `beyond`.
     """
 
     shape: Shape
     order: tuple[int, ...]
     pads: tuple[tuple[int, int], ...]
     slack: int = 0
+    beyond: int = 0
 
     @staticmethod
     def rows(shape: Shape) -> Placement:

@@ -45,7 +45,7 @@ def made_list(subject: Subject) -> Roles | None:
 def _contracted(subject: Subject) -> Roles | None:
     if subject.model is not None:  # memory was laid out for it before
         return None if subject.model.blocks is None else subject.model.blocks.roles
-    found = find_contraction(subject.body, subject.facts, subject.sizes, border=True)
+    found = find_contraction(subject.body, subject.facts, subject.sizes, shifted=True)
     if subject.memory or found is None:
         return None
     loops = {

@@ -241,20 +241,21 @@ def tile_functions(
     program, nest, tiling = kernels.program, kernel.nest, kernel.subject.tiling
     if tiling is None:
         return None
-    used = {*read_in(tiling.found.after), nest.tensor}
-    tensors = [each for each in used_tensors(program, nest) if each in used]
+    shifts = [each.value for each in (tiling.found.border, tiling.found.zero) if each is not None]
+    behind, shifting = {*read_in(tiling.found.after), nest.tensor}, {*read_in(tuple(shifts))}
+    tensors = [each for each in used_tensors(program, nest) if each in behind | shifting]
     tensors += [h.NOTED] if has(tiling.found.after, i.Overflow) else []
     name = f"{nest_name(program, kernel.number)}{tiles_suffix(kernels, kernel)}"
-    border = () if tiling.found.border is None else tiling.found.border.value
-    places = (kernel.typed, tiling.x_start, tiling.w_start, tiling.lines, border)
+    places = (kernel.typed, tiling.x_start, tiling.w_start, tiling.lines, tuple(shifts))
     taken = {*all_names(kernel.typed), *tensors}
     taken |= {each.name for each in fields_read(fields, program.operator, places)}
 
     def reads_plan(body: i.Block) -> bool:
         return bool(fields_read(fields, program.operator, body))
 
+    given = (tuple(tensors), shifting - behind)
     return TileWriter(
-        name, tiling, kernel.subject, tuple(tensors), reads_plan, taken, nest.span
+        name, tiling, kernel.subject, *given, reads_plan, taken, nest.span
     ).functions()
 
 

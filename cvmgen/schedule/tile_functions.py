@@ -7,7 +7,7 @@ and makes of its totals what the statements behind the sum say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cvmgen.analysis.tiling import AffineSteps, Flat, StoredTotals, Tiling, flat_lines, read_locals
@@ -30,13 +30,14 @@ Row = tuple[i.Expr, ...]
 class TileFunctions:
     """The functions that compute a nest by tiles.
 
-    name: what their names begin with; factors: the tensors that are multiplied; captures: what the
-    statements behind the totals read and write; own: their names for OWN; taking, running: their
-    statements
+    name: what their names begin with; factors: the tensors that are multiplied; tensors: what they
+    read and write besides values of the call; captures: what the statements behind the totals do;
+    own: their names for OWN; taking, running: their statements
     """
 
     name: str
     factors: tuple[str, str]
+    tensors: tuple[str, ...]
     captures: tuple[i.Capture, ...]
     own: Mapping[str, str]
     taking: i.Block
@@ -51,11 +52,6 @@ class TileFunctions:
     def taker(self) -> str:
         """The function that takes blocks of totals."""
         return f"{self.name}_totals"
-
-    @property
-    def tensors(self) -> tuple[str, ...]:
-        """What that reads and writes besides values of the call."""
-        return tuple(each.name for each in self.captures if each.kind == "tensor")
 
     def shown(self, nest: i.Nest) -> Iterator[i.Nest]:
         """The functions as nests, for people."""
@@ -74,14 +70,15 @@ class TileFunctions:
 
 @dataclass
 class TileWriter:
-    """Makes the functions for a nest; `tensors` are those that the statements behind its totals
-    use, `reads_plan` says whether statements read values of the call, `taken` are names that are
-    not free."""
+    """Makes the functions for a nest; `tensors` are those that they use, of which the statements
+    behind its totals have no need of `others`; `reads_plan` says whether statements read values of
+    the call, `taken` are names that are not free."""
 
     name: str
     tiling: Tiling
     subject: Subject
     tensors: tuple[str, ...]
+    others: Collection[str]
     reads_plan: Callable[[i.Block], bool]
     taken: set[str]
     span: Span
@@ -100,8 +97,9 @@ class TileWriter:
         factors = (self.tiling.x.load.tensor, self.tiling.w.load.tensor)
         taking = self.taking()
         plan = (i.Capture("plan", "plan"),) if self.reads_plan(taking) else ()
-        captures = (*plan, *(i.Capture(each, "tensor") for each in self.tensors))
-        made = TileFunctions(self.name, factors, captures, self.own, taking, ())
+        behind = (each for each in self.tensors if each not in self.others)
+        captures = (*plan, *(i.Capture(each, "tensor") for each in behind))
+        made = TileFunctions(self.name, factors, self.tensors, captures, self.own, taking, ())
         return replace(made, running=tuple(self.running(made)))
 
     # -------------------------------------------------------- behind the totals
@@ -202,8 +200,11 @@ class TileWriter:
         if found.border is not None:
             tests.append(i.Compare("<", found.border.value, i.Const(-128)))
             tests.append(i.Compare(">", found.border.value, i.Const(127)))
-        if found.total.type not in ("u32", "i32"):
-            depth = product([loop.high for loop in found.summed])
+        depth = product([loop.high for loop in found.summed])
+        if found.zero is not None:
+            exact = i.Call("exact_depth_above", (found.zero.value,))
+            tests.append(i.Compare(">", depth, exact))
+        elif found.total.type not in ("u32", "i32"):
             tests.append(i.Compare(">", depth, i.Call("exact_depth", ())))
         return tests
 
@@ -216,6 +217,8 @@ class TileWriter:
         yield "w_count", tiling.sizes[tiling.w.load.tensor]
         if tiling.found.border is not None:
             yield "border", tiling.found.border.value
+        if tiling.found.zero is not None:
+            yield "zero", tiling.found.zero.value
         yield "row_group", group_size(self.rows)
         yield "column_group", group_size(self.columns)
         if self.stored is not None:

@@ -116,8 +116,8 @@ def inputs_behind(program: i.Program, nest: i.Nest) -> set[str]:
     return found
 
 
-def read_in(body: tuple[i.Stmt, ...]) -> set[str]:
-    """The tensors of which statements read elements, and those that they ask for."""
+def read_in(body: object) -> set[str]:
+    """The tensors of which statements or values read elements, and those that they ask for."""
     return {*read_tensors(body), *(each.name for each in nodes_in(body, i.Given))}
 
 

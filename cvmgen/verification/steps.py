@@ -55,8 +55,9 @@ def kept_ranges(step: KernelStep, layouts: Layouts, body: i.Block) -> dict[str, 
     for name in step.tensors:
         elements = storage.elements[name]
         known = elements.range
-        if storage.placements[name].bordered:
-            known = known.join(Range(0, 0))
+        place = storage.placements[name]
+        if place.bordered:
+            known = known.join(Range(place.beyond, place.beyond))
         found[name] = Range(known.low + elements.bias, known.high + elements.bias)
     tiles = {tile.panels: tile.total for tile in layouts.tiles.values()}
     return found | {

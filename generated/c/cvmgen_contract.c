@@ -213,6 +213,7 @@ static void run_block(const strip_work *at, const uint8_t *image, int64_t batch,
         .step = y != NULL ? y_step : block.step,
         .row_count = rows,
         .panel_count = panels,
+        .zero = (int32_t)given->zero,
         .turned = todo->turned,
         .elements = todo->in_place,
     };

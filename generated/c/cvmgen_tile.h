@@ -2,9 +2,9 @@
 
    A tile multiplies rows of bytes with columns of int8:
 
-       total[r][c] = sum over k of (x[r][k] - 128) * w[c][k]    (modulo 2^32)
+       total[r][c] = sum over k of (x[r][k] - 128 - zero) * w[c][k]    (modulo 2^32)
 
-   Rows hold elements of int8 plus 128, as bytes; columns come in panels of CVMGEN_TILE_COLUMNS, and
+   Rows hold elements of int8 plus 128, as bytes, of which `zero` is the zero point; columns come in panels of CVMGEN_TILE_COLUMNS, and
    k in quads of 4. Every variant gives the same bits and reads the same memory, so that what is
    packed once serves all of them. */
 #ifndef CVMGEN_TILE_H
@@ -37,6 +37,7 @@ typedef struct cvmgen_tile {
     int64_t step;
     int64_t row_count;
     int64_t panel_count;
+    int32_t zero; /* the sums of a panel times 128 + zero are what products are too large by */
     bool turned;
     bool elements; /* rows hold elements as they are; only where cvmgen_takes_elements() */
 } cvmgen_tile;

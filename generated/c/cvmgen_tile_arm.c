@@ -22,7 +22,10 @@ CVMGEN_DOT CVMGEN_INLINE void neon_dot_sums(const cvmgen_tile *tile, int64_t row
     for (int r = 0; r < rows; ++r) {
         x[r] = tile->x + tile->rows[row + r];
         CVMGEN_UNROLL
-        for (int v = 0; v < 4; ++v) sums[r][v] = vdupq_n_s32(0);
+        for (int v = 0; v < 4; ++v) {
+            const int8x16_t sum = vld1q_s8(panel + 16 * v);
+            sums[r][v] = vmulq_n_s32(vreinterpretq_s32_s8(sum), -tile->zero);
+        }
     }
     for (int64_t run = 0; run < tile->run_count; ++run) {
         const int64_t end = tile->runs[run] + 4 * tile->run_quads;

@@ -11,14 +11,15 @@ enum {
     DEPTH = 1024, /* of a row are laid out at a time: those of a panel stay in the first cache */
 };
 
-/* What totals are before any product: each byte of a row is 128 too large. */
+/* What totals are before any product: each byte of a row is 128 + zero too large. */
 static void begin_totals(const cvmgen_tile *tile, const int8_t *panel, uint32_t *to,
                          int64_t row_step, int64_t column_step) {
     uint32_t sums[COLUMNS];
     memcpy(sums, panel, sizeof sums);
+    const uint32_t above = 0 - (128 + (uint32_t)tile->zero);
     cvmgen_order_sums(sums);
     for (int64_t r = 0; r < tile->row_count; ++r)
-        for (int64_t c = 0; c < COLUMNS; ++c) to[r * row_step + c * column_step] = 0 - 128 * sums[c];
+        for (int64_t c = 0; c < COLUMNS; ++c) to[r * row_step + c * column_step] = above * sums[c];
 }
 
 #ifdef CVMGEN_X86

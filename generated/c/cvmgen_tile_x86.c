@@ -25,10 +25,11 @@ CVMGEN_AVX512 CVMGEN_INLINE __m512i cvmgen_add_products(__m512i sums, __m512i x,
     return sums;
 #endif
 }
-/* How sums begin: bytes of rows are 128 above their elements. */
-CVMGEN_AVX512 CVMGEN_INLINE __m512i cvmgen_first_sums(const int8_t *panel) {
-    const __m512i sum = _mm512_loadu_si512(panel);
-    return _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(sum, 7));
+/* How sums begin: bytes of rows are 128 above their elements, and these above their zero point. */
+CVMGEN_AVX512 CVMGEN_INLINE __m512i cvmgen_first_sums(const cvmgen_tile *tile,
+                                                      const int8_t *panel) {
+    const __m512i above = _mm512_set1_epi32(-128 - tile->zero);
+    return _mm512_mullo_epi32(_mm512_loadu_si512(panel), above);
 }
 CVMGEN_AVX512 CVMGEN_INLINE void avx512_sums(const cvmgen_tile *tile, int64_t row,
                                              const int8_t *panel, int32_t *to, int64_t step,
@@ -43,7 +44,7 @@ CVMGEN_AVX512 CVMGEN_INLINE void avx512_sums(const cvmgen_tile *tile, int64_t ro
     for (int r = 0; r < rows; ++r) {
         starts[r] = tile->rows[row + r];
         CVMGEN_UNROLL
-        for (int p = 0; p < panels; ++p) sums[r][p] = cvmgen_first_sums(panel + p * size);
+        for (int p = 0; p < panels; ++p) sums[r][p] = cvmgen_first_sums(tile, panel + p * size);
     }
     for (int64_t run = 0; run < tile->run_count; ++run) {
         const uint8_t *x = tile->x + tile->runs[run];
@@ -93,7 +94,7 @@ enum { PARTS = 4, AHEAD = 2048 };
 CVMGEN_AVX512 static void avx512vnni_single(const cvmgen_tile *tile, int64_t row, int64_t rows,
                                             const int8_t *panel, int32_t *to, int64_t step) {
     const int8_t *w = panel + 4 * COLUMNS;
-    __m512i sums[PARTS] = {cvmgen_first_sums(panel)};
+    __m512i sums[PARTS] = {cvmgen_first_sums(tile, panel)};
     (void)rows, (void)step;
     for (int64_t run = 0; run < tile->run_count; ++run) {
         const uint8_t *x = tile->x + tile->rows[row] + tile->runs[run];
@@ -166,7 +167,7 @@ CVMGEN_AVX2 CVMGEN_INLINE void avx2_sums(const cvmgen_tile *tile, int64_t row, c
         CVMGEN_UNROLL
         for (int v = 0; v < 2; ++v) {
             const __m256i sum = _mm256_loadu_si256((const __m256i *)panel + v);
-            sums[r][v] = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(sum, 7));
+            sums[r][v] = _mm256_mullo_epi32(sum, _mm256_set1_epi32(-128 - tile->zero));
         }
     }
     for (int64_t run = 0; run < tile->run_count; ++run) {

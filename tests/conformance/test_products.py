@@ -34,6 +34,11 @@ ROWS = [
         True,
     ),
     (
+        "a zero point, and as long a sum as one may be",
+        TWO + ZERO + "output Y : int64[M, N]\n Y[i, j] = sum[k < K](W[j, k] * (X[i, k] - zx))",
+        True,
+    ),
+    (
         "zero points that are elements",
         TWO + "input z : int8[]\n input v : int8[N]\n" + OUT
         + "Y[i, j] = sum[k < K]((X[i, k] - z[]) * (W[j, k] - v[j])) + v[j]",
@@ -63,6 +68,40 @@ ROWS = [
         IMAGE + ZERO + "Y[h, v, o] = (sum[i < 3, j < L, c < K if 0 <= y < N and 0 <= x < L]"
         "((X[y, x, c] - zx) * W[o, i, j, c]) + zx) div 2\n"
         "where y = h + i - 1, x = v + j - L div 2",
+        True,
+    ),
+    (
+        "windows with zero points of both sides, and padding",
+        IMAGE + ZEROS + "Y[h, v, o] = sum[i < 3, j < L, c < K if 0 <= y < N and 0 <= x < L]"
+        "((X[y, x, c] - zx) * (W[o, i, j, c] - zw))\nwhere y = h + i - 1, x = v + j - L div 2",
+        True,
+    ),
+    (
+        "windows with padding and a zero point that int8 may not hold",
+        IMAGE + ZERO.replace("128", "999") + "Y[h, v, o] = clip(t, -9999, 9999)\n"
+        "where t = sum[i < 3, j < L, c < K if 0 <= y < N and 0 <= x < L]"
+        "(W[o, i, j, c] * (X[y, x, c] - zx)), y = h + i - 1, x = v + j - 1",
+        True,
+    ),
+    (
+        "windows with padding, chosen for each element, less a zero point",
+        IMAGE + ZEROS + "Y[h, v, o] = sum[i < 3, j < L, c < K]"
+        "(((X[y, x, c] if 0 <= y < N and 0 <= x < L else zw) - zx) * W[o, i, j, c])\n"
+        "where y = 2 * h + i - 1, x = v + j - 1",
+        True,
+    ),
+    (
+        "a zero point that may not be given, in groups of columns",
+        "input X : int8[M, L, K]\n input W : int8[N, K]\n input z : int8[1] optional\n"
+        'require N mod L == 0 and K < 4096 : "few"\n output Y : int32[M, N]\n'
+        "Y[i, j] = sum[k < K]((X[i, j div (N div L), k] - (z[0] if present(z) else 3)) * W[j, k])"
+        " + W[j, 0]",
+        True,
+    ),
+    (
+        "zero points of weights with padding that only the others can test",
+        IMAGE + ZERO + "Y[h, v, o] = sum[i < 3, j < L, c < K if 0 <= y < N and 0 <= x < L]"
+        "(X[y, x, c] * (W[o, i, j, c] - zx))\nwhere y = h + i - 1, x = v + j - L div 2",
         True,
     ),
     (
@@ -129,8 +168,10 @@ def operands(block: str, random: Random, sizes: tuple[int, ...]) -> Call:
         shapes = [(m, k), (m, n), (2 * n, k)]
     if "input A" in block:
         shapes += [(m, taps), (n, taps)]
-    if "input z" in block:
+    if "input z : int8[]" in block:
         shapes += [(), (n,)]
+    if "optional" in block:
+        shapes = [(m, taps, k), (taps * (n // taps + 1), k), *random.choice(([], [(1,)]))]
     shapes += [(m, n, k)] * ("input D" in block)
     inputs = tuple(drawn(random, shape, np.int8) for shape in shapes)
     zeros = {"zx": random.randint(-128, 127), "zw": random.choice((-128, 0, 9, 127))}
@@ -153,6 +194,21 @@ def test_products(at: int, tried: Conformance) -> None:
         call = operands(block, random, sizes)
         made = Call(f"tried.f{at}", call.inputs, call.attributes)
         assert tried.check(made).refusal == ""
+
+
+@pytest.mark.parametrize("zero", [-128, 0, 127])
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_longest_sums_of_a_tile(zero: int, more: int, tried: Conformance) -> None:
+    """So many products of the greatest factors fit int32, and one more does not."""
+    at = next(at for at, (why, *_) in enumerate(ROWS) if "as long a sum" in why)
+    depth = (2**24 - 1) // (128 + abs(zero)) + more
+    X = np.full((8, depth), -128 if zero >= 0 else 127, np.int8)
+    W = np.full((16, depth), -128, np.int8)
+    W[1] = 127
+    expected = (X.astype(np.int64) - zero) @ W.astype(np.int64).T
+    made = getattr(tried.libraries["c"].tried, f"f{at}")(X, W, zx=zero)
+    assert np.array_equal(made, expected)
+    assert abs(expected).max() < 2**31 or more
 
 
 def test_which_become_tiles() -> None:

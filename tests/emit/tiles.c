@@ -28,7 +28,8 @@ static int differs(const cvmgen_tile *tile, int64_t size) {
                 for (int64_t k = 0; k < 4 * tile->run_quads; ++k) {
                     if (k > 0 && k % 4 == 0) w += 64;
                     const uint8_t x = tile->x[tile->rows[r] + tile->runs[run] + k];
-                    wanted += (uint32_t)((tile->elements ? (int8_t)x : x - 128) * w[k % 4]);
+                    const int32_t element = tile->elements ? (int8_t)x : x - 128;
+                    wanted += (uint32_t)(element - tile->zero) * (uint32_t)w[k % 4];
                     if (k + 1 == 4 * tile->run_quads) w += 64;
                 }
             if (found != (int32_t)wanted) return 1;
@@ -62,10 +63,11 @@ static int tries(void) {
             for (int64_t k = 0; k < 4; ++k) /* the lowest byte first */
                 panels[p * size + 4 * c + k] = (int8_t)((uint32_t)sum >> 8 * k);
         }
+    const int64_t zeros[] = {0, -128, 127, 255, (1 << 24) - 1, 1 - (1 << 24), below(256) - 128};
     memset(totals, 255, (size_t)(lines * step) * sizeof *totals);
     const cvmgen_tile tile = {x,      rows, runs,      run_count,   run_quads, panels,
-                              totals, step, row_count, panel_count, turned,
-                              cvmgen_takes_elements() && below(2)};
+                              totals, step, row_count, panel_count, (int32_t)zeros[below(7)],
+                              turned, cvmgen_takes_elements() && below(2)};
     cvmgen_run_tile(&tile);
     bad = differs(&tile, size);
     free(x);

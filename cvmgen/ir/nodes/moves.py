@@ -133,7 +133,7 @@ class Fill:
 @dataclass(frozen=True, slots=True)
 class Tile:
     """A block of totals by the register tile: totals[r * step + c], or [c * step + r] if `turned`,
-    becomes the sum over k of (data[k of row r] - 128) * panels[k of column c].
+    becomes the sum over k of (data[k of row r] - 128 - zero) * panels[k of column c].
 
     Row r begins `rows[r]` behind `data`, and reads from each of `runs` on, a constant table, 4 *
     `quads` bytes; `panels` are packed as cvmgen_tile.h says. `name` and `table` are what the block
@@ -152,4 +152,5 @@ class Tile:
     quads: int
     panels: Load
     panel_count: Expr
+    zero: int
     span: Span = span_field()

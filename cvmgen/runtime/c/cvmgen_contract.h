@@ -15,6 +15,7 @@ typedef struct cvmgen_contraction {
     int64_t x_start, w_start; /* the elements where all indices are 0 */
     int64_t x_count, w_count; /* elements of the tensors; others are not read */
     int64_t border; /* what x is at places where it has no element, of int8 */
+    int64_t zero;   /* what is subtracted from each x, there too */
     /* A block of totals never goes on from one group of so many rows, or columns, to the next. */
     int64_t row_group, column_group;
     /* Where totals are stored as they are, from this element on; NULL where they are not. In a
@@ -61,6 +62,12 @@ typedef struct cvmgen_factor {
 
 /* Sums of so many products of int8 fit int32. */
 #define CVMGEN_EXACT_DEPTH ((INT64_C(1) << 17) - 1)
+/* As many do where `zero` is subtracted from one of the factors: each product is at most
+   (128 + |zero|) * 128, and all of them are to be below 2^31. */
+static inline int64_t cvmgen_exact_depth_above(int64_t zero) {
+    const int64_t most = INT64_C(1) << 24;
+    return -most < zero && zero < most ? (most - 1) / (128 + (zero < 0 ? -zero : zero)) : 0;
+}
 
 /* Whether it is worth a try to read the elements as int8. */
 static inline bool cvmgen_may_be_int8(const cvmgen_tensor *tensor) {

@@ -23,7 +23,7 @@ def tile(subject: Subject, use: Use) -> Subject:
     names = set(use.loops(subject, 0))
     if subject.model is not None and subject.model.blocks is not None:
         return by_blocks(subject, subject.model, subject.model.blocks, use)
-    found = find_contraction(subject.body, subject.facts, subject.sizes, border=True)
+    found = find_contraction(subject.body, subject.facts, subject.sizes, shifted=True)
     if found is None:
         use.refuse(f"only a sum of products of two inputs has tiles ({subject.place})")
     lines = {loop.index for side in (found.rows, found.columns) for loop in side.lines}

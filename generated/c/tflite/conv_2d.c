@@ -187,7 +187,6 @@ typedef struct conv_2d_Y_part_call {
     const int32_t *B;
     int8_t *Y;
 } conv_2d_Y_part_call;
-CVMGEN_FOR_AVX2
 static void conv_2d_Y_part(const void *context, int64_t low_2, int64_t high_2) {
     const conv_2d_Y_part_call *const call = context;
     const conv_2d_plan *const plan = call->plan;
@@ -206,41 +205,36 @@ static void conv_2d_Y_part(const void *context, int64_t low_2, int64_t high_2) {
     const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, zx = plan->zx, zy = plan->zy;
     const int64_t low = plan->low, high = plan->high, OPG = plan->OPG, YH = plan->YH;
     const int64_t YW = plan->YW;
-    const int64_t oc_groups = cvmgen_ceildiv(OC, 64);
     for (int64_t at = low_2; at < high_2; ++at) {
-        const int64_t n = at / oc_groups / YW / YH, y = at / oc_groups / YW % YH;
-        const int64_t x = at / oc_groups % YW, oc_group = at % oc_groups * 64;
-        const int64_t oc_results = cvmgen_min_i64(64, OC - oc_group);
-        for (int64_t oc_result = 0; oc_result < oc_results; ++oc_result) {
-            const int32_t shift = S[oc_group + oc_result];
-            uint64_t total = 0;
-            for (int64_t i = 0; i < KH; ++i) {
-                const int64_t place = y * SH - PT + i * DH;
-                if (0 <= place && place < XH) {
-                    for (int64_t j = 0; j < KW; ++j) {
-                        const int64_t place_2 = x * SW - PL + j * DW;
-                        if (0 <= place_2 && place_2 < XW) {
-                            for (int64_t c = 0; c < IC; ++c) {
-                                const int64_t h = place;
-                                const int64_t w = place_2;
-                                total += (uint64_t)((X[((n * XH + h) * XW + w) * C
-                                    + ((oc_group + oc_result) / OPG * IC + c)] - zx)
-                                    * W[(((oc_group + oc_result) * KH + i) * KW + j) * IC + c]);
-                            }
+        const int64_t n = at / OC / YW / YH, y = at / OC / YW % YH, x = at / OC % YW, oc = at % OC;
+        const int32_t shift = S[oc];
+        uint64_t total = 0;
+        for (int64_t i = 0; i < KH; ++i) {
+            const int64_t place = y * SH - PT + i * DH;
+            if (0 <= place && place < XH) {
+                for (int64_t j = 0; j < KW; ++j) {
+                    const int64_t place_2 = x * SW - PL + j * DW;
+                    if (0 <= place_2 && place_2 < XW) {
+                        for (int64_t c = 0; c < IC; ++c) {
+                            const int64_t h = place;
+                            const int64_t w = place_2;
+                            total += (uint64_t)((X[((n * XH + h) * XW + w) * C
+                                + (oc / OPG * IC + c)] - zx)
+                                * W[((oc * KH + i) * KW + j) * IC + c]);
                         }
                     }
                 }
             }
-            const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc_group + oc_result] : 0),
-                INT32_MAX)) * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX))
-                * M[oc_group + oc_result] + (1 << 30)) >> 31, INT32_MAX);
-            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
-            Y[((n * YH + y) * YW + x) * OC + (oc_group + oc_result)] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
-                + zy, high));
         }
+        const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX))
+            * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX)) * M[oc]
+            + (1 << 30)) >> 31, INT32_MAX);
+        const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
+        Y[((n * YH + y) * YW + x) * OC + oc] = (int8_t)cvmgen_max_i64(low,
+            cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
+            + zy, high));
     }
 }
 
@@ -248,11 +242,85 @@ static void conv_2d_Y(const conv_2d_plan *plan, const int8_t *restrict X,
                       const int8_t *restrict W, const int32_t *restrict M,
                       const int32_t *restrict S, const int32_t *restrict B,
                       int8_t *restrict Y) {
-    const int64_t N = plan->N, OC = plan->OC, KH = plan->KH, KW = plan->KW, IC = plan->IC;
-    const int64_t YH = plan->YH, YW = plan->YW;
+    const int64_t N = plan->N, OC = plan->OC, YH = plan->YH, YW = plan->YW;
     const conv_2d_Y_part_call call = {plan, X, W, M, S, B, Y};
-    cvmgen_share(N * YH * YW * cvmgen_ceildiv(OC, 64),
-                 N * YH * YW * OC * KH * KW * IC >= 65536, conv_2d_Y_part, &call);
+    cvmgen_share(N * YH * YW * OC, N * YH * YW * OC >= 256, conv_2d_Y_part, &call);
+}
+
+typedef struct conv_2d_Y_totals_call {
+    const conv_2d_plan *plan;
+    const int32_t *M;
+    const int32_t *S;
+    const int32_t *B;
+    int8_t *Y;
+} conv_2d_Y_totals_call;
+static void conv_2d_Y_totals(const void *context, const cvmgen_totals *block) {
+    const conv_2d_Y_totals_call *const call = context;
+    const conv_2d_plan *const plan = call->plan;
+    const int32_t *restrict M = call->M;
+    const int32_t *restrict S = call->S;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* conv_2d line 22: Y[n, y, x, oc] = clip(rescaled(total + (B[oc] if present(B) else 0), M[oc],
+       S[oc]) + zy, low, high) where h = y*SH - PT + i*DH, w = x*SW - PL + j*DW, total = sum[i < KH,
+       j < KW, c < IC if 0 <= h < XH and 0 <= w < XW]( (X[n, h, w, (oc div OPG)*IC + c] - zx) *
+       W[oc, i, j, c]) */
+    const int64_t OC = plan->OC, zy = plan->zy, low = plan->low, high = plan->high;
+    const int64_t OPG = plan->OPG;
+    const int64_t oc_outer = block->batch;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t x = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < block->columns; ++column) {
+            const int64_t oc_inner = block->column + column;
+            const int64_t oc = oc_outer * OPG + oc_inner;
+            const uint64_t total = (uint64_t)totals[column];
+            const int32_t shift = S[oc];
+            const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX))
+                * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX)) * M[oc]
+                + (1 << 30)) >> 31, INT32_MAX);
+            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
+            Y[x * OC + oc] = (int8_t)cvmgen_max_i64(low,
+                cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
+                + zy, high));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool conv_2d_Y_by_tiles(const conv_2d_plan *plan, cvmgen_factor X, cvmgen_factor W,
+                               const int32_t *M, const int32_t *S, const int32_t *B, int8_t *Y,
+                               cvmgen_workspace *space) {
+    const int64_t N = plan->N, XH = plan->XH, XW = plan->XW, C = plan->C, OC = plan->OC;
+    const int64_t KH = plan->KH, KW = plan->KW, IC = plan->IC, PT = plan->PT, PL = plan->PL;
+    const int64_t SH = plan->SH, SW = plan->SW, DH = plan->DH, DW = plan->DW, zx = plan->zx;
+    const int64_t OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
+    if (N * YH * YW * OC * KH * KW * IC < 8192 || OPG < 1 || OC % OPG != 0 || zx < -128 || zx > 127
+        || KH * KW * IC > cvmgen_exact_depth_above(zx))
+        return false;
+    const conv_2d_Y_totals_call call = {plan, M, S, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = -C * PL - C * PT * XW,
+        .w_start = 0,
+        .x_count = N * XH * XW * C,
+        .w_count = OC * KH * KW * IC,
+        .border = zx,
+        .zero = zx,
+        .row_group = N * YH * YW,
+        .column_group = OPG,
+        .batch_count = 1,
+        .batches = {{OC / OPG, IC, IC * KH * KW * OPG, 0}},
+        .line_count = 3,
+        .lines = {{N, 1, -1, 0, 0, N, C * XH * XW, 0}, {YH, SH, 0, DH, -PT, XH, C * XW, 0},
+                  {YW, SW, 1, DW, -PL, XW, C, 0}},
+        .column_count = 1,
+        .columns = {{OPG, IC * KH * KW, 0}},
+        .summed_count = 3,
+        .summed = {{KH, 0, IC * KW}, {KW, 0, IC}, {IC, 1, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, false, conv_2d_Y_totals, &call, space);
 }
 
 int tflite_conv_2d_infer(const tflite_conv_2d_args *args, cvmgen_error *error) {
@@ -265,7 +333,7 @@ int tflite_conv_2d_infer(const tflite_conv_2d_args *args, cvmgen_error *error) {
 
 /* A call that was checked, on the memory that it has. */
 static int conv_2d_run(const tflite_conv_2d_args *args, conv_2d_plan *plan,
-                       cvmgen_error *error) {
+                       cvmgen_workspace *spaces, cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "W", args->W)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "M", args->M)) return CVMGEN_REFUSED;
@@ -280,28 +348,38 @@ static int conv_2d_run(const tflite_conv_2d_args *args, conv_2d_plan *plan,
     if (cvmgen_check_apart(error, "Y", args->Y, "S", args->S)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    conv_2d_Y(plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-              (const int32_t *)args->M->data, (const int32_t *)args->S->data,
-              args->B == NULL ? NULL : (const int32_t *)args->B->data, (int8_t *)args->Y->data);
+    const bool tiled = conv_2d_Y_by_tiles(plan,
+                                          (cvmgen_factor){(const int8_t *)args->X->data, false},
+                                          (cvmgen_factor){(const int8_t *)args->W->data, false},
+                                          (const int32_t *)args->M->data,
+                                          (const int32_t *)args->S->data,
+                                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                                          (int8_t *)args->Y->data, spaces);
+    if (!tiled) {
+        conv_2d_Y(plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
+                  (const int32_t *)args->M->data, (const int32_t *)args->S->data,
+                  args->B == NULL ? NULL : (const int32_t *)args->B->data, (int8_t *)args->Y->data);
+    }
     return status;
 }
 
 int tflite_conv_2d(const tflite_conv_2d_args *args, cvmgen_error *error) {
     conv_2d_plan plan;
     if (conv_2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return conv_2d_run(args, &plan, error);
+    return conv_2d_run(args, &plan, NULL, error);
 }
 
 typedef struct conv_2d_bound {
     cvmgen_bound common;
     tflite_conv_2d_args args;
     conv_2d_plan plan;
+    cvmgen_workspace spaces[1];
 } conv_2d_bound;
 
 static int conv_2d_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     conv_2d_bound *const bound = (conv_2d_bound *)common;
     cvmgen_begin(error, "tflite.conv_2d");
-    return conv_2d_run(&bound->args, &bound->plan, error);
+    return conv_2d_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tflite_conv_2d_bind(const tflite_conv_2d_args *args, uint64_t constants,
@@ -321,7 +399,9 @@ int tflite_conv_2d_bind(const tflite_conv_2d_args *args, uint64_t constants,
     made->args.S = cvmgen_keep_tensor(common, args->S);
     made->args.B = cvmgen_keep_tensor(common, args->B);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
-    (void)constants;
+    common->spaces = made->spaces;
+    common->space_count = 1;
+    made->spaces[0].keeps_w = constants >> 1 & 1;
     *bound = common;
     return CVMGEN_OK;
 }

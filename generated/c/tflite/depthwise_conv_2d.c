@@ -181,7 +181,6 @@ typedef struct depthwise_conv_2d_Y_part_call {
     const int32_t *B;
     int8_t *Y;
 } depthwise_conv_2d_Y_part_call;
-CVMGEN_FOR_AVX2
 static void depthwise_conv_2d_Y_part(const void *context, int64_t low_2, int64_t high_2) {
     const depthwise_conv_2d_Y_part_call *const call = context;
     const depthwise_conv_2d_plan *const plan = call->plan;
@@ -199,39 +198,33 @@ static void depthwise_conv_2d_Y_part(const void *context, int64_t low_2, int64_t
     const int64_t OC = plan->OC, PT = plan->PT, PL = plan->PL, SH = plan->SH, SW = plan->SW;
     const int64_t DH = plan->DH, DW = plan->DW, zx = plan->zx, zy = plan->zy, low = plan->low;
     const int64_t high = plan->high, filters = plan->filters, YH = plan->YH, YW = plan->YW;
-    const int64_t oc_groups = cvmgen_ceildiv(OC, 64);
     for (int64_t at = low_2; at < high_2; ++at) {
-        const int64_t n = at / oc_groups / YW / YH, y = at / oc_groups / YW % YH;
-        const int64_t x = at / oc_groups % YW, oc_group = at % oc_groups * 64;
-        const int64_t oc_results = cvmgen_min_i64(64, OC - oc_group);
-        for (int64_t oc_result = 0; oc_result < oc_results; ++oc_result) {
-            const int32_t shift = S[oc_group + oc_result];
-            uint64_t total = 0;
-            for (int64_t i = 0; i < KH; ++i) {
-                const int64_t place = y * SH - PT + i * DH;
-                if (0 <= place && place < XH) {
-                    for (int64_t j = 0; j < KW; ++j) {
-                        const int64_t place_2 = x * SW - PL + j * DW;
-                        if (0 <= place_2 && place_2 < XW) {
-                            const int64_t h = place;
-                            const int64_t w = place_2;
-                            total += (uint64_t)((X[((n * XH + h) * XW + w) * C
-                                + (oc_group + oc_result) / filters] - zx)
-                                * W[(i * KW + j) * OC + (oc_group + oc_result)]);
-                        }
+        const int64_t n = at / OC / YW / YH, y = at / OC / YW % YH, x = at / OC % YW, oc = at % OC;
+        const int32_t shift = S[oc];
+        uint64_t total = 0;
+        for (int64_t i = 0; i < KH; ++i) {
+            const int64_t place = y * SH - PT + i * DH;
+            if (0 <= place && place < XH) {
+                for (int64_t j = 0; j < KW; ++j) {
+                    const int64_t place_2 = x * SW - PL + j * DW;
+                    if (0 <= place_2 && place_2 < XW) {
+                        const int64_t h = place;
+                        const int64_t w = place_2;
+                        total += (uint64_t)((X[((n * XH + h) * XW + w) * C + oc / filters] - zx)
+                            * W[(i * KW + j) * OC + oc]);
                     }
                 }
             }
-            const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc_group + oc_result] : 0),
-                INT32_MAX)) * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX))
-                * M[oc_group + oc_result] + (1 << 30)) >> 31, INT32_MAX);
-            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
-            Y[((n * YH + y) * YW + x) * OC + (oc_group + oc_result)] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
-                + zy, high));
         }
+        const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX))
+            * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX)) * M[oc]
+            + (1 << 30)) >> 31, INT32_MAX);
+        const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
+        Y[((n * YH + y) * YW + x) * OC + oc] = (int8_t)cvmgen_max_i64(low,
+            cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
+            + zy, high));
     }
 }
 
@@ -239,11 +232,86 @@ static void depthwise_conv_2d_Y(const depthwise_conv_2d_plan *plan, const int8_t
                                 const int8_t *restrict W, const int32_t *restrict M,
                                 const int32_t *restrict S, const int32_t *restrict B,
                                 int8_t *restrict Y) {
-    const int64_t N = plan->N, KH = plan->KH, KW = plan->KW, OC = plan->OC, YH = plan->YH;
-    const int64_t YW = plan->YW;
+    const int64_t N = plan->N, OC = plan->OC, YH = plan->YH, YW = plan->YW;
     const depthwise_conv_2d_Y_part_call call = {plan, X, W, M, S, B, Y};
-    cvmgen_share(N * YH * YW * cvmgen_ceildiv(OC, 64), N * YH * YW * OC * KH * KW >= 65536,
-                 depthwise_conv_2d_Y_part, &call);
+    cvmgen_share(N * YH * YW * OC, N * YH * YW * OC >= 256, depthwise_conv_2d_Y_part,
+                 &call);
+}
+
+typedef struct depthwise_conv_2d_Y_totals_call {
+    const depthwise_conv_2d_plan *plan;
+    const int32_t *M;
+    const int32_t *S;
+    const int32_t *B;
+    int8_t *Y;
+} depthwise_conv_2d_Y_totals_call;
+static void depthwise_conv_2d_Y_totals(const void *context, const cvmgen_totals *block) {
+    const depthwise_conv_2d_Y_totals_call *const call = context;
+    const depthwise_conv_2d_plan *const plan = call->plan;
+    const int32_t *restrict M = call->M;
+    const int32_t *restrict S = call->S;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* depthwise_conv_2d line 21: Y[n, y, x, oc] = clip(rescaled(total + (B[oc] if present(B) else
+       0), M[oc], S[oc]) + zy, low, high) where h = y*SH - PT + i*DH, w = x*SW - PL + j*DW, total =
+       sum[i < KH, j < KW if 0 <= h < XH and 0 <= w < XW]( (X[n, h, w, oc div filters] - zx) * W[0,
+       i, j, oc]) */
+    const int64_t OC = plan->OC, zy = plan->zy, low = plan->low, high = plan->high;
+    const int64_t filters = plan->filters;
+    const int64_t oc_outer = block->batch;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t x = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < block->columns; ++column) {
+            const int64_t oc_inner = block->column + column;
+            const int64_t oc = oc_outer * filters + oc_inner;
+            const uint64_t total = (uint64_t)totals[column];
+            const int32_t shift = S[oc];
+            const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64((int64_t)total + (B != NULL ? B[oc] : 0), INT32_MAX))
+                * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX)) * M[oc]
+                + (1 << 30)) >> 31, INT32_MAX);
+            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
+            Y[x * OC + oc] = (int8_t)cvmgen_max_i64(low,
+                cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
+                + zy, high));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool depthwise_conv_2d_Y_by_tiles(const depthwise_conv_2d_plan *plan, cvmgen_factor X,
+                                         cvmgen_factor W, const int32_t *M, const int32_t *S,
+                                         const int32_t *B, int8_t *Y, cvmgen_workspace *space) {
+    const int64_t N = plan->N, XH = plan->XH, XW = plan->XW, C = plan->C, KH = plan->KH;
+    const int64_t KW = plan->KW, OC = plan->OC, PT = plan->PT, PL = plan->PL, SH = plan->SH;
+    const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, zx = plan->zx;
+    const int64_t filters = plan->filters, YH = plan->YH, YW = plan->YW;
+    if (N * YH * YW * OC * KH * KW < 8192 || filters < 1 || OC % filters != 0 || zx < -128
+        || zx > 127 || KH * KW > cvmgen_exact_depth_above(zx))
+        return false;
+    const depthwise_conv_2d_Y_totals_call call = {plan, M, S, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = -C * PL - C * PT * XW,
+        .w_start = 0,
+        .x_count = N * XH * XW * C,
+        .w_count = 1 * KH * KW * OC,
+        .border = zx,
+        .zero = zx,
+        .row_group = N * YH * YW,
+        .column_group = filters,
+        .batch_count = 1,
+        .batches = {{OC / filters, 1, filters, 0}},
+        .line_count = 3,
+        .lines = {{N, 1, -1, 0, 0, N, C * XH * XW, 0}, {YH, SH, 0, DH, -PT, XH, C * XW, 0},
+                  {YW, SW, 1, DW, -PL, XW, C, 0}},
+        .column_count = 1,
+        .columns = {{filters, 1, 0}},
+        .summed_count = 2,
+        .summed = {{KH, 0, KW * OC}, {KW, 0, OC}},
+    };
+    return cvmgen_contract(&nest, X, W, false, depthwise_conv_2d_Y_totals, &call, space);
 }
 
 int tflite_depthwise_conv_2d_infer(const tflite_depthwise_conv_2d_args *args,
@@ -257,7 +325,8 @@ int tflite_depthwise_conv_2d_infer(const tflite_depthwise_conv_2d_args *args,
 
 /* A call that was checked, on the memory that it has. */
 static int depthwise_conv_2d_run(const tflite_depthwise_conv_2d_args *args,
-                                 depthwise_conv_2d_plan *plan, cvmgen_error *error) {
+                                 depthwise_conv_2d_plan *plan, cvmgen_workspace *spaces,
+                                 cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "W", args->W)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "M", args->M)) return CVMGEN_REFUSED;
@@ -272,29 +341,37 @@ static int depthwise_conv_2d_run(const tflite_depthwise_conv_2d_args *args,
     if (cvmgen_check_apart(error, "Y", args->Y, "S", args->S)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    depthwise_conv_2d_Y(plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                        (const int32_t *)args->M->data, (const int32_t *)args->S->data,
-                        args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                        (int8_t *)args->Y->data);
+    const bool tiled = depthwise_conv_2d_Y_by_tiles(
+        plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
+        (cvmgen_factor){(const int8_t *)args->W->data, false}, (const int32_t *)args->M->data,
+        (const int32_t *)args->S->data, args->B == NULL ? NULL : (const int32_t *)args->B->data,
+        (int8_t *)args->Y->data, spaces);
+    if (!tiled) {
+        depthwise_conv_2d_Y(plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
+                            (const int32_t *)args->M->data, (const int32_t *)args->S->data,
+                            args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                            (int8_t *)args->Y->data);
+    }
     return status;
 }
 
 int tflite_depthwise_conv_2d(const tflite_depthwise_conv_2d_args *args, cvmgen_error *error) {
     depthwise_conv_2d_plan plan;
     if (depthwise_conv_2d_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return depthwise_conv_2d_run(args, &plan, error);
+    return depthwise_conv_2d_run(args, &plan, NULL, error);
 }
 
 typedef struct depthwise_conv_2d_bound {
     cvmgen_bound common;
     tflite_depthwise_conv_2d_args args;
     depthwise_conv_2d_plan plan;
+    cvmgen_workspace spaces[1];
 } depthwise_conv_2d_bound;
 
 static int depthwise_conv_2d_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     depthwise_conv_2d_bound *const bound = (depthwise_conv_2d_bound *)common;
     cvmgen_begin(error, "tflite.depthwise_conv_2d");
-    return depthwise_conv_2d_run(&bound->args, &bound->plan, error);
+    return depthwise_conv_2d_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tflite_depthwise_conv_2d_bind(const tflite_depthwise_conv_2d_args *args, uint64_t constants,
@@ -314,7 +391,9 @@ int tflite_depthwise_conv_2d_bind(const tflite_depthwise_conv_2d_args *args, uin
     made->args.S = cvmgen_keep_tensor(common, args->S);
     made->args.B = cvmgen_keep_tensor(common, args->B);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
-    (void)constants;
+    common->spaces = made->spaces;
+    common->space_count = 1;
+    made->spaces[0].keeps_w = constants >> 1 & 1;
     *bound = common;
     return CVMGEN_OK;
 }

@@ -19,7 +19,6 @@
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"
-#include "cvmgen_turns.h"
 #include "cvmgen_threads.h"
 #include "tflite/fully_connected.h"
 
@@ -113,7 +112,6 @@ typedef struct fully_connected_Y_part_call {
     const int32_t *B;
     int8_t *Y;
 } fully_connected_Y_part_call;
-CVMGEN_FOR_AVX512
 static void fully_connected_Y_part(const void *context, int64_t low_2, int64_t high_2) {
     const fully_connected_Y_part_call *const call = context;
     const fully_connected_plan *const plan = call->plan;
@@ -127,71 +125,21 @@ static void fully_connected_Y_part(const void *context, int64_t low_2, int64_t h
        S[j]) + zy, low, high) where total = sum[k < K]((X[n, k] - zx) * W[j, k]) */
     const int64_t K = plan->K, J = plan->J, zx = plan->zx, zy = plan->zy, low = plan->low;
     const int64_t high = plan->high;
-    const int64_t j_groups = cvmgen_ceildiv(J, 16);
     for (int64_t at = low_2; at < high_2; ++at) {
-        const int64_t n = at / j_groups, j_group = at % j_groups * 16;
-        const int64_t j_results = cvmgen_min_i64(16, J - j_group);
-        if (j_results >= 4) {
-            uint64_t total[16];
-            for (int64_t j_result_side = 0; j_result_side < 16; ++j_result_side)
-                total[j_result_side] = 0;
-            for (int64_t k_part = 0; k_part < K; k_part += 64) {
-                const int64_t k_pieces = cvmgen_min_i64(64, K - k_part);
-                _Alignas(64) int8_t W_turned[1024];
-                cvmgen_turn_runs(W_turned, &W[j_group * K + k_part], K, j_results, k_pieces, 16,
-                    sizeof *W_turned);
-                const int64_t k_piece_whole = k_pieces / 4 * 4;
-                for (int64_t k_piece = 0; k_piece < k_piece_whole; k_piece += 4) {
-                    for (int64_t j_result_side = 0; j_result_side < 16; ++j_result_side) {
-                        uint64_t total_so_far = total[j_result_side];
-                        total_so_far += (uint64_t)((X[n * K + (k_part + k_piece)] - zx)
-                            * W_turned[k_piece * 16 + j_result_side]);
-                        total_so_far += (uint64_t)((X[n * K + (k_part + (k_piece + 1))] - zx)
-                            * W_turned[(k_piece + 1) * 16 + j_result_side]);
-                        total_so_far += (uint64_t)((X[n * K + (k_part + (k_piece + 2))] - zx)
-                            * W_turned[(k_piece + 2) * 16 + j_result_side]);
-                        total_so_far += (uint64_t)((X[n * K + (k_part + (k_piece + 3))] - zx)
-                            * W_turned[(k_piece + 3) * 16 + j_result_side]);
-                        total[j_result_side] = total_so_far;
-                    }
-                }
-                for (int64_t k_piece = k_piece_whole; k_piece < k_pieces; ++k_piece) {
-                    for (int64_t j_result_side = 0; j_result_side < 16; ++j_result_side)
-                        total[j_result_side] += (uint64_t)((X[n * K + (k_part + k_piece)] - zx)
-                            * W_turned[k_piece * 16 + j_result_side]);
-                }
-            }
-            CVMGEN_APART
-            for (int64_t j_result_side = 0; j_result_side < j_results; ++j_result_side) {
-                const int32_t shift = S[j_group + j_result_side];
-                const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((int64_t)total[j_result_side]
-                    + (B != NULL ? B[j_group + j_result_side] : 0), INT32_MAX))
-                    * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX))
-                    * M[j_group + j_result_side] + (1 << 30)) >> 31, INT32_MAX);
-                const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
-                Y[n * J + (j_group + j_result_side)] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    + zy, high));
-            }
-        } else {
-            for (int64_t j_result = 0; j_result < j_results; ++j_result) {
-                const int32_t shift = S[j_group + j_result];
-                uint64_t total = 0;
-                for (int64_t k = 0; k < K; ++k)
-                    total += (uint64_t)((X[n * K + k] - zx) * W[(j_group + j_result) * K + k]);
-                const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                    cvmgen_min_i64((int64_t)total + (B != NULL ? B[j_group + j_result] : 0),
-                    INT32_MAX)) * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX))
-                    * M[j_group + j_result] + (1 << 30)) >> 31, INT32_MAX);
-                const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
-                Y[n * J + (j_group + j_result)] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    + zy, high));
-            }
-        }
+        const int64_t n = at / J, j = at % J;
+        const int32_t shift = S[j];
+        uint64_t total = 0;
+        for (int64_t k = 0; k < K; ++k)
+            total += (uint64_t)((X[n * K + k] - zx) * W[j * K + k]);
+        const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
+            cvmgen_min_i64((int64_t)total + (B != NULL ? B[j] : 0), INT32_MAX))
+            * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX)) * M[j]
+            + (1 << 30)) >> 31, INT32_MAX);
+        const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
+        Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
+            cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy,
+            high));
     }
 }
 
@@ -199,10 +147,71 @@ static void fully_connected_Y(const fully_connected_plan *plan, const int8_t *re
                               const int8_t *restrict W, const int32_t *restrict M,
                               const int32_t *restrict S, const int32_t *restrict B,
                               int8_t *restrict Y) {
-    const int64_t N = plan->N, K = plan->K, J = plan->J;
+    const int64_t N = plan->N, J = plan->J;
     const fully_connected_Y_part_call call = {plan, X, W, M, S, B, Y};
-    cvmgen_share(N * cvmgen_ceildiv(J, 16), N * J * K >= 65536, fully_connected_Y_part,
-                 &call);
+    cvmgen_share(N * J, N * J >= 256, fully_connected_Y_part, &call);
+}
+
+typedef struct fully_connected_Y_totals_call {
+    const fully_connected_plan *plan;
+    const int32_t *M;
+    const int32_t *S;
+    const int32_t *B;
+    int8_t *Y;
+} fully_connected_Y_totals_call;
+static void fully_connected_Y_totals(const void *context, const cvmgen_totals *block) {
+    const fully_connected_Y_totals_call *const call = context;
+    const fully_connected_plan *const plan = call->plan;
+    const int32_t *restrict M = call->M;
+    const int32_t *restrict S = call->S;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* fully_connected line 13: Y[n, j] = clip(rescaled(total + (B[j] if present(B) else 0), M[j],
+       S[j]) + zy, low, high) where total = sum[k < K]((X[n, k] - zx) * W[j, k]) */
+    const int64_t J = plan->J, zy = plan->zy, low = plan->low, high = plan->high;
+    for (int64_t row = 0; row < block->rows; ++row) {
+        const int64_t n = block->row + row;
+        const int32_t *const totals = block->totals + row * block->step;
+        for (int64_t column = 0; column < block->columns; ++column) {
+            const int64_t j = block->column + column;
+            const uint64_t total = (uint64_t)totals[column];
+            const int32_t shift = S[j];
+            const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64((int64_t)total + (B != NULL ? B[j] : 0), INT32_MAX))
+                * (1 << cvmgen_max_i32(0, cvmgen_min_i32(shift, 30))), INT32_MAX)) * M[j]
+                + (1 << 30)) >> 31, INT32_MAX);
+            const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
+            Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
+                cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
+                + zy, high));
+        }
+    }
+}
+
+/* The nest by tiles of its totals; false if it is to be run as it stands. */
+static bool fully_connected_Y_by_tiles(const fully_connected_plan *plan, cvmgen_factor X,
+                                       cvmgen_factor W, const int32_t *M, const int32_t *S,
+                                       const int32_t *B, int8_t *Y, cvmgen_workspace *space) {
+    const int64_t N = plan->N, K = plan->K, J = plan->J, zx = plan->zx;
+    if (N * J * K < 8192 || K > cvmgen_exact_depth_above(zx)) return false;
+    const fully_connected_Y_totals_call call = {plan, M, S, B, Y};
+    const cvmgen_contraction nest = {
+        .x_start = 0,
+        .w_start = 0,
+        .x_count = N * K,
+        .w_count = J * K,
+        .zero = zx,
+        .row_group = N,
+        .column_group = J,
+        .line_count = 1,
+        .lines = {{N, 1, -1, 0, 0, N, K, 0}},
+        .column_count = 1,
+        .columns = {{J, K, 0}},
+        .summed_count = 1,
+        .summed = {{K, 1, 1}},
+    };
+    return cvmgen_contract(&nest, X, W, false, fully_connected_Y_totals, &call, space);
 }
 
 int tflite_fully_connected_infer(const tflite_fully_connected_args *args, cvmgen_error *error) {
@@ -215,7 +224,8 @@ int tflite_fully_connected_infer(const tflite_fully_connected_args *args, cvmgen
 
 /* A call that was checked, on the memory that it has. */
 static int fully_connected_run(const tflite_fully_connected_args *args,
-                               fully_connected_plan *plan, cvmgen_error *error) {
+                               fully_connected_plan *plan, cvmgen_workspace *spaces,
+                               cvmgen_error *error) {
     if (cvmgen_check_data(error, "X", args->X)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "W", args->W)) return CVMGEN_REFUSED;
     if (cvmgen_check_data(error, "M", args->M)) return CVMGEN_REFUSED;
@@ -230,29 +240,37 @@ static int fully_connected_run(const tflite_fully_connected_args *args,
     if (cvmgen_check_apart(error, "Y", args->Y, "S", args->S)) return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "B", args->B)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
-    fully_connected_Y(plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
-                      (const int32_t *)args->M->data, (const int32_t *)args->S->data,
-                      args->B == NULL ? NULL : (const int32_t *)args->B->data,
-                      (int8_t *)args->Y->data);
+    const bool tiled = fully_connected_Y_by_tiles(
+        plan, (cvmgen_factor){(const int8_t *)args->X->data, false},
+        (cvmgen_factor){(const int8_t *)args->W->data, false}, (const int32_t *)args->M->data,
+        (const int32_t *)args->S->data, args->B == NULL ? NULL : (const int32_t *)args->B->data,
+        (int8_t *)args->Y->data, spaces);
+    if (!tiled) {
+        fully_connected_Y(plan, (const int8_t *)args->X->data, (const int8_t *)args->W->data,
+                          (const int32_t *)args->M->data, (const int32_t *)args->S->data,
+                          args->B == NULL ? NULL : (const int32_t *)args->B->data,
+                          (int8_t *)args->Y->data);
+    }
     return status;
 }
 
 int tflite_fully_connected(const tflite_fully_connected_args *args, cvmgen_error *error) {
     fully_connected_plan plan;
     if (fully_connected_prepare(args, &plan, error)) return CVMGEN_REFUSED;
-    return fully_connected_run(args, &plan, error);
+    return fully_connected_run(args, &plan, NULL, error);
 }
 
 typedef struct fully_connected_bound {
     cvmgen_bound common;
     tflite_fully_connected_args args;
     fully_connected_plan plan;
+    cvmgen_workspace spaces[1];
 } fully_connected_bound;
 
 static int fully_connected_run_bound(cvmgen_bound *common, cvmgen_error *error) {
     fully_connected_bound *const bound = (fully_connected_bound *)common;
     cvmgen_begin(error, "tflite.fully_connected");
-    return fully_connected_run(&bound->args, &bound->plan, error);
+    return fully_connected_run(&bound->args, &bound->plan, bound->spaces, error);
 }
 
 int tflite_fully_connected_bind(const tflite_fully_connected_args *args, uint64_t constants,
@@ -272,7 +290,9 @@ int tflite_fully_connected_bind(const tflite_fully_connected_args *args, uint64_
     made->args.S = cvmgen_keep_tensor(common, args->S);
     made->args.B = cvmgen_keep_tensor(common, args->B);
     made->args.Y = cvmgen_keep_tensor(common, args->Y);
-    (void)constants;
+    common->spaces = made->spaces;
+    common->space_count = 1;
+    made->spaces[0].keeps_w = constants >> 1 & 1;
     *bound = common;
     return CVMGEN_OK;
 }
