@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cvmgen.errors import InternalError
@@ -19,6 +19,7 @@ LIMITS = {"z3": 120_000, "cvc5": 30_000}  # units of the solvers' own for one qu
 INTERVALS, ELIMINATION = ("intervals",), ("elimination",)
 EVALUATION = ("evaluation",)
 OF_LISTS = 3  # times as much for what is said of lists, of which there are many facts
+SMALL = (16, 4)  # numbers among which there is mostly a call
 SOLVER_FREE = (INTERVALS, ELIMINATION)
 QUICK = 4  # a share of the limit for what has to be plain
 
@@ -119,18 +120,30 @@ class Prover:
         return last
 
     def possible(self, symbols: Symbols, path: tuple[Formula, ...]) -> Proof:
-        """Whether facts can hold at once, with all that is known of their symbols."""
+        """Whether facts can hold at once, with all that is known of their symbols: for small
+        numbers first, among which one is found soon."""
         whole = list(slices(symbols, path, t.every(*path)))[-1]
         asked = question(whole.facts)
+        for most in SMALL if self.solvers else ():
+            few = question((*whole.facts, *_small(whole.facts, most)))
+            if found := self.example(whole.facts, self.solvers[0], few):
+                return found
         for solver in self.solvers:
-            answer = self.ask(solver, asked, 1)
-            if answer.result != "unknown":
-                if answer.model:
-                    self.check(whole.facts, answer.model, solver)
-                engines = (*EVALUATION, solver) if answer.model else (solver,)
+            if found := self.example(whole.facts, solver, asked):
+                return found
+            if (answer := self.ask(solver, asked, 1)).result != "unknown":
                 status = "proved" if answer.result == "sat" else "refuted"
-                return Proof(status, engines, whole.facts, asked.text, answer.cost, answer.model)
+                return Proof(status, (solver,), whole.facts, asked.text, answer.cost)
         return Proof("open", (), whole.facts, asked.text)
+
+    def example(self, facts: tuple[Formula, ...], solver: str, asked: Question) -> Proof | None:
+        """Values of which facts are true, if a solver gives some."""
+        answer = self.ask(solver, asked, 1)
+        if not answer.model:
+            return None
+        self.check(facts, answer.model, solver)
+        engines = (*EVALUATION, solver)
+        return Proof("proved", engines, facts, asked.text, answer.cost, answer.model)
 
     def check(self, facts: tuple[Formula, ...], model: Mapping[str, int], solver: str) -> None:
         """A call that a solver finds is one: that needs no trust in it."""
@@ -188,3 +201,10 @@ class Prover:
         if answer.result == "sat" and chosen.whole and not names & symbols.vague.keys():
             return Proof("refuted", (first,), chosen.facts, asked.text, answer.cost, answer.model)
         return Proof("open", (), chosen.facts, asked.text, answer.cost)
+
+
+def _small(facts: tuple[Formula, ...], most: int) -> Iterator[Formula]:
+    """That all integers of facts are small; some call of these is a call."""
+    truths = {name for each in facts for name in t.truths_of(each)}
+    for name in sorted(frozenset().union(*map(names_of, facts)) - truths):
+        yield t.every(t.at_most(-most, t.symbol(name)), t.at_most(t.symbol(name), most))
