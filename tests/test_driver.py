@@ -140,6 +140,7 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
     assert sorted(files) == [
         "c/cvmgen.c",
         "c/cvmgen.h",
+        "c/cvmgen.hpp",
         "c/cvmgen_bound.c",
         "c/cvmgen_bound.h",
         "c/cvmgen_contract.c",
@@ -179,6 +180,7 @@ def test_names_of_generated_files(operators: tuple[Operator, ...]) -> None:
         "c/cvmgen_x86.c",
         "c/cvmgen_x86.h",
         "c/toy.h",
+        "c/toy.hpp",
         "c/toy/double.c",
         "c/toy/double.h",
         "c/toy/next.c",

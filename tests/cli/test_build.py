@@ -21,6 +21,7 @@ from .conftest import Build, Command, Outcome, contents, edit, own_files
 SHARED = {
     ".cvmgen-files",
     "c/toy.h",
+    "c/toy.hpp",
     "cuda/toy.h",
     "manifest.json",
     "numpy/toy/__init__.py",

@@ -121,7 +121,7 @@ PLANTED = [
     (_SMALL, "cvm/dense.c", "B[j]", "B[i]", "another bias"),
     (_dense(17, 17, 36), "cvmgen_tile_generic.h", "k < end; ++k) to[k]", "k < end - 1; ++k) to[k]",
      "the last byte of a row is not laid"),
-    (_dense(17, 17, 33), "cvmgen_tile_generic.c", "0 - 128 * sums[c]", "0 - 127 * sums[c]",
+    (_dense(17, 17, 33), "cvmgen_tile_generic.c", "= above * sums[c]", "= (above + 1) * sums[c]",
      "a wrong correction of bytes"),
     (_dense(17, 17, 33), "cvmgen_tile_generic.h", "w[c * DEPTH + k]", "w[c * DEPTH + k + 1]",
      "columns that are one byte off"),
