@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 
 from cvmgen.errors import InternalError
 from cvmgen.source import Source
@@ -96,6 +96,8 @@ def _pieces(found: Sequence[Lexeme], declarations: Sequence[d.TopLevel]) -> Iter
     opening, closing = {each.start for each in blocks}, {each.end - 1 for each in blocks}
     begins = closing | {each.span.start for each in declarations}
     begins |= {item.span.start for item in _items(declarations)}
+    code = [each for each in found if not each.is_comment]
+    begins |= {first.start for brace, first in pairwise(code) if brace.start in opening}
     depth, current = 0, list[Lexeme]()
     for number, each in enumerate(found):
         after = next((one for one in found[number:] if not one.is_comment), None)

@@ -93,6 +93,10 @@ CASES = {
         "# first\n\n\n\nconst a=1# beside\n# before the end",
         "# first\n\nconst a = 1  # beside\n# before the end\n",
     ),
+    "comments above a text": (
+        'operator a {  # of a\n  # one\n\n# two\n"Text." # behind\ninput X : int8[N]\n}',
+        'operator a {  # of a\n  # one\n\n  # two\n  "Text."  # behind\n  input  X : int8[N]\n}\n',
+    ),
     "columns of lets": (
         "operator a {\nlet  long[i]  = 1\nlet b[i] = 2\n\nlet c = 3\nlet de = 4\n}",
         "operator a {\n  let    long[i] = 1\n  let    b[i]    = 2\n\n"
