@@ -12,7 +12,9 @@ from cvmgen.build.library import compiler_notes
 
 AsmLine = tuple[str, int]  # an instruction or a label, and the 1-based line of the unit; 0: none
 
-_ASKED = dict.fromkeys(("gcc", "clang"), ("-S", "-g1", "-fno-asynchronous-unwind-tables"))
+# zig gives clang a -c that -S leaves unused.
+_FLAGS = ("-S", "-g1", "-fno-asynchronous-unwind-tables", "-Wno-unused-command-line-argument")
+_ASKED = dict.fromkeys(("gcc", "clang"), _FLAGS)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"')
 _PLACE = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
 _FUNCTION = re.compile(r"^([A-Za-z_][\w.]*):")

@@ -426,7 +426,9 @@ class _Object:
         folder = made.parent / "sources"
         write_sources(folder, self.sources)
         # Relative names, so that messages and debug information say what generated/ says.
-        arguments = (*job.reading, *job.options, "-c", unit, "-o", str(made))
+        # zig goes by what comes last, -c or -S.
+        what = () if "-S" in job.flags else ("-c",)
+        arguments = (*job.reading, *job.options, *what, unit, "-o", str(made))
         status, log = run_command((*job.compiler.command, *arguments), folder=folder)
         if status != 0:
             kept = keep_failed(job.name, self.key, self.sources)

@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from cvmgen.build.assembly import assembly
 from cvmgen.cli.command import main
 from cvmgen.cli.pages import reloading
 from tests.graph.test_tflite import STORED, STREAM
@@ -207,6 +209,13 @@ def test_mathematics_is_linked_as_the_text_is(folder: Path) -> None:
         formula[int(a) : int(b)] for a, b in re.findall(r'data-a="(\d+)" data-b="(\d+)"', found[0])
     }
     assert "sum[k < K](X[i, k] * W[j, k])" in linked
+
+
+def test_machine_code_of_zig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ziglang")
+    monkeypatch.setenv("CC", shlex.join([sys.executable, "-m", "ziglang", "cc"]))
+    sources = {"c/f.c": "int f(int x);\nint f(int x) { return x + 1; }\n"}
+    assert ("f:", 0) in assembly(sources, "c/f.c")
 
 
 def test_machine_code_is_linked_by_the_lines_of_c(tmp_path: Path) -> None:
