@@ -71,7 +71,7 @@ def _parsed(name: str, text: str, path: str) -> Parsed:
     key = _key_of({"\0".join((name, path)): text}, "parsed")
     try:
         found: Parsed = pickle.loads(get_or_build(key, PARSED, write).read_bytes())
-    except SpecErrors:
+    except (SpecErrors, RecursionError):  # the latter of formulas that the check finds too deep
         return parse_all(Source(name, text, path))
     return found
 

@@ -123,6 +123,15 @@ def test_files_by_themselves(cvmgen: Command, spec: Path, tmp_path: Path) -> Non
     assert "version: patch" in outcome.out
 
 
+def test_formulas_that_are_too_long_are_told(cvmgen: Command, tmp_path: Path) -> None:
+    total = " + ".join(["X[i]"] * 400)
+    text = f'operator f {{\n  "d"\n  input X : cvm[N]\n  output Y : cvm[N]\n  Y[i] = {total}\n}}\n'
+    (tmp_path / "long.cvm").write_text(text, encoding="utf-8")
+    run = cvmgen("diff", tmp_path / "long.cvm", tmp_path / "long.cvm")
+    assert run.code == 2
+    assert "a formula is at most 200 levels deep" in run.err
+
+
 def test_new_and_removed_and_renamed_operators(cvmgen: Command, spec: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     (other / "toy").mkdir(parents=True)
