@@ -63,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     keep_tables(kept_tables)
     try:
         code = perform(options, faults)
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # as the server of editors leaves it
+            sys.stdout.flush()
     except BrokenPipeError:
         # The reader has enough. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -101,7 +102,12 @@ class Project:
             paths = sorted(
                 {*root.rglob("*.cvm"), *(each for each in self.open if self.root(each) == root)}
             )
-        found = (self.document(each) for each in paths if each.suffix == ".cvm")
+        # A text that is not saved yet has a name without an ending.
+        found = (
+            self.document(each)
+            for each in paths
+            if each.suffix == ".cvm" or (each == path and each.suffix != ".sched")
+        )
         return [each for each in found if each is not None]
 
     # -------------------------------------------------------- faults
@@ -245,6 +251,17 @@ class Project:
                 place = document.place(span)
                 if place is not None:
                     yield document, place
+
+    def unread_place(self, path: Path, symbol: FileSymbol) -> Document | None:
+        """A document that may name a symbol in a declaration that cannot be read now."""
+        word = re.compile(rf"\b{re.escape(symbol.name)}\b")
+        everywhere = symbol.operator in ("", symbol.name)
+        for document in self.beside(path):
+            for each in document.chunks:
+                near = everywhere or each.name == symbol.operator
+                if each.parsed.errors and near and word.search(each.text):
+                    return document
+        return None
 
     def meaning_near(self, path: Path, symbol: FileSymbol, name: str) -> FileSymbol | None:
         """What another name means already, where a symbol could be given it: in the declarations

@@ -12,6 +12,7 @@ from pygls.uris import from_fs_path, to_fs_path
 
 import cvmgen
 from cvmgen.errors import CvmgenError
+from cvmgen.functions import FUNCTIONS, SPECIAL
 from cvmgen.lsp import answers
 from cvmgen.lsp.documents import Document, DocumentFault, unseen
 from cvmgen.lsp.project import Project
@@ -286,6 +287,12 @@ def _renamed(ls: FormulaServer, params: t.RenameParams) -> t.WorkspaceEdit:
     found = LEXEME.fullmatch(new)
     if found is None or found.lastgroup != "word" or new in RESERVED:
         raise JsonRpcInvalidParams(message=f"'{new}' cannot be a name")
+    if symbol.kind == "definition" and (new in FUNCTIONS or new in SPECIAL):
+        raise JsonRpcInvalidParams(message=f"'{new}' is a function of the language")
+    broken = ls.project.unread_place(ls.path(uri), symbol)
+    if broken is not None:
+        message = f"mend {broken.path.name} first: '{symbol.name}' stands where it cannot be read"
+        raise JsonRpcInvalidParams(message=message)
     clash = ls.project.meaning_near(ls.path(uri), symbol, new)
     if clash is not None:
         raise JsonRpcInvalidParams(message=f"'{new}' is the name of the {clash.kind} already")

@@ -203,6 +203,29 @@ def test_names_that_cannot_be_given(editor: Editor, nn: str, new: str) -> None:
         rename(editor, nn, "k < K", new)
 
 
+def test_a_definition_gets_no_name_of_a_function(editor: Editor, spec: Path) -> None:
+    uri = editor.open(spec / "common.cvm")
+    params = t.RenameParams(place(uri), at(COMMON, "bits"), "max")
+    with pytest.raises(JsonRpcException, match="'max' is a function of the language"):
+        editor.wait(editor.client.text_document_rename_async(params))
+
+
+def test_nothing_is_renamed_by_halves(editor: Editor, nn: str, spec: Path) -> None:
+    """A place in what cannot be read is no place that is known."""
+    text = NN.replace("bits(K)\n", "bits(K\n")
+    editor.change(nn, text)
+    assert editor.faults(nn)
+    uri = editor.open(spec / "common.cvm")
+    params = t.RenameParams(place(uri), at(COMMON, "bits"), "width")
+    try:
+        with pytest.raises(JsonRpcException, match=r"mend nn\.cvm first: 'bits' stands where"):
+            editor.wait(editor.client.text_document_rename_async(params))
+        local = t.RenameParams(place(nn), at(text, "by = 1"), "step")
+        assert editor.wait(editor.client.text_document_rename_async(local)) is not None
+    finally:
+        editor.change(nn, NN)
+
+
 def test_completion_in_the_middle_of_a_line(editor: Editor, nn: str) -> None:
     text = NN.replace("x + by", "x + b")
     editor.change(nn, text)
@@ -257,3 +280,25 @@ def test_a_file_outside_of_any_folder(editor: Editor, tmp_path: Path) -> None:
     text = NN.split("\n\n")[0] + "\n"
     uri = editor.open(tmp_path / "mine.cvm", text)
     assert editor.faults(uri) == []
+
+
+def test_a_text_that_is_not_saved_yet(editor: Editor) -> None:
+    """It speaks of what it declares itself."""
+    text = "def twice(x) = 2 * x\n" + NN.split("\n\n")[1].replace("x + by", "twice(x) + by")
+    uri = "untitled:Untitled-1"
+    editor.client.text_document_did_open(
+        t.DidOpenTextDocumentParams(t.TextDocumentItem(uri, "cvm", 1, text))
+    )
+    editor.versions[uri] = 1
+    assert editor.faults(uri) == []
+
+
+def test_the_server_ends_well(spec: Path) -> None:
+    editor = Editor(spec)
+    process = editor.client._server
+    assert process is not None
+    editor.wait(editor.client.shutdown_async(None))
+    editor.client.exit(None)
+    assert editor.wait(process.wait()) == 0
+    editor.wait(editor.client.stop())
+    editor.loop.close()
