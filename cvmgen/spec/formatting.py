@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
 
 from cvmgen.errors import InternalError
-from cvmgen.source import Source
+from cvmgen.source import Source, Span
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.layout import Layout, beginning
 from cvmgen.spec.lexemes import Lexeme, LexemeKind, comments, lexemes
 from cvmgen.spec.parse import parse
-from cvmgen.spec.schedules import parse_schedules
+from cvmgen.spec.schedules import IntrinsicBlock, ScheduleDefinition, parse_schedules
 
 STEP = 2
 QUOTED = re.compile(r'#[^\n]*|"[^"]*"')
@@ -37,7 +37,10 @@ def formatted(source: Source) -> str:
     if _is_schedule(source):
         schedules = parse_schedules(source)
         text = _schedules_text(source.text)
-        kept = text == source.text or parse_schedules(replace(source, text=text)) == schedules
+        kept = text == source.text or (
+            _schedules_meaning(parse_schedules(replace(source, text=text)))
+            == _schedules_meaning(schedules)
+        )
     else:
         formulas = parse(source)
         text = _formulas_text(source.text, formulas)
@@ -55,6 +58,20 @@ def meaning(declarations: Iterable[d.TopLevel]) -> list[d.TopLevel]:
         replace(each, text="") if isinstance(each, d.OperatorDecl) else each
         for each in declarations
     ]
+
+
+def _schedules_meaning(blocks: Iterable[ScheduleDefinition]) -> list[object]:
+    """Schedules, and intrinsics without the places of what they quote."""
+    return [
+        (replace(each, doc=None, formula=()), _words(each.doc), [*map(_words, each.formula)])
+        if isinstance(each, IntrinsicBlock)
+        else each
+        for each in blocks
+    ]
+
+
+def _words(span: Span | None) -> list[str]:
+    return [each.text for each in lexemes(span.text)] if span else []
 
 
 # ---------------------------------------------------------------- formulas

@@ -156,3 +156,11 @@ def test_schedules() -> None:
 def test_what_cannot_be_parsed_is_refused() -> None:
     with pytest.raises(SpecErrors, match="is not closed"):
         laid_out("operator a {\n")
+
+
+def test_intrinsics() -> None:
+    """What they quote lies elsewhere then, and says the same."""
+    path = ROOT / "spec/schedules/intrinsics.sched"
+    text = path.read_text(encoding="utf-8")
+    mess = text.replace("\n  ", "\n\t ").replace(" = ", "  =").rstrip("\n")
+    assert formatted(Source(path.name, mess)) == text
