@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from cvmgen.build.files import write_changed
+from cvmgen.build.files import listed_files, write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.explored import INDEX, Explored, open_page
 from cvmgen.cli.pages import pages
 from cvmgen.cli.specs import checked_operators, find_operators, probe_all
-from cvmgen.errors import Faults
+from cvmgen.errors import CvmgenError, Faults
 from cvmgen.inspection.pages import index
 from cvmgen.schedule.schedules import read_schedules
 from cvmgen.spec.words import plural
@@ -20,6 +20,7 @@ from cvmgen.spec.words import plural
 def explore(asked: Explored, faults: Faults, *, assembled: bool, as_json: bool) -> tuple[str, ...]:
     """Write the pages of the operators that are named, or of all, and an index of them; returns
     their files."""
+    _check_free(asked.folder / INDEX)
     with Progress(aloud=not as_json) as progress:
         operators = checked_operators(asked.spec, progress, faults)
         if asked.operators:
@@ -50,6 +51,8 @@ def explore_model(
     from cvmgen.model.build import make_files, model_name
 
     name = model_name(symbol)
+    first = folder / f"{name}.html"
+    _check_free(first)
     with Progress(aloud=not as_json) as progress:
         progress.step(f"generating {name}")
         files = make_files(symbol, params, name, schedules=read_schedules(spec))
@@ -59,10 +62,15 @@ def explore_model(
             times = step_times(files)
         given = [str(each) for each in (symbol, params) if each is not None]
         command = shlex.join(["cvmgen", "build", "--model", *given])
-        written = {f"{name}.html": ModelPage(files, command, times).text()}
+        written = {first.name: ModelPage(files, command, times).text()}
         write_changed(folder, written, remove_stale=False)
-    first = folder / f"{name}.html"
     open_page(first, browse=browse)
     told = f"{plural(len(files.steps), 'step')} in {first}\n"
     data = {"folder": str(folder), "pages": sorted(written), "microseconds": times}
     return give(data, told, as_json=as_json)
+
+
+def _check_free(page: Path) -> None:
+    """Refuse to write over a page that is somebody else's."""
+    if page.exists() and page.name not in listed_files(page.parent):
+        raise CvmgenError(f"{page} is no page of cvmgen: remove it, or choose a folder with --out")

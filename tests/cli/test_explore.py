@@ -211,6 +211,15 @@ def test_mathematics_is_linked_as_the_text_is(folder: Path) -> None:
     assert "sum[k < K](X[i, k] * W[j, k])" in linked
 
 
+def test_pages_of_others_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "index.html"
+    page.write_text("mine", encoding="utf-8")
+    assert main(["explore", "cvm.relu", "--out", str(tmp_path)]) == 1
+    assert "index.html is no page of cvmgen" in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == [page]
+    assert page.read_text(encoding="utf-8") == "mine"
+
+
 def test_machine_code_of_zig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ziglang")
     monkeypatch.setenv("CC", shlex.join([sys.executable, "-m", "ziglang", "cc"]))
