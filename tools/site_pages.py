@@ -34,10 +34,11 @@ from cvmgen.inspection.reached import reached
 from cvmgen.paths import generated_folder, spec_folder
 from cvmgen.schedule.schedules import read_schedules
 from cvmgen.source import SpecError
+from cvmgen.spec.as_parsed import declared, definitions
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator, Output, all_items
-from cvmgen.spec.mathematics import declared, definitions, expression, mathematics, statements
+from cvmgen.spec.mathematics import expression, mathematics, statements
 from cvmgen.spec.notation import CellRow, Identifier, Script, SignCell, mathml
 from cvmgen.spec.precisions import needed_precision
 from cvmgen.spec.words import plural

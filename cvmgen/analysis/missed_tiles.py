@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from itertools import permutations
 
-from cvmgen.analysis.contraction import INTEGERS, NoContraction, contraction
+from cvmgen.analysis.contraction import contraction
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
+from cvmgen.analysis.sums_of_products import INTEGERS, NoContraction
 from cvmgen.analysis.tiling import tiling
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import expanded

@@ -14,12 +14,12 @@ from cvmgen import algebra
 from cvmgen.analysis.contraction import (
     Contraction,
     Factor,
-    NoContraction,
     contraction,
 )
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.analysis.quotients import DividedIndex
+from cvmgen.analysis.sums_of_products import NoContraction
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import at_least_zero, conjuncts
 from cvmgen.ir.rewrite import with_offsets, without_dead

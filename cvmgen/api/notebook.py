@@ -18,7 +18,8 @@ def operator_html(info: OperatorInfo, signature: str) -> str:
 def operator_latex(info: OperatorInfo) -> str | None:
     """Its formula for a block of LaTeX; None where the text cannot be read."""
     # Imported when a notebook asks: calling operators needs no parser.
-    from cvmgen.spec.mathematics import mathematics, read_declaration
+    from cvmgen.spec.as_parsed import read_declaration
+    from cvmgen.spec.mathematics import mathematics
     from cvmgen.spec.notation import latex
 
     try:
@@ -28,7 +29,8 @@ def operator_latex(info: OperatorInfo) -> str | None:
 
 
 def _parts(info: OperatorInfo, signature: str) -> Iterator[str]:
-    from cvmgen.spec.mathematics import mathematics, read_declaration, statements
+    from cvmgen.spec.as_parsed import read_declaration
+    from cvmgen.spec.mathematics import mathematics, statements
     from cvmgen.spec.notation import mathml
 
     yield f"<b>{in_html(info.full_name)}</b> <code>{in_html(signature)}</code>"

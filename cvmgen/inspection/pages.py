@@ -20,8 +20,9 @@ from cvmgen.inspection.pictures import pictures
 from cvmgen.paths import generated_folder, runtime_folder
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span
+from cvmgen.spec.as_parsed import declared, definitions
 from cvmgen.spec.formula import Operator
-from cvmgen.spec.mathematics import declared, definitions, mathematics
+from cvmgen.spec.mathematics import mathematics
 from cvmgen.spec.notation import mathml
 from cvmgen.verification.ledger import Entries
 from cvmgen.verification.ledger_check import has_text

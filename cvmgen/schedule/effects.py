@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cvmgen.analysis.contraction import NoContraction
 from cvmgen.analysis.missed_tiles import missed_tile
+from cvmgen.analysis.sums_of_products import NoContraction
 from cvmgen.schedule.kernels import Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.source import Span, SpecError

@@ -6,10 +6,11 @@ from itertools import product
 
 import pytest
 
-from cvmgen.analysis.contraction import Contraction, Factor, NoContraction, contraction
+from cvmgen.analysis.contraction import Contraction, Factor, contraction
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.analysis.magnitude import covers, magnitude
+from cvmgen.analysis.sums_of_products import NoContraction
 from cvmgen.driver import C_LIKE, lower
 from cvmgen.dtypes import INT8
 from cvmgen.ir import nodes as i

@@ -10,17 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 from cvmgen.source import Span
+from cvmgen.spec.as_parsed import declared, definitions, read_declaration
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator, Output, all_items
-from cvmgen.spec.mathematics import (
-    declared,
-    definitions,
-    expression,
-    mathematics,
-    read_declaration,
-    statements,
-)
+from cvmgen.spec.mathematics import expression, mathematics, statements
 from cvmgen.spec.notation import NAMESPACE, latex, mathml
 
 ROOT = Path(__file__).parents[2]
