@@ -63,10 +63,11 @@ typedef struct cvmgen_factor {
 /* Sums of so many products of int8 fit int32. */
 #define CVMGEN_EXACT_DEPTH ((INT64_C(1) << 17) - 1)
 /* As many do where `zero` is subtracted from one of the factors: each product is at most
-   (128 + |zero|) * 128, and all of them are to be below 2^31. */
+   (128 + |zero|) * 128, and all of them are to be below 2^31. -1 where tiles cannot take `zero` at all,
+   not even for sums of nothing. */
 static inline int64_t cvmgen_exact_depth_above(int64_t zero) {
     const int64_t most = INT64_C(1) << 24;
-    return -most < zero && zero < most ? (most - 1) / (128 + (zero < 0 ? -zero : zero)) : 0;
+    return -most < zero && zero < most ? (most - 1) / (128 + (zero < 0 ? -zero : zero)) : -1;
 }
 
 /* Whether it is worth a try to read the elements as int8. */
