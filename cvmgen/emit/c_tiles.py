@@ -8,7 +8,7 @@ from dataclasses import replace
 from cvmgen.emit.c_outlined import part_function
 from cvmgen.emit.c_parts import FunctionPrinter, PartScope
 from cvmgen.emit.c_spelling import PRIMARY, c_identifier, comment, declarator, pointer
-from cvmgen.emit.c_text import signature, wrapped_list
+from cvmgen.emit.c_text import signature, versions, wrapped_list
 from cvmgen.emit.lines import indented, wrap_c
 from cvmgen.ir import nodes as i
 from cvmgen.schedule.gpu.mapped import KernelParameter
@@ -28,6 +28,7 @@ class TilePrinter(FunctionPrinter):
         super().__init__(program, (*tiles.taking, *tiles.running), frame, None)
         self.tiles, self.parameters = tiles, parameters
         self.pointers.add(tiles.own["block"])
+        self.in_threads = True  # tensors come through a structure
 
     def text(self) -> str:
         return f"{self.taking()}\n\n{self.running()}"
@@ -39,7 +40,8 @@ class TilePrinter(FunctionPrinter):
         members = [self.member(each) for each in tiles.captures]
         formulas = map(comment, self.frame.formulas)
         lines = [*formulas, *self.unpacked(tiles.taking), *self.block(tiles.taking)]
-        return "\n".join(part_function(tiles.taker, tiles.own, [block], members, (), lines, str))
+        sets = versions(tiles.taking)
+        return "\n".join(part_function(tiles.taker, tiles.own, [block], members, sets, lines, str))
 
     def running(self) -> str:
         """The function that runs the nest, and says whether it did."""

@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from cvmgen.analysis.dependences import SCALAR, Locals, conflict
 from cvmgen.analysis.tiling import AffineSteps, Flat, StoredTotals, Tiling, flat_lines, read_locals
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
 from cvmgen.ir.kernel_fault import kernel_fault
 from cvmgen.ir.logic import disjunction
 from cvmgen.ir.loops import product, unravel
+from cvmgen.ir.uses import has
 from cvmgen.ir.visit import fresh
+from cvmgen.schedule.actions.vectorise import vector_set
 from cvmgen.schedule.outline import call_name
 from cvmgen.schedule.subject import Subject
 from cvmgen.source import Span
 
-OWN = ("context", "call", "block", "row", "column", "totals", "first", "space", "nest")
+OWN = ("context", "call", "block", "row", "column", "totals", "first", "count", "space", "nest")
 PLAN = i.Var(f"{h.OURS}plan")
 Row = tuple[i.Expr, ...]
 
@@ -117,19 +120,25 @@ class TileWriter:
             total = i.Convert(found.total.type, total)
         after = self.columns.statements
         each = (
-            *self.index(inner, near),
+            *self.index(inner, near, i.Var(own["first"])),
             *read_locals(found.before, after),
             replace(found.total, value=total),
             *after,
         )
         line = (
             *self.firsts(outer, far),
-            *self.index(outer, far),
+            *self.index(outer, far, self.first(outer, far)),
             self.let("totals", "totals", totals),
-            self.over(near, each),
+            side_by_side(self.over(near, i.Var(own["count"]), each)),
         )
-        batches = self.unravel(found.batches, self.of_block("batch"))
-        return (*batches, *self.firsts(inner, near), self.over(far, line))
+        # Locals, as what is stored might change the block for all that compilers see.
+        return (
+            *self.unravel(found.batches, self.of_block("batch")),
+            *self.firsts(inner, near),
+            self.let("first", "i64", self.first(inner, near)),
+            self.let("count", "i64", self.of_block(f"{near}s")),
+            self.over(far, self.of_block(f"{far}s"), line),
+        )
 
     def let(self, name: str, type_name: str, value: i.Expr) -> i.Let:
         return i.Let(self.own[name], type_name, value, self.span)
@@ -137,9 +146,9 @@ class TileWriter:
     def of_block(self, member: str) -> i.Expr:
         return i.Member(i.Var(self.own["block"]), member)
 
-    def over(self, side: str, body: i.Block) -> i.Loop:
+    def over(self, side: str, count: i.Expr, body: i.Block) -> i.Loop:
         """A loop over the rows or columns of a block."""
-        return i.Loop(self.own[side], i.ZERO, self.of_block(f"{side}s"), body, 0, self.span)
+        return i.Loop(self.own[side], i.ZERO, count, body, 0, self.span)
 
     def firsts(self, side: Flat, name: str) -> i.Block:
         """The indices of a side outside of its groups, which a block has one of each."""
@@ -147,11 +156,13 @@ class TileWriter:
             return ()
         return self.unravel(side.outer, i.Binary("truncdiv", self.of_block(name), group_size(side)))
 
-    def index(self, side: Flat, name: str) -> i.Block:
-        """The last index of a side, and the one that it is a part of."""
+    def first(self, side: Flat, name: str) -> i.Expr:
+        """The last index of a side where a block begins."""
         first = self.of_block(name)
-        if side.outer:
-            first = i.Binary("rem", first, group_size(side))
+        return i.Binary("rem", first, group_size(side)) if side.outer else first
+
+    def index(self, side: Flat, name: str, first: i.Expr) -> i.Block:
+        """The last index of a side, and the one that it is a part of."""
         value = i.Binary("+", first, i.Var(self.own[name]))
         index = i.Let(side.lines[-1].index, "i64", value, self.span)
         divided = self.tiling.found.divided
@@ -262,6 +273,13 @@ class TileWriter:
         """Where totals of 32 bits are stored as they are."""
         found = self.tiling.stored
         return found if found is not None and self.subject.elements[found.tensor] == "i32" else None
+
+
+def side_by_side(loop: i.Loop) -> i.Loop:
+    """A loop by vector instructions, where its iterations may run at once: each stores results of
+    its own."""
+    alone = has(loop.body, *SCALAR) or conflict(loop, Locals.of(loop.body))
+    return loop if alone else replace(loop, vector=vector_set(loop))
 
 
 def counted_rows(one: str, several: str, rows: Sequence[Row]) -> Iterator[tuple[str, i.Expr]]:

@@ -468,10 +468,13 @@ class ValueTyper(ABC):
         ends = (min(max(end, 0), WIDEST) for end in (known.low, known.high))
         found = Range(*(1 << end for end in ends))
         wide = narrowest_type(found)
-        one: i.Expr = i.Const(1) if wide == "i32" else i.Convert(wide, i.Const(1))
+        # gcc has vectors for 1 << e in 32 bits, but none for it in 64.
+        bits = "u32" if wide == "i64" and not self.host and found.high < 1 << 32 else wide
+        one: i.Expr = i.Const(1) if bits == "i32" else i.Convert(bits, i.Const(1))
         if known.high > WIDEST:
             exponent = self.at_most(exponent, WIDEST)
-        return i.Binary("shl", one, exponent[0]), wide, found
+        power = i.Binary("shl", one, exponent[0])
+        return power if bits == wide else i.Convert(wide, power), wide, found
 
     def at_most(self, typed: Typed, most: int) -> Typed:
         """The lower one of a value and a constant."""

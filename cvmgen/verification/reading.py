@@ -19,6 +19,7 @@ from cvmgen.ir.visit import walk
 from cvmgen.ranges import Range
 from cvmgen.source import Span
 from cvmgen.typing.agreement import NUMBER, REALS, Agreement
+from cvmgen.typing.machine_types import unconverted
 from cvmgen.verification import terms as t
 from cvmgen.verification.lists import List, ListTerms
 from cvmgen.verification.range_facts import RangeFacts
@@ -187,7 +188,8 @@ class FormulaReader:
             claim = t.negation(t.equal(right, 0))
             if claim != t.TRUE:
                 self.demand("divisor", scope, expr, right, claim)
-        if kind in ("u32", "u64", "u16", "u8"):
+        power = expr.op == "shl" and unconverted(expr.left) == i.ONE
+        if kind in ("u32", "u64", "u16", "u8") and not power:
             return self.unknown("bits", WRAPS, kind)
         if expr.op in BITWISE:
             found = self.symbols.bits(expr.op, left, right, LIMITS.get(kind, LIMITS["i64"]))

@@ -125,6 +125,19 @@ ROWS = [
         "where y = h + i - 1, x = v + j - 1",
         False,
     ),
+    *(
+        (
+            f"rounded twice, by shifts of up to {most}",
+            TWO + "input f : int8[N]\n input s : int8[N]\n" + ZERO + "output Y : int8[M, N]\n"
+            "Y[i, j] = clip(r div 2^e - zx, -128, 127)\n"
+            "where r = q + 2^e div 2 - (1 if q < 0 and e > 0 else 0),\n"
+            "t = sum[k < K]((X[i, k] - zx) * W[j, k]) + f[j],\n"
+            "v = clip(clip(t, -2^31, 2^31 - 1) * 2^clip(s[j], 0, 30), -2^31, 2^31 - 1),\n"
+            f"q = (v * (f[j] * 2^24 + 2^24 - 1) + 2^30) div 2^31, e = clip(-s[j], 0, {most})",
+            True,
+        )
+        for most in (31, 32)
+    ),
     (
         "elements of int32 that may be as small",
         TWO.replace("int8", "cvm").replace("cvm[N, K]\n", "cvm[N, K]\n" + ZEROS)
@@ -166,6 +179,8 @@ def operands(block: str, random: Random, sizes: tuple[int, ...]) -> Call:
         shapes = [(n, taps, k), (m, 3, taps, k)]
     if "input c" in block:
         shapes = [(m, k), (m, n), (2 * n, k)]
+    if "input f" in block:
+        shapes += [(n,), (n,)]
     if "input A" in block:
         shapes += [(m, taps), (n, taps)]
     if "input z : int8[]" in block:

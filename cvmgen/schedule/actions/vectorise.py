@@ -37,10 +37,14 @@ def vectorise(subject: Subject, use: Use) -> Subject:
                 f"({subject.place})",
                 "expand what it carries, and vectorise another loop",
             )
-        size = given or (64 if needs_wide_vectors(loop) else 32)
-        return (replace(loop, vector=SETS[size]),)
+        return (replace(loop, vector=SETS[given] if given else vector_set(loop)),)
 
     return subject.with_loops(use.loops(subject, 0), change)
+
+
+def vector_set(loop: i.Loop) -> str:
+    """The instructions that suit a loop."""
+    return SETS[64 if needs_wide_vectors(loop) else 32]
 
 
 def needs_wide_vectors(loop: i.Loop) -> bool:

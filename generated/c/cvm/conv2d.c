@@ -179,6 +179,7 @@ typedef struct conv2d_Y_int8_totals_call {
     const int32_t *B;
     int8_t *Y;
 } conv2d_Y_int8_totals_call;
+CVMGEN_FOR_AVX2
 static void conv2d_Y_int8_totals(const void *context, const cvmgen_totals *block) {
     const conv2d_Y_int8_totals_call *const call = context;
     const conv2d_plan *const plan = call->plan;
@@ -190,12 +191,15 @@ static void conv2d_Y_int8_totals(const void *context, const cvmgen_totals *block
     const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
     const int64_t oc_outer = block->batch;
     const int64_t n = block->row / (YH * YW);
+    const int64_t first = block->row % (YH * YW);
+    const int64_t count = block->rows;
     for (int64_t column = 0; column < block->columns; ++column) {
         const int64_t oc_inner = block->column + column;
         const int64_t oc = oc_outer * OPG + oc_inner;
         const int32_t *const totals = block->totals + column * block->step;
-        for (int64_t row = 0; row < block->rows; ++row) {
-            const int64_t x = block->row % (YH * YW) + row;
+        CVMGEN_APART
+        for (int64_t row = 0; row < count; ++row) {
+            const int64_t x = first + row;
             const uint32_t total = (uint32_t)totals[row];
             Y[(n * OC + oc) * YH * YW + x] = (int8_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
         }
@@ -236,6 +240,7 @@ typedef struct conv2d_Y_int32_totals_call {
     const int32_t *B;
     int32_t *Y;
 } conv2d_Y_int32_totals_call;
+CVMGEN_FOR_AVX2
 static void conv2d_Y_int32_totals(const void *context, const cvmgen_totals *block) {
     const conv2d_Y_int32_totals_call *const call = context;
     const conv2d_plan *const plan = call->plan;
@@ -247,12 +252,15 @@ static void conv2d_Y_int32_totals(const void *context, const cvmgen_totals *bloc
     const int64_t OC = plan->OC, OPG = plan->OPG, YH = plan->YH, YW = plan->YW;
     const int64_t oc_outer = block->batch;
     const int64_t n = block->row / (YH * YW);
+    const int64_t first = block->row % (YH * YW);
+    const int64_t count = block->rows;
     for (int64_t column = 0; column < block->columns; ++column) {
         const int64_t oc_inner = block->column + column;
         const int64_t oc = oc_outer * OPG + oc_inner;
         const int32_t *const totals = block->totals + column * block->step;
-        for (int64_t row = 0; row < block->rows; ++row) {
-            const int64_t x = block->row % (YH * YW) + row;
+        CVMGEN_APART
+        for (int64_t row = 0; row < count; ++row) {
+            const int64_t x = first + row;
             const uint32_t total = (uint32_t)totals[row];
             Y[(n * OC + oc) * YH * YW + x] = (int32_t)(total + (uint32_t)(B != NULL ? B[oc] : 0));
         }

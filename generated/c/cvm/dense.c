@@ -104,6 +104,7 @@ typedef struct dense_Y_int8_totals_call {
     const int32_t *B;
     int8_t *Y;
 } dense_Y_int8_totals_call;
+CVMGEN_FOR_AVX2
 static void dense_Y_int8_totals(const void *context, const cvmgen_totals *block) {
     const dense_Y_int8_totals_call *const call = context;
     const dense_plan *const plan = call->plan;
@@ -111,11 +112,14 @@ static void dense_Y_int8_totals(const void *context, const cvmgen_totals *block)
     int8_t *restrict Y = call->Y;
     /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t N = plan->N;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
     for (int64_t row = 0; row < block->rows; ++row) {
         const int64_t i = block->row + row;
         const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < block->columns; ++column) {
-            const int64_t j = block->column + column;
+        CVMGEN_APART
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t j = first + column;
             const uint32_t total = (uint32_t)totals[column];
             Y[i * N + j] = (int8_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
         }
@@ -150,6 +154,7 @@ typedef struct dense_Y_int32_totals_call {
     const int32_t *B;
     int32_t *Y;
 } dense_Y_int32_totals_call;
+CVMGEN_FOR_AVX2
 static void dense_Y_int32_totals(const void *context, const cvmgen_totals *block) {
     const dense_Y_int32_totals_call *const call = context;
     const dense_plan *const plan = call->plan;
@@ -157,11 +162,14 @@ static void dense_Y_int32_totals(const void *context, const cvmgen_totals *block
     int32_t *restrict Y = call->Y;
     /* dense line 8: Y[i, j] = sum[k < K](X[i, k] * W[j, k]) + (B[j] if present(B) else 0) */
     const int64_t N = plan->N;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
     for (int64_t row = 0; row < block->rows; ++row) {
         const int64_t i = block->row + row;
         const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < block->columns; ++column) {
-            const int64_t j = block->column + column;
+        CVMGEN_APART
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t j = first + column;
             const uint32_t total = (uint32_t)totals[column];
             Y[i * N + j] = (int32_t)(total + (uint32_t)(B != NULL ? B[j] : 0));
         }

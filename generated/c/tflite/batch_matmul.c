@@ -165,7 +165,7 @@ static void batch_matmul_Y_part(const void *context, int64_t low, int64_t high) 
                 * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s, 30))), INT32_MAX)) * m
                 + (1 << 30)) >> 31, INT32_MAX);
             Y[(n * I + i) * J + (j_group + j_result)] = (int8_t)cvmgen_max_i64(-128,
-                cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
+                cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
                 + zy, 127));
         }
     }

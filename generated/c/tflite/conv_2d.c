@@ -233,7 +233,7 @@ static void conv_2d_Y_part(const void *context, int64_t low_2, int64_t high_2) {
             + (1 << 30)) >> 31, INT32_MAX);
         const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
         Y[((n * YH + y) * YW + x) * OC + oc] = (int8_t)cvmgen_max_i64(low,
-            cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
+            cvmgen_min_i64(((x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
             + zy, high));
     }
 }
@@ -254,6 +254,7 @@ typedef struct conv_2d_Y_totals_call {
     const int32_t *B;
     int8_t *Y;
 } conv_2d_Y_totals_call;
+CVMGEN_FOR_AVX512
 static void conv_2d_Y_totals(const void *context, const cvmgen_totals *block) {
     const conv_2d_Y_totals_call *const call = context;
     const conv_2d_plan *const plan = call->plan;
@@ -268,11 +269,14 @@ static void conv_2d_Y_totals(const void *context, const cvmgen_totals *block) {
     const int64_t OC = plan->OC, zy = plan->zy, low = plan->low, high = plan->high;
     const int64_t OPG = plan->OPG;
     const int64_t oc_outer = block->batch;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
     for (int64_t row = 0; row < block->rows; ++row) {
         const int64_t x = block->row + row;
         const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < block->columns; ++column) {
-            const int64_t oc_inner = block->column + column;
+        CVMGEN_APART
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t oc_inner = first + column;
             const int64_t oc = oc_outer * OPG + oc_inner;
             const uint64_t total = (uint64_t)totals[column];
             const int32_t shift = S[oc];
@@ -283,8 +287,8 @@ static void conv_2d_Y_totals(const void *context, const cvmgen_totals *block) {
                 + (1 << 30)) >> 31, INT32_MAX);
             const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
             Y[x * OC + oc] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
-                + zy, high));
+                cvmgen_min_i64(((x_2 + ((int64_t)(1u << e) >> 1)
+                - (x_2 < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
         }
     }
 }

@@ -138,7 +138,7 @@ static void fully_connected_Y_part(const void *context, int64_t low_2, int64_t h
             + (1 << 30)) >> 31, INT32_MAX);
         const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
         Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
-            cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy,
+            cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy,
             high));
     }
 }
@@ -159,6 +159,7 @@ typedef struct fully_connected_Y_totals_call {
     const int32_t *B;
     int8_t *Y;
 } fully_connected_Y_totals_call;
+CVMGEN_FOR_AVX512
 static void fully_connected_Y_totals(const void *context, const cvmgen_totals *block) {
     const fully_connected_Y_totals_call *const call = context;
     const fully_connected_plan *const plan = call->plan;
@@ -169,11 +170,14 @@ static void fully_connected_Y_totals(const void *context, const cvmgen_totals *b
     /* fully_connected line 13: Y[n, j] = clip(rescaled(total + (B[j] if present(B) else 0), M[j],
        S[j]) + zy, low, high) where total = sum[k < K]((X[n, k] - zx) * W[j, k]) */
     const int64_t J = plan->J, zy = plan->zy, low = plan->low, high = plan->high;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
     for (int64_t row = 0; row < block->rows; ++row) {
         const int64_t n = block->row + row;
         const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < block->columns; ++column) {
-            const int64_t j = block->column + column;
+        CVMGEN_APART
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t j = first + column;
             const uint64_t total = (uint64_t)totals[column];
             const int32_t shift = S[j];
             const int64_t x = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
@@ -183,7 +187,7 @@ static void fully_connected_Y_totals(const void *context, const cvmgen_totals *b
                 + (1 << 30)) >> 31, INT32_MAX);
             const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
             Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
+                cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
                 + zy, high));
         }
     }

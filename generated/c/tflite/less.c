@@ -175,8 +175,8 @@ static void less_Y(const less_plan *plan, const int8_t *restrict A, const int8_t
                     cvmgen_min_i64((B[B_row + d] - zb) * 256, INT32_MAX))
                     * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))), INT32_MAX)) * mb
                     + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = (x + ((INT64_C(1) << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0)) >> e < (x_2 + ((INT64_C(1) << e_2) >> 1)
+                Y[d_row * d_run + d] = (x + ((int64_t)(1u << e) >> 1)
+                    - (x < 0 && e > 0 ? 1 : 0)) >> e < (x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
             }
         } else if (A_step == 0 && B_step == 1) {
@@ -191,8 +191,8 @@ static void less_Y(const less_plan *plan, const int8_t *restrict A, const int8_t
                     cvmgen_min_i64((B[B_row + d] - zb) * 256, INT32_MAX))
                     * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))), INT32_MAX)) * mb
                     + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = (x + ((INT64_C(1) << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0)) >> e < (x_2 + ((INT64_C(1) << e_2) >> 1)
+                Y[d_row * d_run + d] = (x + ((int64_t)(1u << e) >> 1)
+                    - (x < 0 && e > 0 ? 1 : 0)) >> e < (x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
             }
         } else if (A_step == 1 && B_step == 0) {
@@ -207,8 +207,8 @@ static void less_Y(const less_plan *plan, const int8_t *restrict A, const int8_t
                     cvmgen_min_i64((B[B_row] - zb) * 256, INT32_MAX))
                     * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))), INT32_MAX)) * mb
                     + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = (x + ((INT64_C(1) << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0)) >> e < (x_2 + ((INT64_C(1) << e_2) >> 1)
+                Y[d_row * d_run + d] = (x + ((int64_t)(1u << e) >> 1)
+                    - (x < 0 && e > 0 ? 1 : 0)) >> e < (x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
             }
         } else {
@@ -223,8 +223,8 @@ static void less_Y(const less_plan *plan, const int8_t *restrict A, const int8_t
                     cvmgen_min_i64((B[B_row + d * B_step] - zb) * 256, INT32_MAX))
                     * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))), INT32_MAX)) * mb
                     + (1 << 30)) >> 31, INT32_MAX);
-                Y[d_row * d_run + d] = (x + ((INT64_C(1) << e) >> 1)
-                    - (x < 0 && e > 0 ? 1 : 0)) >> e < (x_2 + ((INT64_C(1) << e_2) >> 1)
+                Y[d_row * d_run + d] = (x + ((int64_t)(1u << e) >> 1)
+                    - (x < 0 && e > 0 ? 1 : 0)) >> e < (x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
             }
         }

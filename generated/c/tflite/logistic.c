@@ -111,7 +111,7 @@ static void logistic_Y_part(const void *context, int64_t low, int64_t high) {
                     * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s, 30))), INT32_MAX)) * m
                     + (1 << 30)) >> 31, INT32_MAX);
                 const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s, 31));
-                const int64_t a = (x_2 + ((INT64_C(1) << e) >> 1)
+                const int64_t a = (x_2 + ((int64_t)(1u << e) >> 1)
                     - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
                 __int128 chosen_4 = 0;
                 if (a == 0) {
@@ -159,7 +159,7 @@ static void logistic_Y_part(const void *context, int64_t low, int64_t high) {
                             chosen = cvmgen_floor_mod(bits >> 31, 2) == 1
                                 ? cvmgen_min_i64((r_7 * 242 + (1 << 30)) >> 31, INT32_MAX) : r_7;
                         }
-                        const int64_t h = (chosen + (INT64_C(1) << 31)) >> 1;
+                        const int64_t h = (chosen + (int64_t)(1u << 31)) >> 1;
                         const int64_t x_6 = 1515870810
                             + cvmgen_min_i64((h * -1010580540 + (1 << 30)) >> 31, INT32_MAX);
                         const int64_t x_7 = x_6
@@ -222,7 +222,7 @@ static void logistic_Y_part(const void *context, int64_t low, int64_t high) {
                                 ? cvmgen_min_i64((r_7_2 * 242 + (1 << 30)) >> 31, INT32_MAX)
                                 : r_7_2;
                         }
-                        const int64_t h_2 = (chosen_2 + (INT64_C(1) << 31)) >> 1;
+                        const int64_t h_2 = (chosen_2 + (int64_t)(1u << 31)) >> 1;
                         const int64_t x_6_2 = 1515870810
                             + cvmgen_min_i64((h_2 * -1010580540 + (1 << 30)) >> 31, INT32_MAX);
                         const int64_t x_7_2 = x_6_2

@@ -173,8 +173,8 @@ static void mul_Y(const mul_plan *plan, const int8_t *restrict A, const int8_t *
                     * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
                     + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    + zy, high));
+                    cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1)
+                    - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
             }
         } else if (A_step == 0 && B_step == 1) {
             for (int64_t d = 0; d < d_run; ++d) {
@@ -184,8 +184,8 @@ static void mul_Y(const mul_plan *plan, const int8_t *restrict A, const int8_t *
                     * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
                     + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    + zy, high));
+                    cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1)
+                    - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
             }
         } else if (A_step == 1 && B_step == 0) {
             for (int64_t d = 0; d < d_run; ++d) {
@@ -195,8 +195,8 @@ static void mul_Y(const mul_plan *plan, const int8_t *restrict A, const int8_t *
                     * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
                     + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    + zy, high));
+                    cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1)
+                    - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
             }
         } else {
             for (int64_t d = 0; d < d_run; ++d) {
@@ -206,8 +206,8 @@ static void mul_Y(const mul_plan *plan, const int8_t *restrict A, const int8_t *
                     INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
                     * my + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(low,
-                    cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    + zy, high));
+                    cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1)
+                    - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
             }
         }
     }

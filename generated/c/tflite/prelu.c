@@ -164,7 +164,7 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
                         * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))), INT32_MAX)) * m1
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
-                    chosen = (x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+                    chosen = (x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
                 } else {
                     const int64_t x_2_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
                         cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
@@ -172,7 +172,7 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
                         * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))), INT32_MAX)) * m2
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
-                    chosen = (x_2_2 + ((INT64_C(1) << e_2) >> 1)
+                    chosen = (x_2_2 + ((int64_t)(1u << e_2) >> 1)
                         - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
                 }
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
@@ -189,7 +189,7 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
                         * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))), INT32_MAX)) * m1
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
-                    chosen = (x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+                    chosen = (x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
                 } else {
                     const int64_t x_2_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
                         cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
@@ -197,7 +197,7 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
                         * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))), INT32_MAX)) * m2
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
-                    chosen = (x_2_2 + ((INT64_C(1) << e_2) >> 1)
+                    chosen = (x_2_2 + ((int64_t)(1u << e_2) >> 1)
                         - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
                 }
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,
@@ -214,7 +214,7 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
                         * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s1, 30))), INT32_MAX)) * m1
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s1, 31));
-                    chosen = (x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+                    chosen = (x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
                 } else {
                     const int64_t x_2_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
                         cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
@@ -222,7 +222,7 @@ static void prelu_Y_part(const void *context, int64_t low, int64_t high) {
                         * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s2, 30))), INT32_MAX)) * m2
                         + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-s2, 31));
-                    chosen = (x_2_2 + ((INT64_C(1) << e_2) >> 1)
+                    chosen = (x_2_2 + ((int64_t)(1u << e_2) >> 1)
                         - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
                 }
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i64(-128,

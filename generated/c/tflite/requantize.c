@@ -102,7 +102,7 @@ static void requantize_Y(const requantize_plan *plan, const int8_t *restrict X,
             * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s, 30))), INT32_MAX)) * m + (1 << 30)) >> 31,
             INT32_MAX);
         Y[d] = (int8_t)cvmgen_max_i64(low,
-            cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy,
+            cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy,
             high));
     }
 }

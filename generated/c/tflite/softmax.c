@@ -245,10 +245,10 @@ static void softmax_Y_part(const void *context, int64_t low, int64_t high) {
                     const int64_t h = (cvmgen_max_i64(0,
                         cvmgen_min_i64(cvmgen_max_i64(cvmgen_max_i64(INT32_MIN,
                         cvmgen_min_i64((int64_t)total, INT32_MAX)), 1)
-                        * (INT64_C(1) << (31
+                        * (int64_t)(1u << (31
                         - cvmgen_floor_log2(cvmgen_max_i64(cvmgen_max_i64(INT32_MIN,
-                        cvmgen_min_i64((int64_t)total_2, INT32_MAX)), 1)))) - (INT64_C(1) << 31),
-                        INT32_MAX)) + (INT64_C(1) << 31)) >> 1;
+                        cvmgen_min_i64((int64_t)total_2, INT32_MAX)), 1)))) - (int64_t)(1u << 31),
+                        INT32_MAX)) + (int64_t)(1u << 31)) >> 1;
                     const int64_t x_6 = 1515870810
                         + cvmgen_min_i64((h * -1010580540 + (1 << 30)) >> 31, INT32_MAX);
                     const int64_t x_7 = x_6

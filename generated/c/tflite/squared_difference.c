@@ -214,13 +214,13 @@ static void squared_difference_Y(const squared_difference_plan *plan, const int8
                     + (1 << 30)) >> 31, INT32_MAX);
                 const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
                     cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128(((x + ((INT64_C(1) << e) >> 1)
+                    cvmgen_min_i128(cvmgen_power_i128(((x + ((int64_t)(1u << e) >> 1)
                     - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - ((x_3 + ((INT64_C(1) << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
+                    - ((x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
                     2), INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
                     * my + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
-                    cvmgen_min_i128(((x_2 + ((INT64_C(1) << e_2) >> 1)
+                    cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
             }
         } else if (A_step == 0 && B_step == 1) {
@@ -237,13 +237,13 @@ static void squared_difference_Y(const squared_difference_plan *plan, const int8
                     + (1 << 30)) >> 31, INT32_MAX);
                 const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
                     cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128(((x + ((INT64_C(1) << e) >> 1)
+                    cvmgen_min_i128(cvmgen_power_i128(((x + ((int64_t)(1u << e) >> 1)
                     - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - ((x_3 + ((INT64_C(1) << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
+                    - ((x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
                     2), INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
                     * my + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
-                    cvmgen_min_i128(((x_2 + ((INT64_C(1) << e_2) >> 1)
+                    cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
             }
         } else if (A_step == 1 && B_step == 0) {
@@ -260,13 +260,13 @@ static void squared_difference_Y(const squared_difference_plan *plan, const int8
                     + (1 << 30)) >> 31, INT32_MAX);
                 const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
                     cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128(((x + ((INT64_C(1) << e) >> 1)
+                    cvmgen_min_i128(cvmgen_power_i128(((x + ((int64_t)(1u << e) >> 1)
                     - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - ((x_3 + ((INT64_C(1) << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
+                    - ((x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
                     2), INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
                     * my + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
-                    cvmgen_min_i128(((x_2 + ((INT64_C(1) << e_2) >> 1)
+                    cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
             }
         } else {
@@ -283,13 +283,13 @@ static void squared_difference_Y(const squared_difference_plan *plan, const int8
                     + (1 << 30)) >> 31, INT32_MAX);
                 const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
                     cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-                    cvmgen_min_i128(cvmgen_power_i128(((x + ((INT64_C(1) << e) >> 1)
+                    cvmgen_min_i128(cvmgen_power_i128(((x + ((int64_t)(1u << e) >> 1)
                     - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                    - ((x_3 + ((INT64_C(1) << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
+                    - ((x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
                     2), INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
                     * my + (1 << 30)) >> 31, INT32_MAX);
                 Y[d_row * d_run + d] = (int8_t)cvmgen_max_i128((__int128)low,
-                    cvmgen_min_i128(((x_2 + ((INT64_C(1) << e_2) >> 1)
+                    cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_2) >> 1)
                     - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, (__int128)high));
             }
         }

@@ -211,8 +211,8 @@ static void transpose_conv_Y_part(const void *context, int64_t low_2, int64_t hi
                 * M[oc_group + oc_result] + (1 << 30)) >> 31, INT32_MAX);
             const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
             Y[((n * YH + y) * YW + x) * OC + (oc_group + oc_result)] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
-                + zy, high));
+                cvmgen_min_i64(((x_2 + ((int64_t)(1u << e) >> 1)
+                - (x_2 < 0 && e > 0 ? 1 : 0)) >> e) + zy, high));
         }
     }
 }

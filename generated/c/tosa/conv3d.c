@@ -350,11 +350,13 @@ static void conv3d_output_int8_int8_int32_totals(const void *context,
        - input_zp[0]) * (weight[oc, kd, ky, kx, ic] - weight_zp[0])) where z = od*sd - front +
        kd*dd, y = oy*sy - top + ky*dy, x = ox*sx - left + kx*dx */
     const int64_t OC = plan->OC, BC = plan->BC;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
     for (int64_t row = 0; row < block->rows; ++row) {
         const int64_t ox = block->row + row;
         const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < block->columns; ++column) {
-            const int64_t oc = block->column + column;
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t oc = first + column;
             const uint64_t total = (uint64_t)totals[column];
             const int64_t value = bias[BC == 1 ? 0 : oc]
                 + ((int64_t)total - weight_zp[0] * output_sums[ox]);

@@ -215,11 +215,13 @@ static void matmul_output_int8_int32_totals(const void *context, const cvmgen_to
        B_zp[0])) */
     const int64_t H = plan->H, W = plan->W;
     const int64_t n = block->batch;
+    const int64_t first = block->column;
+    const int64_t count = block->columns;
     for (int64_t row = 0; row < block->rows; ++row) {
         const int64_t h = block->row + row;
         const int32_t *const totals = block->totals + row * block->step;
-        for (int64_t column = 0; column < block->columns; ++column) {
-            const int64_t w = block->column + column;
+        for (int64_t column = 0; column < count; ++column) {
+            const int64_t w = first + column;
             const uint64_t total = (uint64_t)totals[column];
             const int64_t value = (int64_t)total - B_zp[0] * output_sums[n * H + h];
             if (value >= INT32_MIN && value <= INT32_MAX) {

@@ -83,12 +83,12 @@ tflite_add_Y(const __grid_constant__ tflite_add_Y_values values, const int8_t *_
                 + (1 << 30)) >> 31, INT32_MAX);
             const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
                 cvmgen_min_i64(cvmgen_max_i64(INT32_MIN,
-                cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
-                + ((x_3 + ((INT64_C(1) << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
+                cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
+                + ((x_3 + ((int64_t)(1u << e_3) >> 1) - (x_3 < 0 && e_3 > 0 ? 1 : 0)) >> e_3),
                 INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
                 + (1 << 30)) >> 31, INT32_MAX);
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x_2 + ((INT64_C(1) << e_2) >> 1)
+                cvmgen_min_i64(((x_2 + ((int64_t)(1u << e_2) >> 1)
                 - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, high));
         }
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);

@@ -65,17 +65,17 @@ tflite_cumsum_Y(const __grid_constant__ tflite_cumsum_Y_values values,
                     INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sx, 30))), INT32_MAX))
                     * mx + (1 << 30)) >> 31, INT32_MAX);
                 const int64_t e_2_2 = cvmgen_max_i64(0, cvmgen_min_i64(-sx, 31));
-                total += (__int128)((x_3 + ((INT64_C(1) << e_2_2) >> 1)
+                total += (__int128)((x_3 + ((int64_t)(1u << e_2_2) >> 1)
                     - (x_3 < 0 && e_2_2 > 0 ? 1 : 0)) >> e_2_2);
             }
         }
         const __int128 x_2 = cvmgen_min_i128((cvmgen_max_i128(INT32_MIN,
             cvmgen_min_i128(cvmgen_max_i128(INT32_MIN,
-            cvmgen_min_i128(((x + ((INT64_C(1) << e_2) >> 1) - (x < 0 && e_2 > 0 ? 1 : 0)) >> e_2)
+            cvmgen_min_i128(((x + ((int64_t)(1u << e_2) >> 1) - (x < 0 && e_2 > 0 ? 1 : 0)) >> e_2)
             + total, INT32_MAX)) * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX))
             * my + (1 << 30)) >> 31, INT32_MAX);
         Y[(d * n_axis + k) * e_extents_size + e] = (int8_t)cvmgen_max_i128(-128,
-            cvmgen_min_i128(((x_2 + ((INT64_C(1) << e_3) >> 1)
+            cvmgen_min_i128(((x_2 + ((int64_t)(1u << e_3) >> 1)
             - (x_2 < 0 && e_3 > 0 ? 1 : 0)) >> e_3) + zy, 127));
     }
 }

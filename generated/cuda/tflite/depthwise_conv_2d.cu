@@ -84,7 +84,7 @@ tflite_depthwise_conv_2d_Y(const __grid_constant__ tflite_depthwise_conv_2d_Y_va
             + (1 << 30)) >> 31, INT32_MAX);
         const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
         Y[((n * YH + y) * YW + x) * OC + oc] = (int8_t)cvmgen_max_i64(low,
-            cvmgen_min_i64(((x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
+            cvmgen_min_i64(((x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e)
             + zy, high));
     }
 }

@@ -48,7 +48,7 @@ tflite_fully_connected_Y(const __grid_constant__ tflite_fully_connected_Y_values
             + (1 << 30)) >> 31, INT32_MAX);
         const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-(int64_t)shift, 31));
         Y[n * J + j] = (int8_t)cvmgen_max_i64(low,
-            cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy,
+            cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e) + zy,
             high));
     }
 }

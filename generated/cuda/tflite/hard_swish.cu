@@ -50,13 +50,13 @@ tflite_hard_swish_Y(const __grid_constant__ tflite_hard_swish_Y_values values,
                 cvmgen_min_i64(fine * (1 << cvmgen_max_i64(relu_s - 1, 0)), 32767)) * relu_m
                 + 16384) >> 15, 32767);
             const int64_t e = -relu_s;
-            chosen = (x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e;
+            chosen = (x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e;
         }
         const int64_t x_2 = cvmgen_max_i64(-32768,
             cvmgen_min_i64(((chosen + 32768) >> 1)
             * cvmgen_min_i64((fine * m + 16384) >> 15, 32767) / 32768, 32767));
         Y[d] = (int8_t)cvmgen_max_i64(-128,
-            cvmgen_min_i64(((x_2 + ((INT64_C(1) << e_2) >> 1)
+            cvmgen_min_i64(((x_2 + ((int64_t)(1u << e_2) >> 1)
             - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2) + zy, 127));
     }
 }

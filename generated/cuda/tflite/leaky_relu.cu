@@ -41,14 +41,14 @@ tflite_leaky_relu_Y(const __grid_constant__ tflite_leaky_relu_Y_values values,
                 * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s, 30))), INT32_MAX)) * m
                 + (1 << 30)) >> 31, INT32_MAX);
             const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-s, 31));
-            chosen = (x_2 + ((INT64_C(1) << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
+            chosen = (x_2 + ((int64_t)(1u << e) >> 1) - (x_2 < 0 && e > 0 ? 1 : 0)) >> e;
         } else {
             const int64_t x_2_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
                 cvmgen_min_i64(cvmgen_max_i64(INT32_MIN, cvmgen_min_i64(x, INT32_MAX))
                 * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sa, 30))), INT32_MAX)) * ma
                 + (1 << 30)) >> 31, INT32_MAX);
             const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-sa, 31));
-            chosen = (x_2_2 + ((INT64_C(1) << e_2) >> 1) - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
+            chosen = (x_2_2 + ((int64_t)(1u << e_2) >> 1) - (x_2_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
         }
         Y[d] = (int8_t)cvmgen_max_i64(-128, cvmgen_min_i64(chosen + zy, 127));
     }

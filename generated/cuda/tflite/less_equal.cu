@@ -73,8 +73,8 @@ tflite_less_equal_Y(const __grid_constant__ tflite_less_equal_Y_values values,
                 cvmgen_min_i64((B_vector.at[lane] - zb) * 256, INT32_MAX))
                 * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sb, 30))), INT32_MAX)) * mb
                 + (1 << 30)) >> 31, INT32_MAX);
-            Y_vector.at[lane] = (x + ((INT64_C(1) << e) >> 1)
-                - (x < 0 && e > 0 ? 1 : 0)) >> e <= (x_2 + ((INT64_C(1) << e_2) >> 1)
+            Y_vector.at[lane] = (x + ((int64_t)(1u << e) >> 1)
+                - (x < 0 && e > 0 ? 1 : 0)) >> e <= (x_2 + ((int64_t)(1u << e_2) >> 1)
                 - (x_2 < 0 && e_2 > 0 ? 1 : 0)) >> e_2;
         }
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);

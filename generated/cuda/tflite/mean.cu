@@ -75,7 +75,7 @@ tflite_mean_Y_int8(const __grid_constant__ cvmgen_teams teams,
                 * (1 << cvmgen_max_i64(0, cvmgen_min_i64(shift, 30))), INT32_MAX))
                 * cvmgen_floor_div(m * (INT64_C(1) << q), Z) + (1 << 30)) >> 31, INT32_MAX);
             Y[Y_K_row + d_K * Y_K_step] = (int8_t)cvmgen_max_i128(-128,
-                cvmgen_min_i128(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
+                cvmgen_min_i128(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
                 + zy, 127));
         }
     }

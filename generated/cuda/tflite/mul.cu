@@ -65,7 +65,7 @@ tflite_mul_Y(const __grid_constant__ tflite_mul_Y_values values, const int8_t *_
                 * (1 << cvmgen_max_i64(0, cvmgen_min_i64(sy, 30))), INT32_MAX)) * my
                 + (1 << 30)) >> 31, INT32_MAX);
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
+                cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
                 + zy, high));
         }
         Y_vector.store(&Y[d_row * d_run + d], 1, lanes);

@@ -46,7 +46,7 @@ tflite_requantize_Y(const __grid_constant__ tflite_requantize_Y_values values,
                 * (1 << cvmgen_max_i64(0, cvmgen_min_i64(s, 30))), INT32_MAX)) * m
                 + (1 << 30)) >> 31, INT32_MAX);
             Y_vector.at[lane] = (int8_t)cvmgen_max_i64(low,
-                cvmgen_min_i64(((x + ((INT64_C(1) << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
+                cvmgen_min_i64(((x + ((int64_t)(1u << e) >> 1) - (x < 0 && e > 0 ? 1 : 0)) >> e)
                 + zy, high));
         }
         Y_vector.store(&Y[d], 1, lanes);
