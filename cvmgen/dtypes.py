@@ -48,7 +48,9 @@ INT128 = DType("int128", 0, 128, "__int128")  # of memory of a call alone: no te
 UINT8 = DType("uint8", 8, 8, "uint8_t", signed=False)
 UINT16 = DType("uint16", 9, 16, "uint16_t", signed=False)
 FLOAT16 = DType("float16", 10, 16, "uint16_t", "real", signed=False)
-_ALL = (BOOL, INT8, UINT8, INT16, UINT16, INT32, INT64, FLOAT16, FLOAT32, FLOAT64)
+BFLOAT16 = DType("bfloat16", 11, 16, "uint16_t", "real", signed=False)
+_INTEGERS = (INT8, UINT8, INT16, UINT16, INT32, INT64)
+_ALL = (BOOL, *_INTEGERS, FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 DTYPES = {dtype.name: dtype for dtype in _ALL}
 
 # Elements of the type `cvm` are stored as int8 or int32 and have a precision: every value lies

@@ -17,6 +17,7 @@ import torch
 from cvmgen.api.library import load
 from cvmgen.api.manifest import AttributeInfo, OperatorInfo
 from cvmgen.api.operator import Operator
+from cvmgen.typed import element_type
 
 NAMESPACE = "cvmgen"
 
@@ -49,7 +50,7 @@ def registered(operator: Operator) -> Any:
         given = [in_numpy(each) for each in inputs]
         result = operator(*given, **arguments(operator.info, keywords))
         several = isinstance(result, tuple)
-        return tuple(map(torch.from_numpy, result)) if several else torch.from_numpy(result)
+        return tuple(map(tensor_of, result)) if several else tensor_of(result)
 
     def fake(*inputs: Any, **keywords: Any) -> Any:
         given = [without_data(each) for each in inputs]
@@ -132,7 +133,20 @@ def arguments(info: OperatorInfo, given: dict[str, Any]) -> dict[str, Any]:
 
 def in_numpy(given: Any) -> Any:
     """Tensors as arrays in the same memory."""
-    return each_tensor(given, lambda tensor: tensor.detach().numpy())
+    return each_tensor(given, array_of)
+
+
+def array_of(tensor: Any) -> Any:
+    tensor = tensor.detach()
+    if tensor.dtype == torch.bfloat16:  # which numpy has of another package alone
+        return tensor.view(torch.int16).numpy().view(numpy_type(tensor.dtype))
+    return tensor.numpy()
+
+
+def tensor_of(array: Any) -> Any:
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 def without_data(given: Any) -> Any:
@@ -159,4 +173,4 @@ def torch_type(dtype: np.dtype[Any]) -> Any:
 
 @cache
 def numpy_type(dtype: Any) -> np.dtype[Any]:
-    return np.dtype(str(dtype).removeprefix("torch."))
+    return element_type(str(dtype).removeprefix("torch."))

@@ -6,6 +6,7 @@ The python target carries a copy of this file beside its operators.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +17,21 @@ from cvmgen.lists import unflatten
 from cvmgen.rules import MOST_SHOWN, refuse, shape_text
 from cvmgen.support import Operand, any_array, check_out_array, check_out_memory
 
-# The least magnitudes that round to no finite number of 32 and of 16 bits.
+# The least magnitudes that round to no finite number.
 FLOAT32_END = (2.0 - 2.0**-24) * 2.0**127
 FLOAT16_END = (2.0 - 2.0**-11) * 2.0**15
+BFLOAT16_END = (2.0 - 2.0**-8) * 2.0**127
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64")  # the narrower ones first
 INFINITY = float("inf")
 # What is finite in each type of real numbers is below the end; so many bits of integers are exact.
-REALS = {"float16": (FLOAT16_END, 11), "float32": (FLOAT32_END, 24), "float64": (INFINITY, 53)}
+REALS = {
+    "float16": (FLOAT16_END, 11),
+    "bfloat16": (BFLOAT16_END, 8),
+    "float32": (FLOAT32_END, 24),
+    "float64": (INFINITY, 53),
+}
+# Types that numpy does not have; `ml_dtypes` brings them, and arrays of JAX and ONNX have these.
+OF_ML_DTYPES = ("bfloat16",)
 NAN = float("nan")
 
 NO_WORDS: Mapping[str, Any] = {}
@@ -220,23 +229,48 @@ def holding(array: np.ndarray[Any, Any]) -> list[str]:
 def typed_operand(operator: str, name: str, array: Any) -> Any:
     """An input with a storage type of its own; a list of them for one that takes several."""
     if isinstance(array, list):
-        return [Operand(operator, f"{name}[{at}]", a.shape, None, a) for at, a in enumerate(array)]
-    return None if array is None else Operand(operator, name, array.shape, None, array)
+        return [typed_operand(operator, f"{name}[{at}]", each) for at, each in enumerate(array)]
+    return None if array is None else Operand(operator, name, array.shape, None, plain(array))
+
+
+def plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The elements in a type of numpy's own, which holds them all."""
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """What elements are, in numpy's letters: f, i, u or b."""
+    return "f" if dtype.name in REALS else dtype.kind
+
+
+def element_type(name: str) -> np.dtype[Any]:
+    """The element type of this name; ImportError where `ml_dtypes` is needed and missing."""
+    if name not in OF_ML_DTYPES:
+        return np.dtype(name)
+    found: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+    return found
+
+
+def type_of_output(operator: str, name: str, wanted: str) -> np.dtype[Any]:
+    try:
+        return element_type(wanted)
+    except ImportError:
+        refuse(operator, name, f"dtype {wanted}", "the package ml_dtypes is needed")
 
 
 def least(dtype: str) -> int | float:
     """The least value of an element type."""
-    return -INFINITY if dtype.startswith("float") else int(np.iinfo(dtype).min)
+    return -INFINITY if dtype in REALS else int(np.iinfo(dtype).min)
 
 
 def greatest(dtype: str) -> int | float:
     """The greatest value of an element type."""
-    return INFINITY if dtype.startswith("float") else int(np.iinfo(dtype).max)
+    return INFINITY if dtype in REALS else int(np.iinfo(dtype).max)
 
 
 def typed_result(operator: str, name: str, dtype: Any, wanted: str) -> np.dtype[Any]:
     """The element type of an output, which the types of the inputs decide."""
-    result: np.dtype[Any] = np.dtype(wanted)
+    result = type_of_output(operator, name, wanted)
     if dtype is None:
         return result
     rule = f"{name} is {wanted} here, as the inputs decide"
@@ -264,10 +298,20 @@ def stored_as(
         return np.array(values, dtype=dtype).reshape(tuple(shape))
     if dtype.kind == "b":
         return np.array(values, dtype=np.bool_).reshape(tuple(shape))
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = np.array(values, dtype=np.float64).astype(dtype).reshape(tuple(shape))
-    found[np.isnan(found)] = np.nan
+    found = np.empty(tuple(shape), dtype)
+    store_reals(found, np.array(values, dtype=np.float64).reshape(tuple(shape)))
     return found
+
+
+def store_reals(found: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
+    """Real numbers as elements, rounded once, to nearest even; NaN in its one form."""
+    with np.errstate(all="ignore"):
+        nowhere = np.isnan(values)
+        if found.dtype.name == "bfloat16":  # whose package rounds to float32 first
+            step = np.maximum(np.frexp(values)[1] - 8, -133)  # of neighbours
+            values = np.ldexp(np.rint(np.ldexp(values, -step)), step).astype(np.float32)
+        found[...] = values
+    found[nowhere] = np.nan
 
 
 def check_typed_out(
@@ -280,7 +324,7 @@ def check_typed_out(
 ) -> None:
     """An output array of the caller: writable, of the right shape and type, apart from inputs."""
     check_out_array(operator, name, out, shape)
-    if out.dtype != np.dtype(dtype):
+    if out.dtype != type_of_output(operator, name, dtype):
         refuse(operator, name, f"dtype {out.dtype}", f"must be {dtype}")
     check_out_memory(operator, name, out, inputs)
 

@@ -10,7 +10,10 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import names_in
 from cvmgen.ir.visit import substitute
 
-STORED = ("stored_f32", "stored_f64", "stored_float16", "of_float16")
+STORED = (
+    *("stored_f32", "stored_f64", "stored_float16", "of_float16"),
+    *("stored_bfloat16", "of_bfloat16"),
+)
 
 
 def only_moves(statement: i.Stmt, inside: Inside) -> bool:

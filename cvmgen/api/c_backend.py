@@ -57,6 +57,17 @@ NO_OVERFLOW = 0x7F7F7F7F7F7F7F7F
 Refused = Mapping[str, BuildError]
 
 
+class TypeCodes(dict[Any, int]):
+    """The codes of element types; each is found once by its name."""
+
+    def __init__(self, named: Mapping[str, int]) -> None:
+        super().__init__()
+        self.named = named
+
+    def __missing__(self, dtype: np.dtype[Any]) -> int:
+        return self.setdefault(dtype, self.named[dtype.name])
+
+
 class CBackend:
     """Calls the functions of one shared library, or those that are attributes of `functions`;
     `refused` are operators that it does not have, and why."""
@@ -72,7 +83,7 @@ class CBackend:
         self.library = load_library(path) if functions is None else functions
         self.path = path
         self.folder = folder
-        self.dtypes = {np.dtype(name): code for name, code in manifest.dtypes.items()}
+        self.dtypes = TypeCodes(manifest.dtypes)
         self.structures = {info.function: structure(info) for info in manifest.operators}
         self.functions: dict[str, Any] = {}
         infos = {info.full_name: info.function for info in manifest.operators}

@@ -13,7 +13,8 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 READ_ONLY = 1
 VERSION = (1, 0)
 
-_KINDS = {0: "int", 1: "uint", 2: "float", 5: "complex", 6: "bool"}
+BFLOAT = 4
+_KINDS = {0: "int", 1: "uint", 2: "float", BFLOAT: "bfloat", 5: "complex", 6: "bool"}
 
 
 class _Tensor(ctypes.Structure):
@@ -117,9 +118,12 @@ def capsule_of(
 ) -> Any:
     """A capsule over row-major memory of a device, which keeps `owner` alive.
 
-    numpy makes it and releases it; only the device that it names is changed.
+    numpy makes it and releases it; only the device that it names is changed, and the kind of
+    elements that numpy does not have.
     """
-    array = np.asarray(_Memory(data, shape, dtype, owner))
+    foreign = dtype.name == "bfloat16"
+    known = np.dtype(np.uint16) if foreign else dtype
+    array = np.asarray(_Memory(data, shape, known, owner))
     if max_version is None or max_version < VERSION:
         capsule = array.__dlpack__()
     else:
@@ -129,6 +133,8 @@ def capsule_of(
             capsule = array.__dlpack__()
     tensor, _ = _tensor_of(capsule)
     tensor.device_type, tensor.device_id = CUDA, ordinal
+    if foreign:
+        tensor.code = BFLOAT
     return capsule
 
 

@@ -26,6 +26,7 @@ NUMPY = {
     **{f"u{bits}": np.dtype(f"u{bits // 8}") for bits in (8, 16)},
     **{f"f{bits}": np.dtype(f"f{bits // 8}") for bits in (32, 64)},
 }
+OF_16_BITS = ("float16", "bfloat16")
 BYTES = {name: dtype.itemsize for name, dtype in NUMPY.items()}
 
 
@@ -202,8 +203,8 @@ def parameters(model: Model, storage: Storage) -> dict[str, Array]:
 
 
 def in_memory(values: Array, kind: np.dtype[Any]) -> Array:
-    """Elements in their machine type; those of float16 are their bits."""
-    return values.view(kind) if values.dtype == np.float16 else values.astype(kind)
+    """Elements in their machine type; real numbers of 16 bits are their bits."""
+    return values.view(kind) if values.dtype.name in OF_16_BITS else values.astype(kind)
 
 
 def lifetimes(model: Model, storage: Storage) -> dict[str, Lifetime]:

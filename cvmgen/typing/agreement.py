@@ -30,6 +30,8 @@ HELPERS = {
     "stored_f32": ("f64", "f32"),
     "stored_float16": ("f64", "u16"),
     "of_float16": ("u16", "f64"),
+    "stored_bfloat16": ("f64", "u16"),
+    "of_bfloat16": ("u16", "f64"),
     "isnan": ("f64", "bool"),
     "floor_log2": ("i64", "i32"),
     "ceil_log2": ("i64", "i32"),

@@ -61,8 +61,11 @@ void checked(Function function, Arguments... arguments) {
     if (function(arguments..., &told) != CVMGEN_OK) throw error(told);
 }
 
-/* The bits of a number of the type float16. */
+/* The bits of a number of the type float16, and of one of bfloat16. */
 struct float16 {
+    std::uint16_t bits;
+};
+struct bfloat16 {
     std::uint16_t bits;
 };
 
@@ -76,6 +79,7 @@ template <> struct element<std::uint16_t> { static constexpr std::int32_t code =
 template <> struct element<std::int32_t> { static constexpr std::int32_t code = CVMGEN_INT32; };
 template <> struct element<std::int64_t> { static constexpr std::int32_t code = CVMGEN_INT64; };
 template <> struct element<float16> { static constexpr std::int32_t code = CVMGEN_FLOAT16; };
+template <> struct element<bfloat16> { static constexpr std::int32_t code = CVMGEN_BFLOAT16; };
 template <> struct element<float> { static constexpr std::int32_t code = CVMGEN_FLOAT32; };
 template <> struct element<double> { static constexpr std::int32_t code = CVMGEN_FLOAT64; };
 

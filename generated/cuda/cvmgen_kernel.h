@@ -242,6 +242,33 @@ CVMGEN_ROUTINE uint16_t cvmgen_stored_float16(double a) {
     }
     return (uint16_t)(bits >> 63 << 15 | rest);
 }
+/* The upper half of a number of 32 bits. */
+CVMGEN_ROUTINE double cvmgen_of_bfloat16(uint16_t element) {
+    const uint32_t bits = (uint32_t)element << 16;
+    float found;
+    memcpy(&found, &bits, sizeof found);
+    return (double)found;
+}
+/* Rounded to nearest even at once, NaN in its one form. What has no exponent is a multiple of
+   2^-133. */
+CVMGEN_ROUTINE uint16_t cvmgen_stored_bfloat16(double a) {
+    uint64_t bits, rest;
+    memcpy(&bits, &a, sizeof bits);
+    rest = bits & INT64_MAX;
+    if (a != a) return 0x7fc0;
+    if (rest >= UINT64_C(0x47eff00000000000)) { /* (2 - 2^-8) * 2^127 */
+        rest = 0x7f80;
+    } else if (rest < UINT64_C(0x3810000000000000)) { /* 2^-126 */
+        const double whole = fabs(a) * 10889035741470030830827987437816582766592.0 /* 2^133 */
+            + 4503599627370496.0; /* 2^52 */
+        memcpy(&rest, &whole, sizeof rest);
+        rest &= 0xff;
+    } else {
+        rest += ((UINT64_C(1) << 44) - 1) + (rest >> 45 & 1);
+        rest = (rest >> 45) - (UINT64_C(896) << 7);
+    }
+    return (uint16_t)(bits >> 63 << 15 | rest);
+}
 
 /* ---------------------------------------------------------------- lists */
 

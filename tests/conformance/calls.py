@@ -15,6 +15,7 @@ from cvmgen.api import Operator, Operators
 from cvmgen.dtypes import CVM, DTYPES
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
+from cvmgen.typed import REALS, element_type
 
 Array = np.ndarray[Any, Any]
 Given = Array | None | list[Array]
@@ -161,8 +162,8 @@ def wrapped_to(value: int, dtype: str) -> int:
 
 def bits(output: Tensor) -> Array:
     """Exact values of a storage type as that type holds them; NaN in its one form."""
-    found = np.array(output.values, dtype=output.dtype).reshape(output.shape)
-    if found.dtype.kind == "f":
+    found = np.array(output.values, element_type(output.dtype)).reshape(output.shape)
+    if output.dtype in REALS:
         found[np.isnan(found)] = np.nan
     return found
 

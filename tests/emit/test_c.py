@@ -44,7 +44,8 @@ Y (2, 2) precision 4: 1 -2 3 -4
 rank 0, rank 2 of extents 2 0
 """
 TYPES = (
-    "elements must be bool, int8, uint8, int16, uint16, int32, int64, float16, float32 or float64"
+    "elements must be bool, int8, uint8, int16, uint16, int32, int64, float16, bfloat16, float32"
+    " or float64"
 )
 
 

@@ -13,6 +13,7 @@ from cvmgen.api import Operator, Operators
 from cvmgen.api.c_backend import CBackend, ErrorStruct, TensorStruct
 from cvmgen.dtypes import DTYPES
 from cvmgen.errors import OperatorError
+from cvmgen.typed import element_type
 from tests.conformance.calls import Array, Call
 from tests.emit.raw import Raw
 
@@ -206,7 +207,8 @@ class DLTensor(ctypes.Structure):
 
 
 ELEMENTS = (
-    "elements must be bool, int8, uint8, int16, uint16, int32, int64, float16, float32 or float64"
+    "elements must be bool, int8, uint8, int16, uint16, int32, int64, float16, bfloat16, float32"
+    " or float64"
 )
 # Code, bits and lanes of an element, and its type; "" where there is none.
 DLPACK = [
@@ -222,7 +224,8 @@ DLPACK = [
     (1, 16, 1, "uint16"),
     (1, 32, 1, ""),
     (2, 8, 1, ""),
-    (4, 16, 1, ""),  # bfloat16
+    (2, 16, 1, "float16"),
+    (4, 16, 1, "bfloat16"),
     (5, 64, 1, ""),  # complex
     (6, 1, 1, ""),
     (0, 8, 4, ""),
@@ -248,7 +251,8 @@ def test_types_of_dlpack(
     assert status == 0, error.rule
     assert (made.dtype, made.rank, made.precision) == (DTYPES[name].code, 2, 0)
     assert made.data == memory.ctypes.data + 8
-    X = memory[8 : 8 + 6 * np.dtype(name).itemsize].view(name).reshape(2, 3)
+    dtype = element_type(name)
+    X = memory[8 : 8 + 6 * dtype.itemsize].view(dtype).reshape(2, 3)
     raw = Raw(libraries["c"]["extra.reversed_types"], Call("extra.reversed_types", (X,)))
     raw.args.X = ctypes.pointer(made)
     assert refusal(raw, raw.function) == ""

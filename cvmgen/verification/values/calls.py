@@ -18,11 +18,13 @@ from cvmgen.reals import STORED
 from cvmgen.reference.operator import Reference
 from cvmgen.reference.tensor import Tensor
 from cvmgen.spec.formula import Operator
+from cvmgen.typed import element_type
 from cvmgen.verification.values import choices, llvm, modular
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
+from cvmgen.verification.values.evaluate import BFLOAT16, integer_of
 from cvmgen.verification.values.machine import Machine
-from cvmgen.verification.values.memory import UndefinedBehaviour
+from cvmgen.verification.values.memory import UndefinedBehaviour, as_bits, of_bits
 
 Operand = Tensor | list[Tensor] | None
 Element = Callable[[str, int, Tensor], Any]
@@ -178,7 +180,11 @@ class Caller:
         size = dtype.bits // 8 if dtype.kind != "bool" else 1
         place = self.machine.memory.new(tensor.size * size, "an input")
         for at, value in enumerate(tensor.values):
-            if dtype.kind == "real":
+            if tensor.dtype == BFLOAT16:
+                term = isinstance(value, rt.RealTerm)
+                bits = (as_bits if term else integer_of)(value, BFLOAT16)
+                self.machine.memory.put_integer(place + at * size, size, bits)
+            elif dtype.kind == "real":
                 self.machine.memory.put_real(place + at * size, size, value)
             else:
                 whole = (
@@ -189,7 +195,7 @@ class Caller:
                     else value
                 )
                 self.machine.memory.put_integer(place + at * size, size, whole)
-        return PlacedArray(place, tensor.size, np.dtype(tensor.dtype))
+        return PlacedArray(place, tensor.size, element_type(tensor.dtype))
 
     def unwritten(self, name: str, tensor: Tensor) -> PlacedArray:
         """Memory whose elements are unlike any other until they are written."""
@@ -199,7 +205,7 @@ class Caller:
             half = 1 << (8 * size - 1)
             mark = t.atom(("not written", name, at), -half, half - 1)
             self.machine.memory.put_integer(place + at * size, size, mark)
-        return PlacedArray(place, tensor.size, np.dtype(tensor.dtype))
+        return PlacedArray(place, tensor.size, element_type(tensor.dtype))
 
     def structure(self, args: Any) -> int:
         """A structure of arguments, with what it points to."""
@@ -232,10 +238,13 @@ class Caller:
 
     def values(self, array: PlacedArray, tensor: Tensor) -> list[Any]:
         dtype, size = DTYPES[tensor.dtype], _width(tensor)
-        kind: llvm.Type = llvm.RealType(8 * size) if dtype.kind == "real" else llvm.Int(8 * size)
+        numbers = dtype.kind == "real" and tensor.dtype != BFLOAT16
+        kind: llvm.Type = llvm.RealType(8 * size) if numbers else llvm.Int(8 * size)
         found = [
             self.machine.memory.get(kind, array.place + at * size) for at in range(tensor.size)
         ]
+        if tensor.dtype == BFLOAT16:
+            return [of_bits(modular.signed(value, 16), BFLOAT16) for value in found]
         if dtype.kind == "real":
             return found
         read = modular.signed if dtype.low < 0 else modular.unsigned

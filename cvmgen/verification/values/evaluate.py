@@ -108,8 +108,8 @@ class Evaluation:
             case ("bytes", parts):
                 whole = bytes(self.value(part) & 255 for part in parts)
                 return int.from_bytes(whole, "little", signed=True)
-            case ("bits", size, value):
-                return integer_of(self.value(value), size)
+            case ("bits", form, value):
+                return integer_of(self.value(value), form)
             case ("not written", *_):
                 return UNSET
             case ("to int", value):
@@ -159,22 +159,38 @@ class Evaluation:
         raise OpenEquality(f"no number for {name}")
 
 
-FORMS = {2: "e", 4: "f", 8: "d"}  # of real numbers of so many bytes
+# Real numbers of so many bytes; of two there are two forms, of which one has a name.
+Form = int | str
+BFLOAT16 = "bfloat16"
+FORMS: dict[Form, str] = {2: "e", 4: "f", 8: "d"}
 
 
-def packed(value: float, size: int) -> bytes:
-    """A real number as so many bytes, of two rounded first."""
-    return struct.pack(f"<{FORMS[size]}", reals.to_float16(value) if size == 2 else value)
+def form_of(dtype: str, size: int) -> Form:
+    return BFLOAT16 if dtype == BFLOAT16 else size
 
 
-def integer_of(value: float, size: int) -> int:
-    """The bits of a real number of so many bytes, as an integer."""
-    return int.from_bytes(packed(value, size), "little", signed=True)
+def bytes_of(form: Form) -> int:
+    return form if isinstance(form, int) else 2
 
 
-def real_of(value: int, size: int) -> float:
+def packed(value: float, form: Form) -> bytes:
+    """A real number as bytes, of two rounded first."""
+    if form == BFLOAT16:
+        return struct.pack("<f", reals.to_bfloat16(value))[2:]
+    return struct.pack(f"<{FORMS[form]}", reals.to_float16(value) if form == 2 else value)
+
+
+def integer_of(value: float, form: Form) -> int:
+    """The bits of a real number, as an integer."""
+    return int.from_bytes(packed(value, form), "little", signed=True)
+
+
+def real_of(value: int, form: Form) -> float:
+    size = bytes_of(form)
     data = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-    return float(struct.unpack(f"<{FORMS[size]}", data)[0])
+    if form == BFLOAT16:
+        return float(struct.unpack("<f", b"\0\0" + data)[0])
+    return float(struct.unpack(f"<{FORMS[form]}", data)[0])
 
 
 REALS: dict[str, Callable[..., float]] = {
@@ -192,6 +208,7 @@ REALS: dict[str, Callable[..., float]] = {
     **{name: FUNCTIONS[name].exact for name in (*ELEMENTARY, "round", "roundeven")},
     "pow": reals.power,
     "float16": reals.to_float16,
+    "bfloat16": reals.to_bfloat16,
     "float32": reals.to_float32,
     "copysign": math.copysign,
 }

@@ -13,7 +13,7 @@ from cvmgen.functions import ELEMENTARY, FUNCTIONS
 from cvmgen.verification.values import modular
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import integer_of
+from cvmgen.verification.values.evaluate import form_of, integer_of
 from cvmgen.verification.values.memory import Unmodelled, as_bits, of_bits
 
 if TYPE_CHECKING:
@@ -122,17 +122,23 @@ def _root(bits: int) -> Routine:
     return lambda machine, arguments: root(modular.signed(arguments[0], bits))
 
 
-def _of_float16(machine: Machine, arguments: list[Any]) -> Any:
+def _of_16_bits(name: str) -> Routine:
     """An element of 16 bits as a number."""
-    return of_bits(modular.signed(arguments[0], 16), 2)
+    form = form_of(name, 2)
+    return lambda machine, arguments: of_bits(modular.signed(arguments[0], 16), form)
 
 
-def _stored_float16(machine: Machine, arguments: list[Any]) -> Any:
+def _stored_in_16_bits(name: str) -> Routine:
     """A number as an element of 16 bits."""
-    (value,) = arguments
-    if isinstance(value, float):
-        return integer_of(reals.to_float16(value), 2)
-    return as_bits(rt.real("float16", value), 2)
+    form = form_of(name, 2)
+
+    def routine(machine: Machine, arguments: list[Any]) -> Any:
+        (value,) = arguments
+        if isinstance(value, float):
+            return integer_of(reals.STORED[name](value), form)
+        return as_bits(rt.real(name, value), form)
+
+    return routine
 
 
 def _of_real(name: str) -> Routine:
@@ -158,12 +164,13 @@ def _of_many(name: str) -> Routine:
     return routine
 
 
+OF_16_BITS = ("float16", "bfloat16")
 OF_REALS = (*ELEMENTARY, "round", "roundeven")
 LIBRARY: dict[str, Routine] = {
     "cvmgen_x86_has": has_feature,
     "cvmgen_power_f64": _power,
-    "cvmgen_of_float16": _of_float16,
-    "cvmgen_stored_float16": _stored_float16,
+    **{f"cvmgen_of_{name}": _of_16_bits(name) for name in OF_16_BITS},
+    **{f"cvmgen_stored_{name}": _stored_in_16_bits(name) for name in OF_16_BITS},
     **{f"cvmgen_{name}_f64": _of_real(name) for name in OF_REALS},
     **{f"cvmgen_{name}_run": _of_many(name) for name in ("exp", "sigmoid", "tanh")},
     **{f"cvmgen_isqrt_i{bits}": _root(bits) for bits in (32, 64, 128)},

@@ -14,7 +14,7 @@ from typing import Any
 from cvmgen.verification.values import choices, modular, pieces
 from cvmgen.verification.values import real_terms as rt
 from cvmgen.verification.values import terms as t
-from cvmgen.verification.values.evaluate import FORMS, packed, real_of
+from cvmgen.verification.values.evaluate import FORMS, Form, bytes_of, packed, real_of
 
 SHIFT = 32  # of the number of a block within an address
 PLACE = (1 << SHIFT) - 1
@@ -288,22 +288,23 @@ def _merge_places(one: list[Any], other: list[Any]) -> list[Any]:
 # ---------------------------------------------------------------- bytes of values
 
 
-def as_bits(value: Any, size: int) -> t.Integer:
+def as_bits(value: Any, form: Form) -> t.Integer:
     """A value that lies in memory, read as an integer."""
     if isinstance(value, rt.RealTerm):
-        return t.atom(("bits", size, value), -(1 << (8 * size - 1)), (1 << (8 * size - 1)) - 1)
+        half = 1 << (8 * bytes_of(form) - 1)
+        return t.atom(("bits", form, value), -half, half - 1)
     return value  # type: ignore[no-any-return]
 
 
-def of_bits(value: Any, size: int) -> Any:
+def of_bits(value: Any, form: Form) -> Any:
     """A value that lies in memory, read as a real number."""
     if isinstance(value, t.Term):
         inner = t.single(value)
-        if inner is not None and inner.key[:2] == ("bits", size):
+        if inner is not None and inner.key[:2] == ("bits", form):
             return inner.key[2]
-        return rt.real("of bits", size, value)
+        return rt.real("of bits", form, value)
     if isinstance(value, int):
-        return real_of(value, size)
+        return real_of(value, form)
     return value
 
 

@@ -14,6 +14,7 @@ from cvmgen.api.manifest import Manifest, OperatorInfo
 from cvmgen.build.library import compile_shared
 from cvmgen.errors import BuildError
 from cvmgen.reference.tensor import Tensor
+from cvmgen.typed import OF_ML_DTYPES, element_type
 from cvmgen.verification.values.calls import ChosenCall, described, each_of
 
 
@@ -33,7 +34,7 @@ def run(
     given = [each_of(call.inputs.get(item.name), _array_of) for item in info.inputs]
     args, kept = backend.arguments(info, described(info, call), given)  # type: ignore[arg-type]
     written = {
-        name: np.zeros(tensor.shape, np.dtype(tensor.dtype)) for name, tensor in outputs.items()
+        name: np.zeros(tensor.shape, element_type(tensor.dtype)) for name, tensor in outputs.items()
     }
     for name, array in written.items():
         kept.append(made := backend.tensor(array.shape, None, array))
@@ -44,7 +45,7 @@ def run(
 
 
 def _array_of(tensor: Tensor) -> Any:
-    return np.array(tensor.values, np.dtype(tensor.dtype)).reshape(tensor.shape)
+    return np.array(tensor.values, element_type(tensor.dtype)).reshape(tensor.shape)
 
 
 def text_of(info: OperatorInfo, call: ChosenCall, outputs: Mapping[str, Tensor]) -> str:
@@ -64,4 +65,5 @@ def text_of(info: OperatorInfo, call: ChosenCall, outputs: Mapping[str, Tensor])
 
 
 def _written(tensor: Tensor) -> str:
-    return f"np.array({_array_of(tensor).tolist()}, np.{np.dtype(tensor.dtype).name})"
+    package = "ml_dtypes" if tensor.dtype in OF_ML_DTYPES else "np"
+    return f"np.array({_array_of(tensor).tolist()}, {package}.{element_type(tensor.dtype).name})"

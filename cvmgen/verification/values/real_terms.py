@@ -154,7 +154,7 @@ def is_nan(a: Any) -> t.Truth:
     return t.opposite(real_test("==", a, a))
 
 
-_NAN_OF_IT = frozenset(("neg", "abs", "float16", "float32", "floor", "ceil", "trunc"))
+_NAN_OF_IT = frozenset(("neg", "abs", "float16", "bfloat16", "float32", "floor", "ceil", "trunc"))
 _NAN_OF_ANY = _NAN_OF_IT | {"+", "-", "*", "over", "sqrt"}
 
 

@@ -30,7 +30,7 @@ from ._quick_reals import log as log
 from ._quick_reals import sigmoid as sigmoid
 from ._quick_reals import tanh as tanh
 from ._rules import refuse
-from ._typed import overflow_rule
+from ._typed import kind_of, overflow_rule, store_reals
 
 MOST_ROOT = math.isqrt(reals.INT64_HIGH)
 SMALL = 1 << 12  # elements below which one call counts more than their time
@@ -441,7 +441,7 @@ def done(found: Any, neutral: Any) -> Any:
 
 def working(dtype: np.dtype[Any], integer: Any) -> Any:
     """The type that holds the exact values of an output before they are stored in its own."""
-    return {"f": np.float64, "b": np.bool_}.get(dtype.kind, integer)
+    return {"f": np.float64, "b": np.bool_}.get(kind_of(dtype), integer)
 
 
 def result(
@@ -458,10 +458,10 @@ def result(
             place = unflatten(int(beyond[0]), values.shape)
             refuse(operator, name, "", overflow_rule(place, str(dtype)))
     found = np.empty(values.shape, dtype) if out is None else out
+    if kind_of(dtype) == "f":
+        store_reals(found, values)
+        return found
     if dtype.kind == "b":
         values = conditions(values)
-    with np.errstate(over="ignore", invalid="ignore"):
-        found[...] = wrapped(values, dtype)
-    if dtype.kind == "f":
-        found[np.isnan(found)] = np.nan
+    found[...] = wrapped(values, dtype)
     return found

@@ -25,6 +25,7 @@ INT64_HIGH = (1 << 63) - 1
 # The least magnitude that rounds to no finite number of 32 bits: half a unit beyond the largest.
 FLOAT16_END = (2.0 - 2.0**-11) * 2.0**15
 FLOAT32_END = (2.0 - 2.0**-24) * 2.0**127
+BFLOAT16_END = (2.0 - 2.0**-8) * 2.0**127
 
 
 def minimum(*values: Number) -> Number:
@@ -151,6 +152,17 @@ def to_float16(value: float) -> float:
     return float(struct.unpack("e", struct.pack("e", value))[0])
 
 
+def to_bfloat16(value: float) -> float:
+    """Rounded at once to eight bits of a number with the exponents of float32, to nearest even;
+    what is too large becomes an infinity."""
+    if value != value or math.isinf(value):
+        return float(value)
+    if abs(value) >= BFLOAT16_END:
+        return math.copysign(math.inf, value)
+    step = max(math.frexp(value)[1] - 8, -133)  # of neighbours; below 2^-126 all are as near
+    return math.copysign(math.ldexp(round(math.ldexp(value, -step)), step), value)
+
+
 def to_float32(value: float) -> float:
     """Rounded to 32 bits, to nearest even; what is too large becomes an infinity."""
     if value != value or math.isinf(value):
@@ -163,6 +175,7 @@ def to_float32(value: float) -> float:
 # What an element of each type is of a real number.
 STORED: dict[str, Callable[[float], float]] = {
     "float16": to_float16,
+    "bfloat16": to_bfloat16,
     "float32": to_float32,
     "float64": float,
 }
