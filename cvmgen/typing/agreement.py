@@ -286,7 +286,8 @@ def common_type(one: str, other: str) -> str | None:
     if {"bool", HOST} == {one, other}:
         return "bool"
     if HOST in (one, other) and not {one, other} & {*REALS, "list"}:
-        return "i128" if "i128" in (one, other) else HOST
+        # With any integer of 64 bits C calculates in these.
+        return next((each for each in (one, other) if each in ("i128", "u64")), HOST)
     if "bool" in (one, other) or (one in REALS) != (other in REALS):
         return None
     if one in REALS:

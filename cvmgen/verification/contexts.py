@@ -77,9 +77,13 @@ class Contexts:
 
     def range(self, path: Path, operand: Term) -> Bounds:
         """The least and the greatest value of a term at a place, as far as they are known."""
-        known = self.of(path, Holds(">=", operand)).ranges
+        known = self.known(path, operand)
         found = known.resolved(operand)
         return known.at_least(found), known.at_most(found)
+
+    def known(self, path: Path, operand: Term) -> ProductRanges:
+        """What is known at a place of the symbols of a term."""
+        return self.of(path, Holds(">=", operand)).ranges
 
     def ordered(self) -> None:
         """Symbols as they were made; behind all others those that are made of later ones."""

@@ -16,6 +16,7 @@ from cvmgen.ir.uses import carried, has, names_in, reassigned
 from cvmgen.source import Span
 from cvmgen.typing.agreement import HOST
 from cvmgen.verification import terms as t
+from cvmgen.verification.accumulated import Sums
 from cvmgen.verification.counters import Counters, is_test
 from cvmgen.verification.lists import List
 from cvmgen.verification.reading import LIMITS, FormulaReader, PlaceScope
@@ -51,7 +52,7 @@ class KernelWalk:
         self.lengths: dict[str, Term] = {}
         self.stores: dict[str, list[Stored]] = {}
         self.older: dict[str, frozenset[str]] = {}  # symbols, of arrays of integers
-        self.loops = 0  # around the place
+        self.sums = Sums(reader)
         self.tests = set[str]()  # locals that are the number of a test
         self.unread: list[tuple[str, Span | None]] = []
         self.here = self.written = WrittenInTurn()
@@ -60,8 +61,10 @@ class KernelWalk:
         self.around = 0  # how many more loops inwards are so
 
     def block(self, body: i.Block, scope: PlaceScope) -> PlaceScope:
+        self.sums.begin(body)
         for each in body:
             self.reader.span = getattr(each, "span", None)
+            self.sums.meet(each, scope)
             scope = self.statement(each, scope)
         return scope
 
@@ -157,7 +160,7 @@ class KernelWalk:
     def local(self, name: str, found: Term) -> Term:
         """What is computed once, in front of all loops, keeps its name; an index that a loop
         computes is what it is made of, so that offsets can be taken apart."""
-        if self.loops or found.is_plain:
+        if self.sums.trips or found.is_plain:
             return found
         made = self.symbols.fresh(name)
         self.symbols.know(made, t.equal(made, found))
@@ -216,14 +219,14 @@ class KernelWalk:
             if each is not None:
                 reader.below(each, scope)
         begin, inside = {name: inner.names[name] for name in changed}, inner.path
-        self.loops += 1
+        self.sums.enter(loop, low, inner)
         outside_this, self.around = self.around, max(loop.parallel, self.around)
         if self.around:
             self.parallel |= index.names
         self.around = max(0, self.around - 1)
         end = self.block(loop.body, inner)
         self.around = outside_this
-        self.loops -= 1
+        self.sums.trips.pop()
         self.forget(changed, scope)
         counters.know_behind(scope, count)
         body, self.here = self.here, outside
@@ -279,7 +282,8 @@ class KernelWalk:
             if kind == "bool":
                 scope.names[name] = self.symbols.fresh_truth(name, CARRIED)
             else:
-                scope.names[name] = self.reader.unknown(name, CARRIED, kind, name)
+                made = self.reader.unknown(name, CARRIED, kind, name)
+                scope.names[name] = self.reader.stand(name, made)
 
     # ------------------------------------------------------------ what is written
 

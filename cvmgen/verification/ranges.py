@@ -195,7 +195,7 @@ class ProductRanges:
         for name in shared:
             values = tuple(self.resolved(self.equal_to(each, name)) for each in fact.parts)
             self.values[name] = tuple(dict.fromkeys((*self.values.get(name, ()), values)))
-            lows, highs = [self.least(e) for e in values], [self.greatest(e) for e in values]
+            lows, highs = [self.at_least(e) for e in values], [self.at_most(e) for e in values]
             if None not in lows:
                 self.raise_low(name, min(e for e in lows if e is not None))
             if None not in highs:

@@ -86,6 +86,7 @@ class FormulaReader:
         self.demands: list[PlaceDemand] = []
         self.span: Span | None = None
         self.constant: frozenset[str] = frozenset()  # tensors that the kernel does not store to
+        self.standing: dict[str, list[Term]] = {}  # the symbols for what sums hold
         self.loads: dict[str, str] = {}  # of elements of arrays: the symbol, and which array
         self.known: Mapping[str, Range] = {}  # of elements, and of locals that loops change
         self.required: dict[str, Sequence[tuple[str, Term]]] = {}  # of elements of inputs
@@ -136,7 +137,9 @@ class FormulaReader:
                 other = self.integer(otherwise, scope.inner(t.negation(test)))
                 return self.symbols.choice(test, one, other)
             case i.Convert(type=kind, operand=operand):
-                return self.conversion(expr, kind, self.integer(operand, scope), scope)
+                found = self.integer(operand, scope)
+                signed = self.signed(operand, kind, found)
+                return self.conversion(expr, kind, found, scope) if signed is None else signed
             case i.Load():
                 return self.element(expr, scope)
             case i.Item(sequence=sequence, index=index):
@@ -265,6 +268,27 @@ class FormulaReader:
             return self.unknown("real", REAL)
         return self.symbols.converted(found, *LIMITS[kind])
 
+    def signed(self, operand: i.Expr, kind: str, found: Term) -> Term | None:
+        """What the signed type makes of a sum that wraps: its exact value, where it holds that."""
+        match operand:
+            case i.Var(name=name) | i.Load(tensor=name) if name in self.standing:
+                if self.kind(operand) != f"u{kind[1:]}":
+                    return None
+                made = self.symbols.once(
+                    ("signed", found), lambda: self.symbols.within(name, *LIMITS[kind], WRAPS)
+                )
+                self.standing[name].append(made)
+                return made
+            case _:
+                return None
+
+    def stand(self, name: str, made: Term) -> Term:
+        """A symbol for what a local or an element of an array holds."""
+        kind = self.agreement.types.get(name) or self.elements.get(name, "")
+        if name in self.standing and not kind.startswith("u"):
+            self.standing[name].append(made)
+        return made
+
     def element(self, load: i.Load, scope: PlaceScope) -> Term:
         offset = self.access(load, scope)
         tensor, kind = load.tensor, self.elements.get(load.tensor, "i64")
@@ -280,7 +304,7 @@ class FormulaReader:
 
         if tensor in self.constant:
             return self.symbols.once(("element", tensor, offset), made)
-        return made()
+        return self.stand(tensor, made())
 
     def call(self, call: i.Call, scope: PlaceScope) -> Term:
         name, arguments = call.function, call.arguments

@@ -11,6 +11,7 @@ from cvmgen.schedule.kernels import Kernel, Kernels
 from cvmgen.schedule.schedules import Schedules
 from cvmgen.spec.formula import Operator
 from cvmgen.verification import terms as t
+from cvmgen.verification.accumulated import Sum, know_sums
 from cvmgen.verification.bounds import digits
 from cvmgen.verification.calls import HostReader
 from cvmgen.verification.contents import know_contents
@@ -58,8 +59,10 @@ class KernelProofs(PlaceProofs):
         call, self.walk = HostReader.of(kernels.program, kernel.nest, reader), KernelWalk(reader)
         name = kernels.operator.full_name
         super().__init__(name, kernel.name, call, self.walk.lengths, prover)
+        self.before: list[Sum] = []  # of kernels that made what this one reads
         self.memory()
         self.walk.block(kernel.subject.body, call.scope)
+        know_sums(reader.facts, (*self.before, *self.walk.sums.all), tuple(self.call.sizes))
         know_contents(self.symbols, reader.loads, self.walk.stores, self.walk.older)
         self.take(reader.demands)
 
@@ -77,6 +80,7 @@ class KernelProofs(PlaceProofs):
                 with reader.quiet():
                     before = KernelWalk(reader)
                     before.block(other.subject.body, self.call.scope.inner())
+                self.before += before.sums.all
                 if all(name == "Sort" for name, _ in before.unread):  # it moves entries, no more
                     for name, stored in before.stores.items():
                         self.walk.stores.setdefault(name, []).extend(stored)
@@ -87,8 +91,9 @@ class KernelProofs(PlaceProofs):
         lists = {each.name for each in self.kernels.program.scratch}
         made = lists & uses(its.body).stored & uses(own.body).loaded - uses(own.body).stored
         inputs = [each.name for each in self.kernels.operator.inputs]
+        same_case = other.nest.case in (None, self.kernel.nest.case)
         alike = all(its.elements.get(name) == own.elements.get(name) for name in inputs)
-        if not made or not alike or other.nest.each is not None or other.nest.case is not None:
+        if not made or not alike or other.nest.each is not None or not same_case:
             return False
         self.walk.older.update(dict.fromkeys(made, frozenset(self.symbols.axioms)))
         return True
