@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cvmgen.cli.checked import checked
+from cvmgen.errors import Strict
 from cvmgen.source import Source, Span
-from cvmgen.spec.check import check_files
 from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 
@@ -24,7 +25,7 @@ EXTRA = ROOT / "tests" / "data" / "extra"
 
 @functools.cache
 def product() -> tuple[Operator, ...]:
-    return check_files(read_folder(ROOT / "spec"))
+    return checked(read_folder(ROOT / "spec"), Strict())
 
 
 @functools.cache
@@ -35,7 +36,7 @@ def extra() -> tuple[Operator, ...]:
         SpecFile(Source(f"tests/data/extra/{path.name}", path.read_text(encoding="utf-8")), "extra")
         for path in sorted(EXTRA.glob("*.cvm"))
     ]
-    return check_files([*shared, *own])
+    return checked([*shared, *own], Strict())
 
 
 # ---------------------------------------------------------------- a sample

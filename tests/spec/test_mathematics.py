@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from cvmgen.source import Span
 from cvmgen.spec.as_parsed import declared, definitions, read_declaration
-from cvmgen.spec.check import check_files
-from cvmgen.spec.files import read_folder
-from cvmgen.spec.formula import Operator, Output, all_items
+from cvmgen.spec.formula import Output, all_items
 from cvmgen.spec.mathematics import expression, mathematics, statements
 from cvmgen.spec.notation import NAMESPACE, latex, mathml
+from tests.operators import product, sweeps
 
-ROOT = Path(__file__).parents[2]
 ELEMENTS = {
     *("math", "mi", "mn", "mo", "mtext", "mrow", "msub", "msup", "munder", "mfrac", "msqrt"),
     *("mtable", "mtr", "mtd"),
 }
 
 
-@cache
-def operators() -> tuple[Operator, ...]:
-    return check_files(read_folder(ROOT / "spec"))
-
-
-def test_all_operators_are_written() -> None:
+@pytest.mark.parametrize("names", sweeps([each.full_name for each in product()]))
+def test_all_operators_are_written(names: list[str]) -> None:
     """From what was parsed with its file, and from their text alone."""
-    for operator in operators():
+    for operator in (each for each in product() if each.full_name in names):
         found = mathematics(declared(operator))
         assert latex(mathematics(read_declaration(operator.text))) == latex(found)
         found = mathematics(declared(operator), definitions(operator))
@@ -44,7 +36,7 @@ def test_all_operators_are_written() -> None:
 
 
 def test_what_stands_for_types_and_what_is_used_are_told() -> None:
-    own = next(each for each in operators() if each.full_name == "onnx.qlinear_conv")
+    own = next(each for each in product() if each.full_name == "onnx.qlinear_conv")
     found = {each.kind: latex(each.shown) for each in statements(declared(own))}
     assert "uint8" in found["type"]
     shown = [latex(each.shown) for each in statements(declared(own)) if each.kind == "input"]
@@ -54,14 +46,14 @@ def test_what_stands_for_types_and_what_is_used_are_told() -> None:
 
 
 def test_what_was_checked_is_written_too() -> None:
-    for operator in operators():
+    for operator in product():
         for item in all_items(operator.items):
             if isinstance(item, Output) and item.precision is not None:
                 assert latex(expression(item.precision, declared(operator)))
 
 
 def test_parts_know_their_places() -> None:
-    (dense,) = (each for each in operators() if each.full_name == "cvm.dense")
+    (dense,) = (each for each in product() if each.full_name == "cvm.dense")
     seen: list[str] = []
 
     def note(span: Span) -> str:
@@ -74,7 +66,7 @@ def test_parts_know_their_places() -> None:
 
 
 def test_statements_are_the_items() -> None:
-    (conv2d,) = (each for each in operators() if each.full_name == "cvm.conv2d")
+    (conv2d,) = (each for each in product() if each.full_name == "cvm.conv2d")
     found = [each.kind for each in statements(declared(conv2d))]
     assert found.count("input") == 3
     assert found.count("require") == 2

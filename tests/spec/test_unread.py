@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cvmgen.paths import spec_folder
 from cvmgen.source import Source
 from cvmgen.spec.check import check_files
-from cvmgen.spec.files import SpecFile, read_folder
+from cvmgen.spec.files import SpecFile
 from cvmgen.spec.unread import unread
+from tests.operators import product
 
 OPERATOR = "operator f {{ input X : cvm[N] {} output Y : cvm[N] precision 32 {} }}"
 # What stands in front of the output and behind it, and what nothing reads.
@@ -76,4 +76,4 @@ def test_what_one_operator_of_a_family_reads_is_read() -> None:
 
 
 def test_formulas_of_the_project_read_all_that_they_declare() -> None:
-    assert list(unread(check_files(read_folder(spec_folder())))) == []
+    assert list(unread(product())) == []

@@ -3,6 +3,7 @@ host code none is proved. What the proof says of merging is tried with numbers."
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from random import Random
 
@@ -109,6 +110,7 @@ RIGHT |= {"chosen": CHOSEN}
 WRITTEN = {"reversed": REVERSED, "spread": SPREAD, "kept": KEPT, "permuted": PERMUTED}
 
 
+@cache
 def kernels_of(name: str) -> Kernels:
     return scheduled_kernels(operator((RIGHT | WRITTEN)[name]), packaged())
 

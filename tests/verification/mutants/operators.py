@@ -18,6 +18,7 @@ from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.schedules import parse_schedules
 from tests.fuzz.scheduled_operators import OPERATORS
+from tests.operators import product
 from tests.verification.mutants.texts import Span
 
 ROOT = Path(__file__).parents[3]
@@ -85,7 +86,7 @@ OF_MODELS = {
 
 @cache
 def shipped() -> Mapping[str, Operator]:
-    return {each.full_name: each for each in check_files(spec_files())}
+    return {each.full_name: each for each in product()}
 
 
 def names(target: str) -> tuple[str, ...]:

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from cvmgen.reference.tensor import Tensor
-from cvmgen.spec.check import check_files
-from cvmgen.spec.files import read_folder
 from cvmgen.verification.values.calls import ChosenCall
 from cvmgen.verification.values.evaluate import UNSET
 from cvmgen.verification.values.found import ValidatedCalls
 from cvmgen.verification.values.validate import Text, validate, validate_edges
 from tests.clang import needs_clang
+from tests.operators import product
 
 ROOT = Path(__file__).parents[3]
 
@@ -22,7 +21,7 @@ pytestmark = needs_clang
 
 @functools.cache
 def _operators():
-    return {each.full_name: each for each in check_files(read_folder(ROOT / "spec"))}
+    return {each.full_name: each for each in product()}
 
 
 @functools.cache
