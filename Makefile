@@ -147,6 +147,7 @@ tflite-samples:
 	@test -d $(TFLITE_TOOLS) || $(PYTHON) -m venv $(TFLITE_TOOLS)
 	@$(TFLITE_TOOLS)/bin/pip install --quiet ai-edge-litert flatbuffers tflite-micro
 	@$(TFLITE_TOOLS)/bin/python tools/tflite_samples
+	@$(TFLITE_TOOLS)/bin/python tools/tflite_samples roundings
 
 tflite-differences:
 	@test -d $(TFLITE_TOOLS) || $(PYTHON) -m venv $(TFLITE_TOOLS)

@@ -9,7 +9,9 @@ from cvmgen.errors import CacheError
 
 MANIFEST = "manifest.json"
 """In a generated folder: what callers need to know of its operators."""
-WITH_PARAMETERS = (".onnx", ".tflite")
+# Models that are one file, and whose kernels may be meant where kernels round otherwise: the first
+# of them if nobody says.
+ROUNDINGS = {".onnx": ("ort",), ".tflite": ("tflm", "litert", "xnnpack")}
 """What names of model files end in that hold the model's parameters too."""
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -85,4 +87,4 @@ def _data(name: str) -> Path:
 
 def stands_alone(model: str | os.PathLike[str]) -> bool:
     """Whether a model's file needs no other one, with its parameters."""
-    return Path(model).suffix in WITH_PARAMETERS
+    return Path(model).suffix in ROUNDINGS

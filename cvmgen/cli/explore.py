@@ -9,6 +9,7 @@ from cvmgen.build.files import listed_files, write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, give
 from cvmgen.cli.explored import INDEX, Explored, open_page
+from cvmgen.cli.given import GivenModel
 from cvmgen.cli.pages import pages
 from cvmgen.cli.specs import checked_operators, find_operators, probe_all
 from cvmgen.errors import CvmgenError, Faults
@@ -35,8 +36,7 @@ def explore(asked: Explored, faults: Faults, *, assembled: bool, as_json: bool) 
 
 
 def explore_model(
-    symbol: Path,
-    params: Path | None,
+    model: GivenModel,
     folder: Path,
     *,
     spec: Path,
@@ -50,18 +50,17 @@ def explore_model(
     from cvmgen.inspection.step_times import step_times
     from cvmgen.model.build import make_files, model_name
 
-    name = model_name(symbol)
+    name = model_name(model.file)
     first = folder / f"{name}.html"
     _check_free(first)
     with Progress(aloud=not as_json) as progress:
         progress.step(f"generating {name}")
-        files = make_files(symbol, params, name, schedules=read_schedules(spec))
+        files = make_files(model.source(), None, name, schedules=read_schedules(spec))
         times: dict[str, float] = {}
         if profile:
             progress.step(f"compiling and timing {name}")
             times = step_times(files)
-        given = [str(each) for each in (symbol, params) if each is not None]
-        command = shlex.join(["cvmgen", "build", "--model", *given])
+        command = shlex.join(["cvmgen", "build", *model.arguments()])
         written = {first.name: ModelPage(files, command, times).text()}
         write_changed(folder, written, remove_stale=False)
     open_page(first, browse=browse)

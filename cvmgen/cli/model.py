@@ -8,13 +8,13 @@ from pathlib import Path
 from cvmgen.build import folder_diff, write_changed
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
+from cvmgen.cli.given import GivenModel
 from cvmgen.escape import json_text
 from cvmgen.graph import load_model
 
 
 def build_model(
-    symbol: Path,
-    params: Path | None,
+    model: GivenModel,
     *,
     spec: Path,
     folder: Path | None,
@@ -32,11 +32,11 @@ def build_model(
     from cvmgen.model.clients import cmake_files, rust_files
     from cvmgen.schedule.schedules import read_schedules
 
-    chosen = name or model_name(symbol)
+    chosen = name or model_name(model.file)
     place = folder or Path(chosen)
     with Progress() as progress:
         progress.step(f"generating {chosen}")
-        made = make_files(symbol, params, chosen, schedules=read_schedules(spec))
+        made = make_files(model.source(), None, chosen, schedules=read_schedules(spec))
         library = made.all()
         files = library | cmake_files(made, library)
         files |= rust_files(made, library) if rust else {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cvmgen.api.library import LANGUAGES, TARGETS
-from cvmgen.paths import spec_folder, stands_alone
+from cvmgen.paths import ROUNDINGS, spec_folder, stands_alone
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 """GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
@@ -31,6 +31,17 @@ def add_model(made: argparse.ArgumentParser, about: str) -> None:
         type=optional_path,
         metavar=("MODEL", "PARAMS"),
         help=f"{about}; a graph with its parameters, or a .tflite or .onnx file alone",
+    )
+    add_rounding(made)
+
+
+def add_rounding(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--rounding",
+        choices=tuple(each for several in ROUNDINGS.values() for each in several),
+        help="whose kernels the model is meant for, where kernels round otherwise: of a .tflite "
+        "file tflm (TensorFlow Lite's for microcontrollers, the default), litert (its reference "
+        "kernels) or xnnpack; of an .onnx file ort",
     )
 
 
@@ -375,6 +386,7 @@ def add_run(made: argparse.ArgumentParser) -> None:
         "`cvmgen build --model` wrote",
     )
     made.add_argument("--params", type=Path, metavar="P", help="the file of the graph's parameters")
+    add_rounding(made)
     given = made.add_mutually_exclusive_group(required=True)
     given.add_argument(
         "--input",

@@ -12,6 +12,7 @@ import numpy as np
 
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError
+from cvmgen.cli.given import GivenModel
 from cvmgen.cli.many import run_many
 from cvmgen.errors import CvmgenError
 from cvmgen.graph import CompiledModel, Network, load, load_model
@@ -21,9 +22,8 @@ Array = np.ndarray[Any, Any]
 
 
 def run_model(
-    model: Path,
+    model: GivenModel,
     *,
-    params: Path | None,
     input_files: Sequence[Path],
     output_file: Path | None,
     target: str | None,
@@ -32,9 +32,9 @@ def run_model(
     """Run a model, or the folder of one in C, on the arrays of .npy files."""
     with Progress() as progress:
         data = [read_array(each) for each in input_files]
-        progress.step(f"loading {model}")
-        network = loaded(model, params, target)
-        progress.step(f"running {model}")
+        progress.step(f"loading {model.file}")
+        network = loaded(model, target)
+        progress.step(f"running {model.file}")
         result = network(*data)
     outputs = result if isinstance(result, tuple) else (result,)
     if output_file is not None:
@@ -52,9 +52,8 @@ def run_model(
 
 
 def run_rows(
-    model: Path,
+    model: GivenModel,
     *,
-    params: Path | None,
     input_files: Sequence[Path],
     output_file: Path,
     target: str | None,
@@ -63,8 +62,8 @@ def run_rows(
 ) -> Exit:
     """Run a model on each row of arrays, with a scheduler by the workers of a cluster."""
     with Progress(aloud=True) as progress:
-        progress.step(f"loading {model}")
-        network = loaded(model, params, target)
+        progress.step(f"loading {model.file}")
+        network = loaded(model, target)
         count, files = run_many(network, input_files, output_file, scheduler, progress)
     if as_json:
         print(json.dumps({"rows": count, "files": [str(each) for each in files]}))
@@ -73,15 +72,17 @@ def run_rows(
     return Exit.OK
 
 
-def loaded(model: Path, params: Path | None, target: str | None) -> Network | CompiledModel:
+def loaded(model: GivenModel, target: str | None) -> Network | CompiledModel:
     """What the arguments name, ready to be called."""
-    if model.is_dir():
-        if params is not None or target is not None:
-            raise UsageError(f"{model} is a folder: --params and --target go with a graph")
-        return load_model(model)
-    if params is None and not stands_alone(model):
+    file, params = model.file, model.params
+    if file.is_dir():
+        if (params, model.rounding, target) != (None, None, None):
+            options = "--params, --rounding and --target"
+            raise UsageError(f"{file} is a folder: {options} go with a graph")
+        return load_model(file)
+    if params is None and not stands_alone(file):
         raise UsageError("a graph needs its parameters: --params P")
-    return load(model, params, target=target or "c")
+    return load(file, params, target=target or "c", rounding=model.rounding)
 
 
 def read_array(path: Path) -> Array:

@@ -9,14 +9,16 @@ from pathlib import Path
 from cvmgen.api.library import LANGUAGES
 from cvmgen.cli import completion
 from cvmgen.cli.exits import Exit, UsageError
+from cvmgen.cli.given import GivenModel, given_model
 from cvmgen.cli.options import ARCHITECTURES
 from cvmgen.errors import Faults
 from cvmgen.paths import checkout, generated_folder, spec_folder
 
 
 def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
-    if options.model is not None:
-        return run_build_model(options)
+    given = given_model(options)
+    if given is not None:
+        return run_build_model(options, given)
     from cvmgen.cli import build
 
     targets = chosen_targets(options)
@@ -59,7 +61,7 @@ def out_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def run_build_model(options: argparse.Namespace) -> Exit:
+def run_build_model(options: argparse.Namespace, given: GivenModel) -> Exit:
     """`cvmgen build --model`, which goes with few of the other options."""
     others = {"operators": "OPSET.OP", "target": "--target"}
     others |= {"architecture": "--architecture", "jobs": "-j", "install": "--install"}
@@ -69,10 +71,8 @@ def run_build_model(options: argparse.Namespace) -> Exit:
     own_schedules(options)
     from cvmgen.cli import model
 
-    symbol, params = options.model
     return model.build_model(
-        symbol,
-        params,
+        given,
         spec=options.spec,
         folder=options.out,
         name=options.name,
@@ -139,12 +139,13 @@ def run_list(options: argparse.Namespace, faults: Faults) -> Exit:
 def run_show(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import show
 
-    if options.model is not None:
+    given = given_model(options)
+    if given is not None:
         own_schedules(options)
         if options.target is not None or options.after is None:
             raise UsageError("--model goes with --after STAGE, and not with --target")
         return show.show_model(
-            options.spec, options.model, options.operator, options.after, as_json=options.json
+            options.spec, given, options.operator, options.after, as_json=options.json
         )
     if options.operator is None:
         raise UsageError("name an operator, or a model with --model SYMBOL PARAMS")
@@ -160,11 +161,10 @@ def run_show(options: argparse.Namespace, faults: Faults) -> Exit:
 def run_check(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import show
 
-    if options.model is not None:
+    given = given_model(options)
+    if given is not None:
         own_schedules(options)
-    return show.check_specs(
-        options.spec, options.files, faults, model=options.model, as_json=options.json
-    )
+    return show.check_specs(options.spec, options.files, faults, model=given, as_json=options.json)
 
 
 def run_derive(options: argparse.Namespace, faults: Faults) -> Exit:
@@ -203,15 +203,14 @@ def run_completion(options: argparse.Namespace, faults: Faults) -> Exit:
 
 
 def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
-    if options.model is not None:
+    given = given_model(options)
+    if given is not None:
         if options.operators:
             raise UsageError("--model is for a whole model; name no operators beside it")
         from cvmgen.cli import explore
 
-        symbol, params = options.model
         return explore.explore_model(
-            symbol,
-            params,
+            given,
             options.out,
             spec=options.spec,
             profile=options.profile,
@@ -274,14 +273,15 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
 
     if options.accept and not options.ledger:
         raise UsageError("--accept goes with --ledger")
-    if options.model is not None:
+    given = given_model(options)
+    if given is not None:
         own_schedules(options)
         others = options.ledger or on_terms(options) or options.generated is not None
         if others or options.target != "c" or options.jobs is not None:
             raise UsageError("--model goes with --explain and names of steps alone")
         return verify.verify_model(
             options.spec,
-            tuple(options.model),
+            given,
             options.operators,
             explain=options.explain,
             as_json=options.json,
@@ -333,14 +333,14 @@ def run_verify(options: argparse.Namespace, faults: Faults) -> Exit:
 def run_run(options: argparse.Namespace, faults: Faults) -> Exit:
     from cvmgen.cli import run
 
+    given = GivenModel(options.model, options.params, options.rounding)
     if options.inputs is None and options.scheduler is not None:
         raise UsageError("--scheduler goes with --inputs")
     if options.inputs is not None:
         if options.output is None:
             raise UsageError("--inputs goes with --output: where to the results go")
         return run.run_rows(
-            options.model,
-            params=options.params,
+            given,
             input_files=options.inputs,
             output_file=options.output,
             target=options.target,
@@ -348,8 +348,7 @@ def run_run(options: argparse.Namespace, faults: Faults) -> Exit:
             as_json=options.json,
         )
     return run.run_model(
-        options.model,
-        params=options.params,
+        given,
         input_files=options.input,
         output_file=options.output,
         target=options.target,

@@ -8,6 +8,7 @@ from typing import Any
 
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError, fault_json, give, tell_warnings
+from cvmgen.cli.given import GivenModel
 from cvmgen.cli.specs import (
     apply_all,
     files_to_check,
@@ -82,15 +83,15 @@ def show(spec: Path, name: str, *, target: str | None, stage: str | None, as_jso
 
 
 def show_model(
-    spec: Path, model: tuple[Path, Path | None], step: str | None, stage: str, *, as_json: bool
+    spec: Path, model: GivenModel, step: str | None, stage: str, *, as_json: bool
 ) -> Exit:
     """What a stage made of the steps of a model, or of the one that is named."""
     from cvmgen.cli.stages import shown_model
 
     with Progress() as progress:
-        progress.step(f"lowering {model[0]}")
+        progress.step(f"lowering {model.file}")
         text = shown_model(model, stage, step, read_schedules(spec))
-    shown = {"model": str(model[0]), "step": step, "stage": stage, "text": text}
+    shown = {"model": str(model.file), "step": step, "stage": stage, "text": text}
     return give(shown, text, as_json=as_json)
 
 
@@ -99,7 +100,7 @@ def check_specs(
     names: Sequence[str],
     faults: Faults,
     *,
-    model: tuple[Path, Path | None] | None,
+    model: GivenModel | None,
     as_json: bool,
 ) -> Exit:
     """Check spec files (none named: the whole folder), try their operators on small calls, and
@@ -133,20 +134,20 @@ def check_specs(
     text = f"{found} in {plural(len(asked), 'file')}: no errors\n"
     if model is not None and steps is not None:
         report["steps"] = steps
-        text += f"{plural(steps, 'step')} of {model[0]}: no errors\n"
+        text += f"{plural(steps, 'step')} of {model.file}: no errors\n"
     elif speak_of_models(spec, names, schedules):
         text += "schedules for models are applied with --model SYMBOL PARAMS only\n"
     return give(report, text, as_json=as_json)
 
 
-def applied_steps(model: tuple[Path, Path | None], schedules: Schedules, progress: Progress) -> int:
+def applied_steps(model: GivenModel, schedules: Schedules, progress: Progress) -> int:
     """How many steps a model has, each of which takes what the schedules for models say."""
     # Imported here: models need much that other checks do not.
     from cvmgen.model.build import planned
     from cvmgen.model.stages import staged
 
-    progress.step(f"scheduling {model[0]}")
-    *_, (_, made) = staged(planned(*model)[1], schedules)
+    progress.step(f"scheduling {model.file}")
+    *_, (_, made) = staged(planned(model.source())[1], schedules)
     return len(made.steps)
 
 

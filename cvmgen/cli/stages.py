@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from cvmgen.cli.exits import UsageError
+from cvmgen.cli.given import GivenModel
 from cvmgen.inspection.stages import (
     ALL,
     every_stage,
@@ -40,9 +40,7 @@ def shown_stage(
     return "\n".join(texts.values()) if stage == ALL else texts[stage]
 
 
-def shown_model(
-    model: tuple[Path, Path | None], stage: str, step: str | None, chosen: Schedules
-) -> str:
+def shown_model(model: GivenModel, stage: str, step: str | None, chosen: Schedules) -> str:
     """What a stage is for and what it made of the steps of a model, or of the one of that name."""
     # Imported here: models need much that operators do not.
     from cvmgen.model.build import planned
@@ -53,7 +51,7 @@ def shown_model(
     check_stage(stage, tuple(about_model), " of models" if stage in every_stage() else "")
     shown: list[str] = []
     known: set[str] = set()
-    for name, made in staged(planned(*model)[1], chosen):
+    for name, made in staged(planned(model.source())[1], chosen):
         if stage in (name, ALL):
             found = dict(stage_report(name, made, chosen))
             known |= found.keys()

@@ -11,6 +11,7 @@ from typing import Any
 from cvmgen.build.helpers import helped
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit, UsageError, give
+from cvmgen.cli.given import GivenModel
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
 from cvmgen.schedule.schedules import Schedules, read_schedules
@@ -53,7 +54,7 @@ def verify(
 
 def verify_model(
     spec: Path,
-    model: tuple[Path, Path | None],
+    model: GivenModel,
     names: Sequence[str],
     *,
     explain: bool,
@@ -66,14 +67,14 @@ def verify_model(
     from cvmgen.verification.steps import OF_STEPS, step_obligations
 
     with Progress() as progress:
-        progress.step(f"building {model[0]}")
-        *_, (_, made) = staged(planned(*model)[1], read_schedules(spec))
+        progress.step(f"building {model.file}")
+        *_, (_, made) = staged(planned(model.source())[1], read_schedules(spec))
         steps = [each.name for each in made.steps]
         for name in names:
             if name not in steps:
                 hint = did_you_mean(name, steps) or "`cvmgen build --model --report` names them"
-                raise UsageError(f"{model[0]} has no step '{name}'; {hint}")
-        progress.step(f"proving {model[0]}")
+                raise UsageError(f"{model.file} has no step '{name}'; {hint}")
+        progress.step(f"proving {model.file}")
         found = list(step_obligations(made, Prover(), names or steps))
     lines = [*([] if installed() else [NO_SOLVERS]), *table(found, OF_STEPS, by_kernel=True)]
     lines += explained(found, OF_STEPS) if explain else left(found)

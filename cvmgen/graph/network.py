@@ -34,7 +34,7 @@ from cvmgen.graph.plan import (
 from cvmgen.graph.symbol import SymbolGraph, validate
 from cvmgen.graph.symbol_file import read_symbol
 from cvmgen.memory import zeroed_bytes
-from cvmgen.paths import stands_alone
+from cvmgen.paths import ROUNDINGS, stands_alone
 
 HEADS: Final = ("node", "operator", "attributes", "gives", "bits")
 BYTE_PRECISION: Final = 8  # what an int8 holds
@@ -45,20 +45,23 @@ def load(
     params: FilePath | Mapping[str, Array] | None = None,
     target: str = "c",
     operators: OperatorLibrary | None = None,
+    rounding: str | None = None,
 ) -> Network:
     """The network of a model's files, ready to be called.
 
     A CVM graph comes with its parameters; a Symbol and a mapping of arrays do as well. A .tflite
-    or .onnx file stands alone. `operators` replaces the library that `cvmgen.load(target)` gives.
-    ModelError names the file, the place and the rule.
+    or .onnx file stands alone; `rounding` says whose kernels a .tflite file is meant for: `tflm`
+    if nothing is said, `litert` or `xnnpack`. `operators` replaces the library that
+    `cvmgen.load(target)` gives. ModelError names the file, the place and the rule.
     """
     library = operators_for(target) if operators is None else operators
-    return Network(read_model(model, params), library)
+    return Network(read_model(model, params, rounding), library)
 
 
 def read_model(
     model: FilePath | SymbolGraph | ModelSource,
     params: FilePath | Mapping[str, Array] | None = None,
+    rounding: str | None = None,
 ) -> ModelSource:
     """A model, from its files or as it is given, in the format that it is in."""
     if not isinstance(model, (str, os.PathLike, SymbolGraph)):
@@ -66,7 +69,12 @@ def read_model(
     if not isinstance(model, SymbolGraph) and stands_alone(model):
         if params is not None:
             raise ModelError("holds its parameters itself: none beside it", file=os.fspath(model))
-        return read_alone(model)
+        return read_alone(model, rounding)
+    if rounding is not None:
+        raise ModelError(
+            "its operators are integers of CVM, which nothing rounds: no rounding is chosen",
+            file=None if isinstance(model, SymbolGraph) else str(model),
+        )
     if params is None:
         raise ModelError(
             "a graph needs its parameters",
@@ -77,8 +85,13 @@ def read_model(
     return CvmModel(graph, params if isinstance(params, Mapping) else read_parameters(params))
 
 
-def read_alone(model: FilePath) -> ModelSource:
-    """A model that is one file."""
+def read_alone(model: FilePath, rounding: str | None = None) -> ModelSource:
+    """A model that is one file, with the rounding of the kernels that it is meant for."""
+    known = ROUNDINGS[Path(model).suffix]
+    if rounding is not None and rounding not in known:
+        raise ModelError(
+            f"is rounded as {' or '.join(known)}, not as '{rounding}'", file=os.fspath(model)
+        )
     # Imported here, as formats come with packages of their own.
     if Path(model).suffix == ".onnx":
         from cvmgen.graph.onnx import read_onnx
@@ -86,7 +99,7 @@ def read_alone(model: FilePath) -> ModelSource:
         return read_onnx(model)
     from cvmgen.graph.tflite import read_tflite
 
-    return read_tflite(model)
+    return read_tflite(model, rounding or known[0])
 
 
 class Network:

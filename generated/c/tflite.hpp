@@ -30,6 +30,14 @@ struct tflite_fully_connected : call<tflite_fully_connected_args,
                                      ::tflite_fully_connected_bind> {
     tflite_fully_connected() { ::tflite_fully_connected_defaults(this); }
 };
+/* tflite.fully_connected_once: The same as LiteRT's reference kernels compute it, which round
+   once. */
+struct tflite_fully_connected_once : call<tflite_fully_connected_once_args,
+                                          ::tflite_fully_connected_once_infer,
+                                          ::tflite_fully_connected_once,
+                                          ::tflite_fully_connected_once_bind> {
+    tflite_fully_connected_once() { ::tflite_fully_connected_once_defaults(this); }
+};
 /* tflite.batch_matmul: Products of matrices, which may be given transposed. */
 struct tflite_batch_matmul : call<tflite_batch_matmul_args, ::tflite_batch_matmul_infer,
                                   ::tflite_batch_matmul, ::tflite_batch_matmul_bind> {
@@ -284,6 +292,82 @@ struct tflite_batch_to_space_nd : call<tflite_batch_to_space_nd_args,
 struct tflite_broadcast_to : call<tflite_broadcast_to_args, ::tflite_broadcast_to_infer,
                                   ::tflite_broadcast_to, ::tflite_broadcast_to_bind> {
     tflite_broadcast_to() { ::tflite_broadcast_to_defaults(this); }
+};
+/* tflite.xnnpack_conv_2d: 2-D convolution; channels may be in groups. F has a factor for each
+   channel of the result. */
+struct tflite_xnnpack_conv_2d : call<tflite_xnnpack_conv_2d_args,
+                                     ::tflite_xnnpack_conv_2d_infer, ::tflite_xnnpack_conv_2d,
+                                     ::tflite_xnnpack_conv_2d_bind> {
+    tflite_xnnpack_conv_2d() { ::tflite_xnnpack_conv_2d_defaults(this); }
+};
+/* tflite.xnnpack_depthwise_conv_2d: 2-D convolution of each channel, by filters of its own. F has a
+   factor for each channel of the result. */
+struct tflite_xnnpack_depthwise_conv_2d : call<tflite_xnnpack_depthwise_conv_2d_args,
+                                               ::tflite_xnnpack_depthwise_conv_2d_infer,
+                                               ::tflite_xnnpack_depthwise_conv_2d,
+                                               ::tflite_xnnpack_depthwise_conv_2d_bind> {
+    tflite_xnnpack_depthwise_conv_2d() { ::tflite_xnnpack_depthwise_conv_2d_defaults(this); }
+};
+/* tflite.xnnpack_transpose_conv: 2-D transposed convolution to an image of YH x YW. F has a factor
+   for each channel of the result. */
+struct tflite_xnnpack_transpose_conv : call<tflite_xnnpack_transpose_conv_args,
+                                            ::tflite_xnnpack_transpose_conv_infer,
+                                            ::tflite_xnnpack_transpose_conv,
+                                            ::tflite_xnnpack_transpose_conv_bind> {
+    tflite_xnnpack_transpose_conv() { ::tflite_xnnpack_transpose_conv_defaults(this); }
+};
+/* tflite.xnnpack_fully_connected: Products of rows with the rows of a matrix of weights. F has a
+   factor for each column of the result. */
+struct tflite_xnnpack_fully_connected : call<tflite_xnnpack_fully_connected_args,
+                                             ::tflite_xnnpack_fully_connected_infer,
+                                             ::tflite_xnnpack_fully_connected,
+                                             ::tflite_xnnpack_fully_connected_bind> {
+    tflite_xnnpack_fully_connected() { ::tflite_xnnpack_fully_connected_defaults(this); }
+};
+/* tflite.xnnpack_mul: Product of two elements. */
+struct tflite_xnnpack_mul : call<tflite_xnnpack_mul_args, ::tflite_xnnpack_mul_infer,
+                                 ::tflite_xnnpack_mul, ::tflite_xnnpack_mul_bind> {
+    tflite_xnnpack_mul() { ::tflite_xnnpack_mul_defaults(this); }
+};
+/* tflite.xnnpack_add: Sum of two elements, rounded once, halves up. */
+struct tflite_xnnpack_add : call<tflite_xnnpack_add_args, ::tflite_xnnpack_add_infer,
+                                 ::tflite_xnnpack_add, ::tflite_xnnpack_add_bind> {
+    tflite_xnnpack_add() { ::tflite_xnnpack_add_defaults(this); }
+};
+/* tflite.xnnpack_sub: Difference of two elements, rounded once, halves up. */
+struct tflite_xnnpack_sub : call<tflite_xnnpack_sub_args, ::tflite_xnnpack_sub_infer,
+                                 ::tflite_xnnpack_sub, ::tflite_xnnpack_sub_bind> {
+    tflite_xnnpack_sub() { ::tflite_xnnpack_sub_defaults(this); }
+};
+/* tflite.xnnpack_requantize: QUANTIZE from one scale to another; m is the old one over the new one,
+   with 8 bits behind the point. */
+struct tflite_xnnpack_requantize : call<tflite_xnnpack_requantize_args,
+                                        ::tflite_xnnpack_requantize_infer,
+                                        ::tflite_xnnpack_requantize,
+                                        ::tflite_xnnpack_requantize_bind> {
+    tflite_xnnpack_requantize() { ::tflite_xnnpack_requantize_defaults(this); }
+};
+/* tflite.xnnpack_leaky_relu: A factor m for what is not below the zero point and ma for what is,
+   with 8 bits behind the point. */
+struct tflite_xnnpack_leaky_relu : call<tflite_xnnpack_leaky_relu_args,
+                                        ::tflite_xnnpack_leaky_relu_infer,
+                                        ::tflite_xnnpack_leaky_relu,
+                                        ::tflite_xnnpack_leaky_relu_bind> {
+    tflite_xnnpack_leaky_relu() { ::tflite_xnnpack_leaky_relu_defaults(this); }
+};
+/* tflite.xnnpack_mean: Mean over some axes, which stay with extent 1; factor is the scale of X over
+   that of the result. */
+struct tflite_xnnpack_mean : call<tflite_xnnpack_mean_args, ::tflite_xnnpack_mean_infer,
+                                  ::tflite_xnnpack_mean, ::tflite_xnnpack_mean_bind> {
+    tflite_xnnpack_mean() { ::tflite_xnnpack_mean_defaults(this); }
+};
+/* tflite.xnnpack_resize_bilinear: Four elements weighted for each place, with 11 bits behind the
+   point of each weight. */
+struct tflite_xnnpack_resize_bilinear : call<tflite_xnnpack_resize_bilinear_args,
+                                             ::tflite_xnnpack_resize_bilinear_infer,
+                                             ::tflite_xnnpack_resize_bilinear,
+                                             ::tflite_xnnpack_resize_bilinear_bind> {
+    tflite_xnnpack_resize_bilinear() { ::tflite_xnnpack_resize_bilinear_defaults(this); }
 };
 
 } // namespace cvmgen

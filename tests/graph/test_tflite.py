@@ -1,8 +1,9 @@
 """Models of TensorFlow Lite on every target, against what its kernels for microcontrollers gave.
 
 `tflite_samples.npz` holds models of one operator each and two of several, inputs of calls one
-after the other, and what the interpreter of the package `tflite-micro` made of them; `make
-tflite-samples` writes it anew.
+after the other, and what the interpreter of the package `tflite-micro` made of them;
+`tflite_roundings.npz` holds what LiteRT's reference kernels and XNNPACK make of models, mostly in
+calls in which they give something else. `make tflite-samples` writes both anew.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from cvmgen.errors import ModelError
 from cvmgen.graph import load
 from cvmgen.graph.network import Network
 from cvmgen.graph.tflite import TfliteModel
-from cvmgen.graph.tflite.operators import OPERATORS
+from cvmgen.graph.tflite.operators import OPERATORS, ROUNDINGS
 from cvmgen.graph.tflite.scales import activation_ends, multiplier_of, padding_of, rounded
 from tests.targets import TARGETS
 
 Array = np.ndarray[Any, Any]
 STORED = np.load(Path(__file__).with_name("tflite_samples.npz"))
 SAMPLES = sorted({name.partition("/")[0] for name in STORED.files})
+ROUNDED = np.load(Path(__file__).with_name("tflite_roundings.npz"))
+ROUNDED_SAMPLES = sorted({name.partition("/")[0] for name in ROUNDED.files})
 STREAM, SMALL = "stream", "small network"
 
 
@@ -34,15 +37,15 @@ def model_of(sample: str) -> TfliteModel:
     return TfliteModel(STORED[f"{sample}/model"].tobytes(), f"{sample}.tflite")
 
 
-def arrays(sample: str, kind: str) -> list[Array]:
+def arrays(sample: str, kind: str, stored: Any = STORED) -> list[Array]:
     """The inputs or results of a sample; the first index is that of the call."""
     names = (f"{sample}/{kind}{at}" for at in range(99))
-    return [STORED[name] for name in names if name in STORED.files]
+    return [stored[name] for name in names if name in stored.files]
 
 
-def results(network: Network, sample: str) -> list[tuple[Array, ...]]:
+def results(network: Network, sample: str, stored: Any = STORED) -> list[tuple[Array, ...]]:
     found = []
-    for given in zip(*arrays(sample, "in"), strict=True):
+    for given in zip(*arrays(sample, "in", stored), strict=True):
         made = network(*given)
         found.append(made if isinstance(made, tuple) else (made,))
     return found
@@ -62,6 +65,39 @@ def test_models_give_what_their_interpreter_gives(
 ) -> None:
     for sample in SAMPLES:
         same_as_stored(Network(model_of(sample), libraries[target]), sample)
+
+
+def rounded_as(sample: str, rounding: str) -> TfliteModel:
+    return TfliteModel(ROUNDED[f"{sample}/model"].tobytes(), f"{sample}.tflite", rounding)
+
+
+def equal_to_stored(network: Network, sample: str) -> bool:
+    (wanted,) = arrays(sample, "out", ROUNDED)
+    found = np.stack([each for (each,) in results(network, sample, ROUNDED)])
+    return found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_models_give_what_the_kernels_give_that_they_are_meant_for(
+    libraries: dict[str, Operators], target: str
+) -> None:
+    for sample in ROUNDED_SAMPLES:
+        model = rounded_as(sample, sample.partition(" ")[0])
+        assert equal_to_stored(Network(model, libraries[target]), sample), sample
+
+
+def test_kernels_of_others_do_not_give_the_same(libraries: dict[str, Operators]) -> None:
+    differing = {
+        sample.rpartition(" ")[0]
+        for sample in ROUNDED_SAMPLES
+        if not equal_to_stored(Network(rounded_as(sample, "tflm"), libraries["c"]), sample)
+    }
+    own = {f"{name} {each}" for name in ("litert", "xnnpack") for each in changed_by(name)}
+    assert differing >= own - {"xnnpack SUB"}, "none was found for SUB"
+
+
+def changed_by(rounding: str) -> set[str]:
+    return {name for name, each in ROUNDINGS[rounding].items() if each is not OPERATORS[name]}
 
 
 def test_every_operator_that_is_read_has_a_sample() -> None:
@@ -103,6 +139,11 @@ def test_a_network_says_what_goes_in_and_out(numpy_operators: Operators, tmp_pat
         network(np.zeros(1), np.zeros(1))
     with pytest.raises(ModelError, match="holds its parameters itself"):
         load(path, {}, operators=numpy_operators)
+    with pytest.raises(ModelError, match="is rounded as tflm or litert or xnnpack, not as 'ort'"):
+        load(path, operators=numpy_operators, rounding="ort")
+    assert "xnnpack_conv_2d" in {
+        step.operator for step in load(path, operators=numpy_operators, rounding="xnnpack").nodes
+    }
 
 
 # ---------------------------------------------------------------- what cannot be used

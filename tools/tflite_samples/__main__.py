@@ -6,7 +6,7 @@ writes tests/graph/tflite_samples.npz: models of one operator each and two of se
 calls one after the other, and what the interpreter of the package `tflite-micro` made of them. It
 runs in an environment of its own, which these packages need. SPACE_TO_BATCH_ND is asked of the
 reference kernels of `ai-edge-litert`: the other interpreter fills with 0, not with the zero point.
-`differences.py` tells where the others do not give the same.
+`differences.py` tells where the others do not give the same, `roundings.py` writes samples of that.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import layers
 import moves
 import networks
 import numpy as np
+import roundings
 from ai_edge_litert import interpreter as reference
 from ai_edge_litert import schema_py_generated as schema
 from layers import Maker, pair, pooling, single
@@ -182,6 +183,9 @@ def recorded(name: str, data: bytes, calls: int) -> dict[str, Any]:
 def main() -> None:
     if sys.argv[1:] == ["differences"]:
         differences.tell(models(), drawn)
+        return
+    if sys.argv[1:] == ["roundings"]:
+        roundings.write(ONE, networks.small_network(), drawn)
         return
     found: dict[str, Any] = {}
     for name, data, calls in models():

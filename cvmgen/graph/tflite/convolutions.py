@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cvmgen.graph.limits import Array
@@ -11,19 +13,25 @@ from cvmgen.graph.tflite.scales import multiplier_of, padding_of, single
 from cvmgen.graph.values import Value
 
 PADDINGS = ("SAME", "VALID")
+# What the scales of data and weights over the result's come to, for each channel.
+Factors = Callable[[Node, FileTensor, FileTensor, int], tuple[Array, ...]]
 
 
 def channel_factors(node: Node, x: FileTensor, w: FileTensor, channels: int) -> tuple[Array, Array]:
-    """Multipliers and shifts for each channel: the scales of data and weights over the result's."""
+    """Multipliers and shifts for each channel."""
     (sx, _), (sy, _) = node.scale(x), node.scale(node.result())
+    pairs = [multiplier_of(sx * sw / sy) for sw in channel_scales(node, w, channels)]
+    multipliers, shifts = np.array(pairs, np.int32).reshape(-1, 2).T
+    return multipliers, shifts
+
+
+def channel_scales(node: Node, w: FileTensor, channels: int) -> list[float]:
+    """The scale of the weights for each channel; their zero point has to be 0."""
     if len(w.scales) not in (1, channels) or not w.scales:
         node.refuse(f"{w.name} has {len(w.scales)} scales, and there are {channels} channels")
     if any(w.zeros):
         node.refuse(f"the zero point of the weights {w.name} must be 0")
-    pairs = [multiplier_of(sx * sw / sy) for sw in w.scales]
-    pairs *= channels // len(pairs)
-    multipliers, shifts = zip(*pairs, strict=True)
-    return np.array(multipliers, np.int32), np.array(shifts, np.int32)
+    return [*w.scales] * (channels // len(w.scales))
 
 
 def bias_of(node: Node, at: int) -> int | None:
@@ -64,45 +72,52 @@ def _window(
     return {"padding": (top, left, bottom, right), "stride": stride}
 
 
-def conv_2d(node: Node) -> int:
-    return _convolution(node, "conv_2d", "Conv2DOptions", 0)
-
-
-def depthwise_conv_2d(node: Node) -> int:
-    return _convolution(node, "depthwise_conv_2d", "DepthwiseConv2DOptions", 3)
-
-
-def _convolution(node: Node, operator: str, table: str, channels_at: int) -> int:
+def conv_2d(node: Node, operator: str = "conv_2d", factors: Factors = channel_factors) -> int:
     x, w = node.given(0), node.given(1)
     image, weights = image_shape(node, x), image_shape(node, w)
-    m, s = channel_factors(node, node.input(0), node.input(1), weights[channels_at])
+    groups = {} if image[3] == weights[3] else {"groups": image[3] // weights[3]}
+    return _convolution(node, operator, factors, "Conv2DOptions", weights[0], **groups)
+
+
+def depthwise_conv_2d(
+    node: Node, operator: str = "depthwise_conv_2d", factors: Factors = channel_factors
+) -> int:
+    weights = image_shape(node, node.given(1))
+    return _convolution(node, operator, factors, "DepthwiseConv2DOptions", weights[3])
+
+
+def _convolution(
+    node: Node, operator: str, factors: Factors, table: str, channels: int, **groups: Value
+) -> int:
+    x, w = node.given(0), node.given(1)
+    _, height, width, _ = image_shape(node, w)
+    scaled = factors(node, node.input(0), node.input(1), channels)
     dilation = (node.option(table, "DilationHFactor"), node.option(table, "DilationWFactor"))
-    attributes = _window(node, table, x, (weights[1], weights[2]), dilation)
-    attributes |= {"dilation": dilation, **node.activation(table)}
-    if operator == "conv_2d" and image[3] != weights[3]:
-        attributes["groups"] = image[3] // weights[3]
+    attributes = _window(node, table, x, (height, width), dilation)
+    attributes |= {"dilation": dilation, **node.activation(table), **groups}
     attributes["zx"], attributes["zy"] = node.scale(node.input(0))[1], node.scale(node.result())[1]
-    factors = (node.constant(m), node.constant(s))
-    return node.step(operator, x, w, *factors, bias_of(node, 2), **attributes)
+    given = map(node.constant, scaled)
+    return node.step(operator, x, w, *given, bias_of(node, 2), **attributes)
 
 
-def transpose_conv(node: Node) -> int:
+def transpose_conv(
+    node: Node, operator: str = "transpose_conv", factors: Factors = channel_factors
+) -> int:
     table = "TransposeConvOptions"
     x, w = node.given(2), node.given(1)
     _, height, width, _ = _four(node, node.integers(0))
     weights = image_shape(node, w)
-    m, s = channel_factors(node, node.input(2), node.input(1), weights[0])
+    scaled = factors(node, node.input(2), node.input(1), weights[0])
     stride = (node.option(table, "StrideH"), node.option(table, "StrideW"))
     kind = padding_name(node, table)
     # Padding is that of the convolution from the result to the input.
     top, _ = padding_of(kind, height, weights[1], stride[0])
     left, _ = padding_of(kind, width, weights[2], stride[1])
     return node.step(
-        "transpose_conv",
+        operator,
         x,
         w,
-        node.constant(m),
-        node.constant(s),
+        *map(node.constant, scaled),
         bias_of(node, 3),
         extent=(height, width),
         padding=(top, left),
@@ -119,7 +134,19 @@ def _four(node: Node, found: list[int]) -> list[int]:
     return found
 
 
-def fully_connected(node: Node) -> int:
+def layer_factors(node: Node, x: FileTensor, w: FileTensor, channels: int) -> tuple[Array, Array]:
+    """Those of a layer; with one scale for all weights the product is one of 32 bits."""
+    if len(w.scales) != 1:
+        return channel_factors(node, x, w, channels)
+    (sx, _), (sy, _) = node.scale(x), node.scale(node.result())
+    (sw, *_) = channel_scales(node, w, channels)
+    m, s = multiplier_of(single(single(sx) * single(sw)) / sy)
+    return np.full(channels, m, np.int32), np.full(channels, s, np.int32)
+
+
+def fully_connected(
+    node: Node, operator: str = "fully_connected", factors: Factors = layer_factors
+) -> int:
     table = "FullyConnectedOptions"
     if node.option(table, "WeightsFormat", 0) != 0:
         node.refuse("the weights are in an order of another kernel")
@@ -127,33 +154,20 @@ def fully_connected(node: Node) -> int:
     weights = node.shape(w)
     if len(weights) != 2:
         node.refuse(f"the weights must be a matrix, not {weights}")
-    m, s = layer_factors(node, weights[0])
+    scaled = factors(node, node.input(0), node.input(1), weights[0])
     size = int(np.prod(node.shape(x)))
     if size % weights[1]:
         node.refuse(f"{size} elements do not split into rows of {weights[1]}")
     return node.step(
-        "fully_connected",
+        operator,
         node.shaped(x, (size // weights[1], weights[1])),
         w,
-        node.constant(m),
-        node.constant(s),
+        *map(node.constant, scaled),
         bias_of(node, 2),
         zx=node.scale(node.input(0))[1],
         zy=node.scale(node.result())[1],
         **node.activation(table),
     )
-
-
-def layer_factors(node: Node, channels: int) -> tuple[Array, Array]:
-    """Those of a layer; with one scale for all weights the product is one of 32 bits."""
-    x, w = node.input(0), node.input(1)
-    if len(w.scales) != 1:
-        return channel_factors(node, x, w, channels)
-    (sx, _), (sy, _) = node.scale(x), node.scale(node.result())
-    if any(w.zeros):
-        node.refuse(f"the zero point of the weights {w.name} must be 0")
-    m, s = multiplier_of(single(single(sx) * single(w.scales[0])) / sy)
-    return np.full(channels, m, np.int32), np.full(channels, s, np.int32)
 
 
 def batch_matmul(node: Node) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -14,17 +15,22 @@ from cvmgen.graph.operators import OperatorLibrary
 from cvmgen.graph.plan import Plan
 from cvmgen.graph.tflite.file import FileGraph, FileTensor, damage, parse_file
 from cvmgen.graph.tflite.node import OPSET, Node, Translated
-from cvmgen.graph.tflite.operators import OPERATORS
+from cvmgen.graph.tflite.operators import ROUNDINGS, Translator
 from cvmgen.graph.tflite.variables import Variables, is_of_variables
 from cvmgen.source import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
 class TfliteModel:
-    """The bytes of a .tflite file; `file` is the name that errors quote."""
+    """The bytes of a .tflite file; `file` is the name that errors quote.
+
+    `rounding` says whose kernels are meant, where kernels differ: `tflm`, TensorFlow Lite's for
+    microcontrollers, `litert`, its reference kernels, or `xnnpack`.
+    """
 
     data: bytes
     file: str | None = None
+    rounding: str = "tflm"
 
     def plan(self, operators: OperatorLibrary) -> Plan:
         """The main graph as steps of the opset `tflite`.
@@ -33,21 +39,26 @@ class TfliteModel:
         them with their nodes, and why.
         """
         graphs = parse_file(self.data, self.file)
-        return _Translation(graphs, operators, self.file).plan()
+        table = ROUNDINGS[self.rounding]
+        return _Translation(graphs, operators, table, self.file).plan()
 
 
-def read_tflite(path: FilePath) -> TfliteModel:
+def read_tflite(path: FilePath, rounding: str = "tflm") -> TfliteModel:
     """The model of a file; ModelError when it cannot be read."""
-    return TfliteModel(read_bytes(path), os.fspath(path))
+    return TfliteModel(read_bytes(path), os.fspath(path), rounding)
 
 
 class _Translation:
     """Goes through the operators of the main graph in their order."""
 
     def __init__(
-        self, graphs: tuple[FileGraph, ...], operators: OperatorLibrary, file: str | None
+        self,
+        graphs: tuple[FileGraph, ...],
+        operators: OperatorLibrary,
+        table: Mapping[str, Translator],
+        file: str | None,
     ) -> None:
-        self.graph, self.file = graphs[0], file
+        self.graph, self.table, self.file = graphs[0], table, file
         self.building = Building(operators, OPSET)
         self.translated = Translated(self.graph, self.building)
         self.at = self.translated.at
@@ -97,9 +108,9 @@ class _Translation:
     def results(self, node: Node) -> list[int]:
         if is_of_variables(node.operator):
             return self.variables.operator(node)
-        translator = OPERATORS.get(node.operator.name)
+        translator = self.table.get(node.operator.name)
         if translator is None:
-            hint = did_you_mean(node.operator.name, OPERATORS)
+            hint = did_you_mean(node.operator.name, self.table)
             node.refuse("no formula of the opset tflite" + (f"; {hint}" if hint else ""))
         found = translator(node)
         results = found if isinstance(found, list) else [found]

@@ -224,13 +224,13 @@ def broadcast_to(node: Node) -> int:
     return node.step("broadcast_to", node.given(0), shape=tuple(node.integers(1)))
 
 
-def resize_bilinear(node: Node) -> int:
+def resize_bilinear(node: Node, operator: str = "resize_bilinear") -> int:
     table = "ResizeBilinearOptions"
     extent = tuple(node.integers(1))
     if len(extent) != 2:
         node.refuse(f"an image has two extents, not {extent}")
     return node.step(
-        "resize_bilinear",
+        operator,
         node.given(0),
         extent=extent,
         align_corners=bool(node.option(table, "AlignCorners", False)),

@@ -1,12 +1,14 @@
-"""The operators of TensorFlow Lite that have a translation, by their names in the schema."""
+"""The operators of TensorFlow Lite that have a translation, by their names in the schema: what its
+kernels for microcontrollers compute, and in `ROUNDINGS` what other kernels do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from cvmgen.graph.tflite import convolutions, moves, pointwise
+from cvmgen.graph.tflite import convolutions, moves, pointwise, xnnpack
 from cvmgen.graph.tflite.node import Node
 
 Translator = Callable[[Node], int | list[int]]
@@ -72,3 +74,27 @@ OPERATORS: Final[MappingProxyType[str, Translator]] = MappingProxyType(
         "UNPACK": moves.unpack,
     }
 )
+
+# LiteRT's reference kernels, and XNNPACK's for x86-64. Operators that stand in no table of theirs
+# give the same as those for microcontrollers.
+LITERT: Final[Mapping[str, Translator]] = {
+    "FULLY_CONNECTED": partial(convolutions.fully_connected, operator="fully_connected_once")
+}
+XNNPACK: Final[Mapping[str, Translator]] = {
+    "ADD": xnnpack.add,
+    "CONV_2D": xnnpack.conv_2d,
+    "DEPTHWISE_CONV_2D": xnnpack.depthwise_conv_2d,
+    "FULLY_CONNECTED": xnnpack.fully_connected,
+    "LEAKY_RELU": xnnpack.leaky_relu,
+    "MEAN": xnnpack.mean,
+    "MUL": xnnpack.mul,
+    "QUANTIZE": xnnpack.quantize,
+    "RESIZE_BILINEAR": xnnpack.resize_bilinear,
+    "SUB": xnnpack.sub,
+    "TRANSPOSE_CONV": xnnpack.transpose_conv,
+}
+ROUNDINGS: Final[Mapping[str, Mapping[str, Translator]]] = {
+    "tflm": OPERATORS,
+    "litert": {**OPERATORS, **LITERT},
+    "xnnpack": {**OPERATORS, **XNNPACK},
+}

@@ -178,7 +178,7 @@ def dequantize(node: Node) -> int:
     return node.step("dequantize", node.given(0), scale=sx, zx=zx)
 
 
-def _axes_of(node: Node) -> tuple[int, ...]:
+def axes_of(node: Node) -> tuple[int, ...]:
     rank = len(node.shape(node.given(0)))
     return tuple(sorted({node.axis(each, rank) for each in node.integers(1)}))
 
@@ -186,15 +186,15 @@ def _axes_of(node: Node) -> tuple[int, ...]:
 def mean(node: Node) -> int:
     (sx, zx), (sy, zy) = scales_of(node)
     m, s = multiplier_of(sx / sy)
-    return node.step("mean", node.given(0), axes=_axes_of(node), zx=zx, zy=zy, m=m, s=s)
+    return node.step("mean", node.given(0), axes=axes_of(node), zx=zx, zy=zy, m=m, s=s)
 
 
 def reduce_max(node: Node) -> int:
-    return node.step("reduce_max", node.given(0), axes=_axes_of(node))
+    return node.step("reduce_max", node.given(0), axes=axes_of(node))
 
 
 def reduce_min(node: Node) -> int:
-    return node.step("reduce_min", node.given(0), axes=_axes_of(node))
+    return node.step("reduce_min", node.given(0), axes=axes_of(node))
 
 
 def arg_max(node: Node) -> int:
@@ -207,7 +207,7 @@ def arg_min(node: Node) -> int:
 
 def _place(node: Node, operator: str) -> int:
     rank = len(node.shape(node.given(0)))
-    (axis,) = _axes_of(node)
+    (axis,) = axes_of(node)
     given = node.given(0)
     if rank == 1:  # its result has no dimension, and one of extent 1 here
         given = node.shaped(given, (1, *node.shape(given)))
@@ -218,7 +218,7 @@ def _place(node: Node, operator: str) -> int:
 def cumsum(node: Node) -> int:
     table = "CumsumOptions"
     (sx, zx), (sy, zy) = scales_of(node)
-    (axis,) = _axes_of(node)
+    (axis,) = axes_of(node)
     common = 2 * sx
     (mx, px), (my, py) = multiplier_of(sx / common), multiplier_of(common / ((1 << 20) * sy))
     given: dict[str, Any] = {"zx": zx, "zy": zy, "mx": mx, "sx": px, "my": my, "sy": py}

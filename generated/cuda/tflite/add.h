@@ -21,25 +21,25 @@ typedef struct tflite_add_args {
     int64_t za; /* in [-128, 128) */
     int64_t zb; /* in [-128, 128) */
     int64_t zy; /* in [-128, 128) */
+    int64_t low; /* in [-128, 128) */
+    int64_t high; /* in [-128, 128) */
     int64_t ma; /* in [0, inf) */
     int64_t sa; /* in [-31, 31) */
     int64_t mb; /* in [0, inf) */
     int64_t sb; /* in [-31, 31) */
     int64_t my; /* in [0, inf) */
     int64_t sy; /* in [-31, 31) */
-    int64_t low; /* in [-128, 128) */
-    int64_t high; /* in [-128, 128) */
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } tflite_add_args;
 /* All attributes at their defaults, everything else 0. */
 static inline void tflite_add_defaults(tflite_add_args *args) {
     static tflite_add_args zero; /* in C++ a const one would need a value */
     *args = zero;
+    args->low = -128;
+    args->high = 127;
     args->ma = 1073741824;
     args->mb = 1073741824;
     args->my = 1073741824;
-    args->low = -128;
-    args->high = 127;
 }
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int tflite_add_infer(const tflite_add_args *args, cvmgen_error *error);

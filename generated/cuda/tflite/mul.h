@@ -21,19 +21,19 @@ typedef struct tflite_mul_args {
     int64_t za; /* in [-128, 128) */
     int64_t zb; /* in [-128, 128) */
     int64_t zy; /* in [-128, 128) */
-    int64_t my; /* in [0, inf) */
-    int64_t sy; /* in [-31, 31) */
     int64_t low; /* in [-128, 128) */
     int64_t high; /* in [-128, 128) */
+    int64_t my; /* in [0, inf) */
+    int64_t sy; /* in [-31, 31) */
     int32_t check_values; /* not 0: refuse data beyond their precision */
 } tflite_mul_args;
 /* All attributes at their defaults, everything else 0. */
 static inline void tflite_mul_defaults(tflite_mul_args *args) {
     static tflite_mul_args zero; /* in C++ a const one would need a value */
     *args = zero;
-    args->my = 1073741824;
     args->low = -128;
     args->high = 127;
+    args->my = 1073741824;
 }
 /* Check the call; set the shape and precision of each output that is not NULL. */
 int tflite_mul_infer(const tflite_mul_args *args, cvmgen_error *error);

@@ -4,6 +4,7 @@ from .conv_2d import conv_2d
 from .depthwise_conv_2d import depthwise_conv_2d
 from .transpose_conv import transpose_conv
 from .fully_connected import fully_connected
+from .fully_connected_once import fully_connected_once
 from .batch_matmul import batch_matmul
 from .maximum import maximum
 from .minimum import minimum
@@ -51,6 +52,17 @@ from .depth_to_space import depth_to_space
 from .space_to_batch_nd import space_to_batch_nd
 from .batch_to_space_nd import batch_to_space_nd
 from .broadcast_to import broadcast_to
+from .xnnpack_conv_2d import xnnpack_conv_2d
+from .xnnpack_depthwise_conv_2d import xnnpack_depthwise_conv_2d
+from .xnnpack_transpose_conv import xnnpack_transpose_conv
+from .xnnpack_fully_connected import xnnpack_fully_connected
+from .xnnpack_mul import xnnpack_mul
+from .xnnpack_add import xnnpack_add
+from .xnnpack_sub import xnnpack_sub
+from .xnnpack_requantize import xnnpack_requantize
+from .xnnpack_leaky_relu import xnnpack_leaky_relu
+from .xnnpack_mean import xnnpack_mean
+from .xnnpack_resize_bilinear import xnnpack_resize_bilinear
 
 __all__ = [
     "abs",
@@ -70,6 +82,7 @@ __all__ = [
     "dequantize",
     "equal",
     "fully_connected",
+    "fully_connected_once",
     "gather",
     "hard_swish",
     "leaky_relu",
@@ -104,4 +117,15 @@ __all__ = [
     "transpose",
     "transpose_conv",
     "unpack",
+    "xnnpack_add",
+    "xnnpack_conv_2d",
+    "xnnpack_depthwise_conv_2d",
+    "xnnpack_fully_connected",
+    "xnnpack_leaky_relu",
+    "xnnpack_mean",
+    "xnnpack_mul",
+    "xnnpack_requantize",
+    "xnnpack_resize_bilinear",
+    "xnnpack_sub",
+    "xnnpack_transpose_conv",
 ]
