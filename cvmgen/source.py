@@ -11,6 +11,9 @@ from pathlib import Path
 from cvmgen.errors import CvmgenError
 from cvmgen.escape import hidden, lines_for_terminal, printable
 
+WIDEST = 120  # characters of a line that errors show
+LEFT_OUT = "..."
+
 
 @dataclass(frozen=True)
 class Source:
@@ -124,6 +127,15 @@ class SpecErrors(CvmgenError):
         super().__init__("\n\n".join(str(error) for error in self.errors))
 
 
+def raise_or_keep(errors: Iterable[SpecError], kept: list[SpecError] | None) -> None:
+    """Raise SpecErrors if there are errors; or add them to those that are `kept` for the end."""
+    found = list(errors)
+    if kept is not None:
+        kept.extend(found)
+    elif found:
+        raise SpecErrors(found)
+
+
 def code_of(text: str) -> str:
     """A piece of a spec on one line, without comments."""
     return " ".join(" ".join(line.split("#", 1)[0] for line in text.splitlines()).split())
@@ -155,20 +167,30 @@ def check_visible(source: Source) -> None:
 def render_fault(span: Span, message: str, hint: str, kind: str = "error") -> str:
     """The message with its place, the source line, carets below the span, and the hint."""
     text = span.source.line_text(span.line).rstrip("\r").replace("\t", " ")
-    before, shown = printable(text[: span.column - 1]), printable(text)
     marked = text[span.column - 1 : span.column - 1 + span.end - span.start]
-    width = max(1, len(printable(marked)))
+    before, width = len(printable(text[: span.column - 1])), max(1, len(printable(marked)))
+    shown, before = around(printable(text), before)
     number = str(span.line)
     margin = " " * len(number)
     lines = [
         lines_for_terminal(f"{span.source.shown}:{span.line}:{span.column}: {kind}: {message}"),
         f"{margin} |",
         f"{number} | {shown}",
-        f"{margin} | {' ' * len(before)}{'^' * width}",
+        f"{margin} | {' ' * before}{'^' * min(width, max(1, len(shown) - before))}",
     ]
     if hint:
         lines.append(f"{margin} = hint: {hint}")
     return "\n".join(lines)
+
+
+def around(line: str, at: int) -> tuple[str, int]:
+    """The part of a long line around a place, and where that place is in it; a short line as it
+    is."""
+    if len(line) <= WIDEST:
+        return line, at
+    first = max(0, min(at - WIDEST // 2, len(line) - WIDEST))
+    head, tail = (LEFT_OUT if each else "" for each in (first, first + WIDEST < len(line)))
+    return f"{head}{line[first : first + WIDEST]}{tail}", at - first + len(head)
 
 
 def similar_names(word: str, candidates: Iterable[str]) -> Sequence[str]:

@@ -47,6 +47,30 @@ def test_report(source: Source, piece: str, report: str, why: str) -> None:
     assert "|".join(lines) == report, why
 
 
+LONG = "operator f { " + "x" * 500 + " y " + "z" * 300
+
+
+@pytest.mark.parametrize(
+    ("piece", "shown", "marked"),
+    [
+        ("operator", "operator f { xxx", "operator"),
+        (" y ", "...xxx", " y "),
+        ("x" * 500, "operator f { xxx", "x" * 107),
+        ("z" * 300, "...xxx", "z" * 60),
+        ("z", "...xxx", "z"),
+    ],
+)
+def test_of_a_long_line_what_is_around_the_place_is_shown(
+    piece: str, shown: str, marked: str
+) -> None:
+    report = str(SpecError(span(piece, Source("d.cvm", LONG)), "no")).split("\n")
+    line, carets = (each[len("1 | ") :] for each in report[2:])
+    assert len(line) <= 126
+    assert line.startswith(shown)
+    first = len(carets) - len(carets.lstrip())
+    assert line[first : len(carets)].rstrip(".") == marked
+
+
 def test_an_empty_span_has_a_caret_too() -> None:
     assert str(SpecError(Span(SOURCE, 5, 5), "no")).endswith("1 | first\n  |      ^")
 
