@@ -11,7 +11,7 @@ from pathlib import Path
 from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli.stamp import code_digest
 from cvmgen.errors import CvmgenError, Faults, Strict
-from cvmgen.source import Source, SpecErrors
+from cvmgen.source import Source, SpecError, SpecErrors
 from cvmgen.spec.check import check_parsed
 from cvmgen.spec.files import SpecFile
 from cvmgen.spec.formula import Operator
@@ -24,15 +24,22 @@ VERSIONS = 4  # of the same files, which one process compares
 FILES = 64  # parsed ones that a process keeps
 
 
-def checked(files: Sequence[SpecFile], faults: Faults) -> tuple[Operator, ...]:
+def checked(
+    files: Sequence[SpecFile], faults: Faults, kept: list[SpecError] | None = None
+) -> tuple[Operator, ...]:
     """The checked operators of files, from the cache where they were the same; of the same files
-    a process gets the same objects. Raises SpecErrors."""
+    a process gets the same objects. Raises SpecErrors; or, with `kept`, adds the errors to it and
+    returns the operators that have none."""
     try:
         return _read(get_or_build(_key(files), CHECKED, partial(_write, files)))
+    except SpecErrors:
+        if kept is None:
+            raise
     except CvmgenError:
         raise
     except Exception:  # a fault of ours, which is told with its operator here
-        return check_anew(files, faults)
+        pass
+    return check_anew(files, faults, kept)
 
 
 def _key(files: Sequence[SpecFile]) -> str:
@@ -51,11 +58,13 @@ def _write(files: Sequence[SpecFile], path: Path) -> None:
     path.write_bytes(pickle.dumps(check_anew(files, Strict())))
 
 
-def check_anew(files: Sequence[SpecFile], faults: Faults) -> tuple[Operator, ...]:
+def check_anew(
+    files: Sequence[SpecFile], faults: Faults, kept: list[SpecError] | None = None
+) -> tuple[Operator, ...]:
     """The same, checked; files are parsed that were not before."""
     sources = ((each.opset, each.source) for each in files)
     return check_parsed(
-        [(opset, _parsed(one.name, one.text, one.path)) for opset, one in sources], faults
+        [(opset, _parsed(one.name, one.text, one.path)) for opset, one in sources], faults, kept
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import cvmgen
 from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.cli import completion
-from cvmgen.cli.exits import MEANINGS, Exit, tell, tell_faults
+from cvmgen.cli.exits import MEANINGS, Exit, UsageError, tell, tell_faults
 from cvmgen.cli.interrupt import Ended
 from cvmgen.cli.options import (
     add_build,
@@ -59,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except SystemExit as error:  # --help, --version, or arguments that argparse refuses
         return int(error.code or 0)
+    except UsageError as error:
+        return int(tell(error, as_json=False, debug=False))
     faults = Faults()
     keep_tables(kept_tables)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -82,6 +82,18 @@ def give(described: Any, text: str, *, as_json: bool) -> Exit:
     """Print the result of a command: for programs as JSON, or its text for people."""
     print(f"{json_text(described)}\n" if as_json else text, end="")
     return Exit.OK
+
+
+def give_in_part(
+    described: Mapping[str, Any], text: str, errors: Sequence[SpecError], *, as_json: bool
+) -> Exit:
+    """Print the result of a command, and the errors in what it had to leave out."""
+    if not errors:
+        return give(described, text, as_json=as_json)
+    error = SpecErrors(errors)
+    code = exit_code(error)
+    give({**described, "error": error_json(error, code)}, text, as_json=as_json)
+    return tell(error, as_json=False, debug=False)
 
 
 def tell_faults(faults: Faults, code: Exit, *, debug: bool) -> Exit:

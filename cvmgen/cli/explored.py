@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cvmgen.build.files import digest_of
-from cvmgen.cli.exits import Exit, give
+from cvmgen.cli.exits import Exit, give_in_part
 from cvmgen.cli.stamp import (
     Stamp,
     files_digest,
@@ -20,6 +20,7 @@ from cvmgen.cli.stamp import (
     write_stamp,
 )
 from cvmgen.paths import generated_folder
+from cvmgen.source import SpecError
 from cvmgen.spec.words import plural
 
 INDEX = "index.html"
@@ -64,11 +65,11 @@ class Explored:
         alone = [each for each in files if each != INDEX]
         return self.folder / (alone[0] if len(alone) == 1 else INDEX)
 
-    def tell(self, files: Sequence[str], *, as_json: bool) -> Exit:
+    def tell(self, files: Sequence[str], errors: Sequence[SpecError], *, as_json: bool) -> Exit:
         pages = plural(len(files) - 1, "page")
-        told = f"{pages} in {self.folder}; begin with {self.first(files)}\n"
+        told = f"{pages} in {self.folder}; begin with {self.first(files)}\n" if files else ""
         data = {"folder": str(self.folder), "pages": sorted(files)}
-        return give(data, told, as_json=as_json)
+        return give_in_part(data, told, errors, as_json=as_json)
 
 
 def open_page(page: Path, *, browse: bool) -> None:

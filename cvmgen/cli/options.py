@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cvmgen.api.library import LANGUAGES, TARGETS
-from cvmgen.paths import ROUNDINGS, spec_folder, stands_alone
+from cvmgen.cli.exits import UsageError
+from cvmgen.paths import ROUNDINGS, WITH_PARAMETERS, spec_folder, stands_alone
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 """GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
@@ -50,11 +51,21 @@ def optional_path(text: str) -> Path | None:
 
 
 def with_no_parameters(arguments: Sequence[str]) -> list[str]:
-    """The arguments with an empty text for the parameters of a model whose file has them."""
+    """The arguments with an empty text for the parameters of a model whose file has them.
+
+    UsageError for one that needs them.
+    """
     found = list(arguments)
     for at, each in enumerate(arguments[1:], start=1):
-        if arguments[at - 1] == "--model" and stands_alone(each):
+        if arguments[at - 1] != "--model" or each.startswith("-"):
+            continue
+        if stands_alone(each):
             found.insert(at + 1 + len(found) - len(arguments), "")
+        elif at + 1 == len(arguments) or arguments[at + 1].startswith("-"):
+            raise UsageError(
+                f"--model {each}: behind a graph goes the file of its parameters; only "
+                f"{' and '.join(WITH_PARAMETERS)} files have them in themselves"
+            )
     return found
 
 

@@ -108,7 +108,9 @@ class WatchedPages:
             if each.full_name in edited or page_name(each) in known
         ]
         files = pages(meant, version.schedules, progress, Faults())
-        files["index.html"] = index(version.operators.values())
+        there = {*files, *known}
+        listed = (each for each in version.operators.values() if page_name(each) in there)
+        files["index.html"] = index(listed)
         versions = {name: sha256(text.encode()).hexdigest() for name, text in files.items()}
         shown = {name: reloading(text, name, versions[name]) for name, text in files.items()}
         changes = write_changed(self.folder, shown, remove_stale=False)

@@ -13,6 +13,7 @@ from cvmgen.cli.given import GivenModel, given_model
 from cvmgen.cli.options import ARCHITECTURES
 from cvmgen.errors import Faults
 from cvmgen.paths import checkout, generated_folder, spec_folder
+from cvmgen.source import SpecError
 
 
 def run_build(options: argparse.Namespace, faults: Faults) -> Exit:
@@ -223,12 +224,15 @@ def run_explore(options: argparse.Namespace, faults: Faults) -> Exit:
 
     asked = Explored(options.spec, tuple(options.operators), options.out)
     files = () if options.assembly else asked.known()
+    errors: list[SpecError] = []
     if not files:
         from cvmgen.cli import explore
 
-        files = explore.explore(asked, faults, assembled=options.assembly, as_json=options.json)
-    open_page(asked.first(files), browse=options.open)
-    return asked.tell(files, as_json=options.json)
+        files = explore.explore(
+            asked, faults, errors, assembled=options.assembly, as_json=options.json
+        )
+    open_page(asked.first(files), browse=options.open and bool(files))
+    return asked.tell(files, errors, as_json=options.json)
 
 
 def run_diff(options: argparse.Namespace, faults: Faults) -> Exit:

@@ -20,7 +20,15 @@ from cvmgen.errors import Faults, Strict
 from cvmgen.ir.remember import remembered_of_all
 from cvmgen.paths import formulas_folder
 from cvmgen.schedule.schedules import Schedules
-from cvmgen.source import Span, SpecError, SpecErrors, SpecWarning, did_you_mean, read_source
+from cvmgen.source import (
+    Span,
+    SpecError,
+    SpecErrors,
+    SpecWarning,
+    did_you_mean,
+    raise_or_keep,
+    read_source,
+)
 from cvmgen.spec.files import SpecFile, read_folder
 from cvmgen.spec.formula import Operator
 from cvmgen.spec.imports import imports_of
@@ -46,10 +54,13 @@ def probed_operators(
     return probe_all(checked_operators(folder, progress, faults), progress, faults)
 
 
-def checked_operators(folder: Path, progress: Progress, faults: Faults) -> tuple[Operator, ...]:
-    """The checked operators of a spec folder, not tried yet; raises SpecErrors."""
+def checked_operators(
+    folder: Path, progress: Progress, faults: Faults, kept: list[SpecError] | None = None
+) -> tuple[Operator, ...]:
+    """The checked operators of a spec folder, not tried yet; raises SpecErrors. With `kept` the
+    errors are added to it, and the operators are those that have none."""
     progress.step("checking the formulas")
-    return checked(spec_files(folder), faults)
+    return checked(spec_files(folder), faults, kept)
 
 
 def read_operator(
@@ -77,24 +88,30 @@ def spec_files(folder: Path) -> tuple[SpecFile, ...]:
 
 
 def probe_all(
-    operators: Iterable[Operator], progress: Progress, faults: Faults, sound: Collection[str] = ()
+    operators: Iterable[Operator],
+    progress: Progress,
+    faults: Faults,
+    sound: Collection[str] = (),
+    kept: list[SpecError] | None = None,
 ) -> tuple[Operator, ...]:
     """The operators, tried on small calls: those that are known to be sound are not tried again.
-    Raises SpecErrors with what these show; those on which we fail are left out."""
+    Raises SpecErrors with what these show, or adds it to what is `kept` and leaves out those of
+    which it is; those on which we fail are left out."""
     errors: list[SpecError] = []
     tried: list[Operator] = []
     for operator in progress.over(
         operators, lambda each: f"trying {each.full_name} on small calls"
     ):
         with faults.apart(operator.full_name, operator.span.place):
+            before = len(errors)
             for trial in trials_of(operator):
                 try:
                     trial.ask(known=operator.full_name in sound)
                 except SpecErrors as found:
                     errors.extend(found.errors)
-            tried.append(operator)
-    if errors:
-        raise SpecErrors(errors)
+            if len(errors) == before:
+                tried.append(operator)
+    raise_or_keep(errors, kept)
     return tuple(tried)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from itertools import islice
 
 from cvmgen import driver
 from cvmgen.ir import nodes as i
@@ -12,13 +13,14 @@ from cvmgen.reference.soundness import declared_bounds
 from cvmgen.source import Span, SpecError
 from cvmgen.spec import formula as f
 from cvmgen.spec import nodes as n
-from cvmgen.spec.bounds import Derive
+from cvmgen.spec.bounds import DECLARE, UNKNOWN, Derive
 from cvmgen.spec.intervals import Interval
 from cvmgen.spec.printing import Printer
 from cvmgen.spec.words import plural
 from cvmgen.verification.ledger import Entries, Finding
 
 LONGEST = 100  # characters of an end of a range
+MOST_PARTS = 60  # of an end, before numbers stand for it
 
 WHY = {
     "u32": "the result keeps the low 32 bits, which this sum modulo 2^32 has too",
@@ -40,10 +42,24 @@ class RangesBySpan(Derive):
         self.found: dict[Span, Interval] = {}
 
     def interval(self, expr: n.Expr) -> Interval:
-        found = super().interval(expr)
+        found = self.shortened(super().interval(expr), expr)
         if not isinstance(expr, (n.Number, n.Ref)):
             self.found[expr.span] = found
         return found
+
+    def shortened(self, found: Interval, expr: n.Expr) -> Interval:
+        """An interval with numbers for ends that nobody would read: of what a formula names several
+        times, one into the other, they double each time."""
+        if not any(map(is_long, (found.low, found.high))):
+            return found
+        low, high = (self.host.number(each) for each in (found.low, found.high))
+        if low.far or high.far:
+            raise SpecError(expr.span, UNKNOWN, DECLARE)
+        return Interval(self.number(low.low), self.number(high.high), found.symmetric)
+
+
+def is_long(expr: n.Expr) -> bool:
+    return next(islice(n.walk(expr), MOST_PARTS, None), None) is not None
 
 
 def ranges(operator: f.Operator) -> Iterator[tuple[Span, str]]:

@@ -44,7 +44,9 @@ def static(name: str) -> str:
     return (runtime_folder() / "explore" / name).read_text(encoding="utf-8")
 
 
-def index(operators: Iterable[Operator]) -> str:
+def index(operators: Iterable[Operator], errors: str = "") -> str:
+    """The page that leads to those of operators, beneath the errors in formulas, if there are
+    some."""
     rows = (
         f'<li><a href="{in_html(page_name(each))}">{in_html(each.full_name)}</a> '
         f"{in_html(each.doc)}"
@@ -54,7 +56,11 @@ def index(operators: Iterable[Operator]) -> str:
     )
     style, script = static("explore.css"), static("index.js")
     return render_template(
-        "explore/index.html.j2", rows="\n".join(rows), style=style, script=script
+        "explore/index.html.j2",
+        rows="\n".join(rows),
+        errors=f'<pre class="errors">{in_html(errors)}</pre>\n' if errors else "",
+        style=style,
+        script=script,
     )
 
 

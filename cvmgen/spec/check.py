@@ -9,7 +9,7 @@ from math import prod
 
 from cvmgen.errors import Faults, Strict
 from cvmgen.functions import FUNCTIONS, SPECIAL
-from cvmgen.source import SpecError, SpecErrors
+from cvmgen.source import SpecError, raise_or_keep
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.attribute_words import constant_clashes
@@ -42,10 +42,15 @@ def check_files(
 
 
 def check_parsed(
-    parsed: Iterable[tuple[str, Parsed]], faults: Faults | None = None, *, whole: bool = True
+    parsed: Iterable[tuple[str, Parsed]],
+    faults: Faults | None = None,
+    kept: list[SpecError] | None = None,
+    *,
+    whole: bool = True,
 ) -> tuple[Operator, ...]:
     """The same of texts that are parsed, each with its opset. Where these are not the `whole` of a
-    spec folder, what all of its operators together show is not asked."""
+    spec folder, what all of its operators together show is not asked. With `kept` the errors are
+    added to it, and the operators are those in which there is none."""
     faults = Strict() if faults is None else faults
     errors: list[SpecError] = []
     declarations: dict[str, list[d.TopLevel]] = {}
@@ -66,17 +71,19 @@ def check_parsed(
         operators.extend(checker.operators(whole=whole))
     completed = []
     for operator in operators:
-        if large := list(size_errors(operator)):
-            errors += large
+        if own := list(size_errors(operator)):
+            errors += own
             continue
         with faults.apart(operator.full_name, operator.span.place):
             try:
-                completed.append(with_derived_precisions(operator))
+                whole_operator = with_derived_precisions(operator)
             except SpecError as error:
-                errors.append(error)
-            errors.extend(list(long_lists(operator)) or wide_values(operator))
-    if errors:
-        raise SpecErrors(errors)
+                own.append(error)
+            own += list(long_lists(operator)) or wide_values(operator)
+            errors += own
+            if not own:
+                completed.append(whole_operator)
+    raise_or_keep(errors, kept)
     return tuple(completed)
 
 

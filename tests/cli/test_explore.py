@@ -17,8 +17,13 @@ from typing import Any
 import pytest
 
 from cvmgen.build.assembly import assembly
+from cvmgen.cli import explore
 from cvmgen.cli.command import main
 from cvmgen.cli.pages import reloading
+from cvmgen.inspection.facts import ranges
+from cvmgen.source import Source
+from cvmgen.spec.check import check_files
+from cvmgen.spec.files import SpecFile
 from tests.graph.test_tflite import STORED, STREAM
 
 ROOT = Path(__file__).parents[2]
@@ -100,6 +105,45 @@ def test_an_operator_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert not (tmp_path / "pages").exists()
 
 
+FAULTY = """operator sound { "Is." input X : int32[n] output Y : int32[n] Y[i] = X[i] }
+operator faulty { "Is not." input X : int32[n] output Y : int32[m] Y[i] = X[i] }
+operator outside {
+  "Reads what is not there."
+  input  X : int32[n]
+  output Y : int32[n]
+  Y[i] = X[i + 1]
+}
+def broken(x) = x +
+operator user { "Uses it." input X : int32[n] output Y : int32[n] Y[i] = broken(X[i]) }
+"""
+
+
+def test_faulty_formulas_leave_the_others_their_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy/a.cvm").write_text(FAULTY)
+    out = tmp_path / "out"
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(["explore", *words, "--spec", str(tmp_path), "--out", str(out)])
+        return (code, *capsys.readouterr())
+
+    code, told, errors = run()
+    assert (code, told) == (1, f"1 page in {out}; begin with {out}/toy.sound.html\n")
+    assert "extent 'm' is never bound" in errors
+    assert "index 0 of X is 1, outside [0, 1)" in errors
+    assert sorted(each.name for each in out.glob("*.html")) == ["index.html", "toy.sound.html"]
+    listed = (out / "index.html").read_text(encoding="utf-8")
+    assert "is never bound" in listed
+    assert "toy.sound" in listed
+    assert "toy.outside" not in listed
+    code, told, _ = run("sound", "--json")
+    assert (code, json.loads(told)["error"]["kind"]) == (1, "spec")
+    for name in ("faulty", "user"):
+        assert run(name)[:2] == (1, "")
+
+
 def test_a_spec_is_no_markup(tmp_path: Path) -> None:
     spec = tmp_path / "spec" / "x"
     spec.mkdir(parents=True)
@@ -130,6 +174,25 @@ def test_parts_of_the_formula_tell_their_ranges_and_types(folder: Path) -> None:
     assert facts["X[i, k]"] == ["from -(2^(p(X) - 1) - 1) to 2^(p(X) - 1) - 1"]
     assert any("total: u32" in each for told in facts.values() for each in told)
     assert "c: bounds proved" in text
+
+
+def test_ends_of_ranges_do_not_grow_with_what_names_them_twice() -> None:
+    text = """def twice(x) = x*x - x
+operator f {
+  "Nested."
+  input  X : int8[n]
+  attr   by = 1 in [0, 9)
+  output Y : int8[n]
+  Y[i] = min(by, max(0, {body}))
+}"""
+    body = "X[i] + by"
+    for _ in range(9):
+        body = f"min(99, twice({body}))"
+    source = Source("t.cvm", text.replace("{body}", body))
+    (operator,) = check_files([SpecFile(source, "t")])
+    told = [each for _, each in ranges(operator)]
+    assert "from 0 to by" in told
+    assert max(map(len, told)) < 220
 
 
 def test_elements_tell_what_they_read_and_their_numbers(folder: Path) -> None:
@@ -401,9 +464,18 @@ def test_a_stream_tells_what_it_keeps_from_run_to_run(tmp_path: Path) -> None:
     assert "ring: " in text
 
 
+def test_pages_of_two_graphs_of_one_folder(tmp_path: Path) -> None:
+    digits = ROOT / "examples" / "digits"
+    graphs = (digits / "digits.json", digits / "b-2.json")
+    names = [explore.model_page_name(each, "digits") for each in graphs]
+    assert names == ["digits.html", "digits-b_2.html"]
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
+        (["--model", "a.json"], "behind a graph goes the file of its parameters"),
+        (["--model", "a.json", "--profile"], "only .onnx and .tflite files have them"),
         (["--profile"], "--profile is for the steps of a model: give --model too"),
         (["cvm.relu", "--model", "a", "b"], "name no operators beside it"),
     ],
