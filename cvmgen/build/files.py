@@ -61,7 +61,7 @@ def write_changed(
         raise CvmgenError(f"cannot write generated files: {shown}: {reason}") from error
 
 
-def write_beside(folder: Path, files: Mapping[str, str]) -> list[str]:
+def write_beside(folder: Path, files: Mapping[str, str | bytes]) -> list[str]:
     """Put files beside the generated ones that no build lists or removes; returns what changed."""
     try:
         with lock_folder(folder):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import difflib
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from cvmgen.build.files import write_beside
-from cvmgen.cli.exits import Exit, UsageError, give
+from cvmgen.cli.exits import Exit, UsageError, give, give_in_part
 from cvmgen.errors import CvmgenError
 from cvmgen.escape import lines_for_terminal
 from cvmgen.source import Source, SpecError, SpecErrors, check_visible, read_source
-from cvmgen.spec.formatting import SCHEDULES, STANDARD_INPUT, formatted
+from cvmgen.spec.formatting import SCHEDULES, STANDARD_INPUT, ended_alike, formatted
 from cvmgen.spec.words import plural
 
 FORMULAS = ".cvm"
@@ -37,7 +38,7 @@ def format_files(
     spec: Path, names: Sequence[str], *, check: bool, diff: bool, as_json: bool
 ) -> Exit:
     """Lay out the files that are named, or those of the spec folder. Where one cannot be parsed the
-    others are written all the same; raises SpecErrors with the faults of all."""
+    others are written all the same, and the faults of all are told."""
     if "-" in names:
         return _format_input(names, check=check, diff=diff, as_json=as_json)
     faults: list[SpecError] = []
@@ -49,13 +50,12 @@ def format_files(
         elif not check:
             _write(each)
     did = "would be laid out anew" if check or diff else "laid out anew"
-    told = f"{plural(len(changed), 'file')} {did}\n" if changed else "nothing to lay out\n"
+    told = f"{plural(len(changed), 'file')} {did}\n" if changed else ""
+    told = told or ("" if faults else "nothing to lay out\n")
     if not diff:
         told = "".join(f"{lines_for_terminal(name)}\n" for name in changed) + told
-    give({"changed": changed}, told if not diff else "", as_json=as_json)
-    if faults:
-        raise SpecErrors(faults)
-    return Exit.WRONG if check and changed else Exit.OK
+    code = give_in_part({"changed": changed}, "" if diff else told, faults, as_json=as_json)
+    return Exit.WRONG if check and changed else code
 
 
 def files_below(names: Sequence[str]) -> list[Path]:
@@ -101,22 +101,33 @@ def _write(each: LaidOut) -> None:
     """In one step, with the rights that the file has."""
     place = each.path.resolve()
     rights = place.stat().st_mode
-    write_beside(place.parent, {place.name: each.text})
+    write_beside(place.parent, {place.name: written_alike(each.text, place.read_bytes())})
     place.chmod(rights)
+
+
+def written_alike(text: str, before: bytes) -> bytes:
+    """A text as the file was written that was `before`: with the mark that it began with, if it had
+    one, and with the same line ends."""
+    mark = BOM_UTF8 if before.startswith(BOM_UTF8) else b""
+    return mark + ended_alike(text, before.decode()).encode()
 
 
 def _format_input(names: Sequence[str], *, check: bool, diff: bool, as_json: bool) -> Exit:
     if list(names) != ["-"]:
         raise UsageError("standard input (-) goes with no other file")
+    before = sys.stdin.buffer.read()
     try:
-        source = Source(STANDARD_INPUT, sys.stdin.buffer.read().decode("utf-8-sig"))
+        given = before.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CvmgenError(f"{STANDARD_INPUT}: byte {error.start} is not UTF-8 text") from None
-    source = Source(STANDARD_INPUT, source.text.replace("\r\n", "\n"))
+    source = Source(STANDARD_INPUT, given.replace("\r\n", "\n"))
     check_visible(source)
     text = formatted(source)
     changed = source.text != text
-    shown = _difference(source, text) if diff else "" if check else text
+    if not (check or diff or as_json):
+        sys.stdout.buffer.write(written_alike(text, before))
+        return Exit.OK
+    shown = _difference(source, text) if diff else ""
     give({"changed": [STANDARD_INPUT] * changed, "text": text}, shown, as_json=as_json)
     return Exit.WRONG if check and changed else Exit.OK
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 from lsprotocol import types as t
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
@@ -18,7 +20,7 @@ from cvmgen.lsp.documents import Document, DocumentFault, unseen
 from cvmgen.lsp.project import Project
 from cvmgen.lsp.symbols import FileSymbol
 from cvmgen.source import Source, Span, SpecError, SpecErrors
-from cvmgen.spec.formatting import formatted
+from cvmgen.spec.formatting import ended_alike, formatted
 from cvmgen.spec.lexemes import LEXEME
 from cvmgen.spec.schedules import parse_schedules
 from cvmgen.spec.words import RESERVED
@@ -178,7 +180,7 @@ def laid_out(document: Document) -> str | None:
     """The text of a document laid out; None where it cannot be parsed."""
     text = document.text.replace("\r\n", "\n")
     try:
-        return formatted(Source(document.path.name, text))
+        return ended_alike(formatted(Source(document.path.name, text)), document.text)
     except CvmgenError:
         return None
 
@@ -235,6 +237,10 @@ def made_server(spec: Path) -> FormulaServer:
         found = ls.places(params.text_document.uri, params.position)
         return found if params.context.include_declaration else found[1:]
 
+    @feature(t.TEXT_DOCUMENT_PREPARE_RENAME)
+    def prepare(ls: FormulaServer, params: t.PrepareRenameParams) -> t.PrepareRenamePlaceholder:
+        return _to_rename(ls, params)
+
     @feature(t.TEXT_DOCUMENT_RENAME)
     def rename(ls: FormulaServer, params: t.RenameParams) -> t.WorkspaceEdit:
         return _renamed(ls, params)
@@ -275,24 +281,41 @@ def made_server(spec: Path) -> FormulaServer:
     return server
 
 
+def _named_there(ls: FormulaServer, uri: str, position: t.Position) -> FileSymbol:
+    """What is to be renamed; refused where nothing is, or where it also stands in what cannot be
+    read."""
+    symbol = ls.symbol(uri, position)
+    if symbol is None:
+        raise JsonRpcInvalidParams(message="no name of a formula stands here")
+    broken = ls.project.unread_place(ls.path(uri), symbol)
+    if broken is not None:
+        message = f"mend {broken.path.name} first: '{symbol.name}' stands where it cannot be read"
+        raise JsonRpcInvalidParams(message=message)
+    return symbol
+
+
+def _to_rename(ls: FormulaServer, params: t.PrepareRenameParams) -> t.PrepareRenamePlaceholder:
+    """The name that an editor asks another one for, before anything is typed."""
+    uri = params.text_document.uri
+    symbol = _named_there(ls, uri, params.position)
+    document = ls.project.document(ls.path(uri))
+    assert document is not None
+    word = answers.word_at(document.text, ls.offset(document, uri, params.position))
+    assert word is not None
+    place = ls.range(document, Span(document.source, word.start(), word.end()))
+    return t.PrepareRenamePlaceholder(place, symbol.name)
+
+
 def _renamed(ls: FormulaServer, params: t.RenameParams) -> t.WorkspaceEdit:
     """The edit that gives a name another one everywhere; refused with a reason where the new one
     is none, or means something there already."""
-    from pygls.exceptions import JsonRpcInvalidParams
-
     uri, new = params.text_document.uri, params.new_name
-    symbol = ls.symbol(uri, params.position)
-    if symbol is None:
-        raise JsonRpcInvalidParams(message="no name of a formula stands here")
+    symbol = _named_there(ls, uri, params.position)
     found = LEXEME.fullmatch(new)
     if found is None or found.lastgroup != "word" or new in RESERVED:
         raise JsonRpcInvalidParams(message=f"'{new}' cannot be a name")
     if symbol.kind == "definition" and (new in FUNCTIONS or new in SPECIAL):
         raise JsonRpcInvalidParams(message=f"'{new}' is a function of the language")
-    broken = ls.project.unread_place(ls.path(uri), symbol)
-    if broken is not None:
-        message = f"mend {broken.path.name} first: '{symbol.name}' stands where it cannot be read"
-        raise JsonRpcInvalidParams(message=message)
     clash = ls.project.meaning_near(ls.path(uri), symbol, new)
     if clash is not None:
         raise JsonRpcInvalidParams(message=f"'{new}' is the name of the {clash.kind} already")
@@ -303,6 +326,13 @@ def _renamed(ls: FormulaServer, params: t.RenameParams) -> t.WorkspaceEdit:
     return t.WorkspaceEdit(changes=changes)
 
 
+def is_no_refusal(record: logging.LogRecord) -> bool:
+    """Whether a record tells of anything but an answer that refuses what was asked: people read
+    that one in their editor, and took its traceback for a fault."""
+    return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcInvalidParams))
+
+
 def serve(spec: Path) -> None:
     """Answer an editor until it ends the talk."""
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(is_no_refusal)
     made_server(spec).start_io()

@@ -52,6 +52,13 @@ def formatted(source: Source) -> str:
     return text
 
 
+def ended_alike(text: str, before: str) -> str:
+    """A text with the line ends that most lines had `before`."""
+    if 2 * before.count("\r\n") > before.count("\n"):
+        return text.replace("\n", "\r\n")
+    return text
+
+
 def meaning(declarations: Iterable[d.TopLevel]) -> list[d.TopLevel]:
     """Declarations without the text that they were written in."""
     return [

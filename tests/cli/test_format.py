@@ -54,6 +54,28 @@ def test_a_fault_in_one_file_leaves_it_and_the_others_are_written(
     assert "is missing after this" in outcome.err
     assert (folder / "broken.cvm").read_text() == BROKEN
     assert (folder / "messy.cvm").read_text() == NEAT
+    alone = cvmgen("format", folder / "broken.cvm")
+    assert (alone.code, alone.out) == (1, "")
+    found = cvmgen("format", folder, "--json").json
+    assert (found["changed"], len(found["error"]["errors"])) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"const  a=1\r\nconst b = 2\r\n", b"const a = 1\r\nconst b = 2\r\n"),
+        (b"\xef\xbb\xbfconst  a=1\n", b"\xef\xbb\xbfconst a = 1\n"),
+        (b"\xef\xbb\xbfconst  a=1\r\n", b"\xef\xbb\xbfconst a = 1\r\n"),
+        (b"const  a=1\r\nconst b = 2\nconst c = 3\n", b"const a = 1\nconst b = 2\nconst c = 3\n"),
+        (b"const a = 1\r\nconst b = 2\n", b"const a = 1\r\nconst b = 2\n"),
+    ],
+)
+def test_line_ends_and_the_mark_of_a_file_stay(
+    cvmgen: Command, tmp_path: Path, before: bytes, after: bytes
+) -> None:
+    (tmp_path / "a.cvm").write_bytes(before)
+    assert cvmgen("format", tmp_path / "a.cvm").code == 0
+    assert (tmp_path / "a.cvm").read_bytes() == after
 
 
 def test_a_link_stays_one(cvmgen: Command, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 pytest.importorskip("pygls")
 
 from lsprotocol import types as t
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.uris import from_fs_path
 
+from cvmgen.lsp.server import is_no_refusal
 from cvmgen.lsp.words import help_of
 from cvmgen.spec.words import RESERVED
 
@@ -195,6 +197,29 @@ def test_renaming(
     for before, after in edits:
         wanted = wanted.replace(before, after)
     assert edited(NN, list(found.changes[nn])) == wanted
+
+
+def test_what_can_be_renamed_is_known_before_a_name_is_typed(editor: Editor, nn: str) -> None:
+    def prepared(piece: str, shift: int = 0) -> t.PrepareRenameResult | None:
+        asked = t.PrepareRenameParams(place(nn), at(NN, piece, shift))
+        return editor.wait(editor.client.text_document_prepare_rename_async(asked))
+
+    found = prepared("x + by", 5)
+    assert isinstance(found, t.PrepareRenamePlaceholder)
+    start, end = found.range.start, found.range.end
+    assert (found.placeholder, start) == ("by", at(NN, "by  where"))
+    assert end.character - start.character == 2
+    with pytest.raises(JsonRpcException, match="no name of a formula stands here"):
+        prepared("precision")
+
+
+def test_a_refusal_is_no_fault_of_the_server() -> None:
+    def record(error: Exception) -> logging.LogRecord:
+        told = (type(error), error, None)
+        return logging.LogRecord("pygls", logging.ERROR, "", 0, "", None, told)
+
+    assert not is_no_refusal(record(JsonRpcInvalidParams("'K' is the name of the extent already")))
+    assert is_no_refusal(record(ValueError()))
 
 
 @pytest.mark.parametrize("new", ["K", "sum of", "forall", "1a"])
