@@ -6,10 +6,12 @@ what is done, and is never silent for two seconds.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,7 +69,16 @@ def wanted(name: str) -> tuple[str, ...]:
     return (name,)
 
 
-def main(folder: str, *sets: str) -> None:
+def main(arguments: Sequence[str]) -> None:
+    usage = argparse.ArgumentParser(
+        description="Set up a virtual environment with this checkout, in editable form.",
+        epilog="A SET is `core`, or the name of extras in pyproject.toml joined by commas "
+        "(test,cuda), or a requirement (ruff==0.14.6).",
+    )
+    usage.add_argument("folder", metavar="FOLDER", help="the environment's; made if not there")
+    usage.add_argument("sets", metavar="SET", nargs="+", help="what to install into it")
+    asked = usage.parse_args(arguments)
+    folder, sets = asked.folder, asked.sets
     if sys.version_info < OLDEST:
         sys.exit("cvmgen needs Python 3.11 or later; set PYTHON=")
     ticker = Ticker()
@@ -82,4 +93,4 @@ def main(folder: str, *sets: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,14 +74,13 @@ def saves(spec: Path, seen: Snapshot) -> Iterator[None]:
 def snapshot(spec: Path) -> Snapshot:
     """How the formulas and schedules of a folder lie there now."""
     found: Snapshot = {}
-    places = {formulas_folder(spec): "*.cvm", schedules_folder(spec): "*.sched"}
-    for place, pattern in places.items():
-        for path in place.rglob(pattern):
-            try:
-                state = path.stat()
-            except OSError:  # an editor puts another file in its place just now
-                continue
-            found[str(path)] = state.st_mtime_ns, state.st_size
+    with suppress(OSError):  # another folder is put in its place just now
+        places = {formulas_folder(spec): "*.cvm", schedules_folder(spec): "*.sched"}
+        for place, pattern in places.items():
+            for path in place.rglob(pattern):
+                with suppress(OSError):  # or another file
+                    state = path.stat()
+                    found[str(path)] = state.st_mtime_ns, state.st_size
     return found
 
 

@@ -126,6 +126,18 @@ def test_a_folder_that_is_none(cvmgen: Command, tmp_path: Path) -> None:
     assert "none: no .cvm files here" in outcome.err
 
 
+def test_a_folder_that_goes_away_while_it_is_looked_at(
+    spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(folder: Path, pattern: str) -> Iterator[Path]:
+        yield spec / "toy/numbers.cvm"
+        raise FileNotFoundError(2, "no such folder", str(folder))
+
+    seen = watch.snapshot(spec)
+    monkeypatch.setattr(Path, "rglob", gone)
+    assert watch.snapshot(spec).keys() < seen.keys()
+
+
 def test_a_file_that_goes_is_a_change(spec: Path) -> None:
     before = watch.snapshot(spec)
     (spec / "toy/numbers.cvm").unlink()
