@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cvmgen.api.library import LANGUAGES, TARGETS
 from cvmgen.cli.exits import UsageError
-from cvmgen.paths import ROUNDINGS, WITH_PARAMETERS, spec_folder, stands_alone
+from cvmgen.paths import ROUNDINGS, spec_folder, stands_alone
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 """GPUs whose machine code is looked at: A100, H100 and the GeForce RTX 50 series."""
@@ -64,7 +64,7 @@ def with_no_parameters(arguments: Sequence[str]) -> list[str]:
         elif at + 1 == len(arguments) or arguments[at + 1].startswith("-"):
             raise UsageError(
                 f"--model {each}: behind a graph goes the file of its parameters; only "
-                f"{' and '.join(WITH_PARAMETERS)} files have them in themselves"
+                f"{' and '.join(ROUNDINGS)} files have them in themselves"
             )
     return found
 
