@@ -18,6 +18,7 @@ class DType:
     c: str
     kind: str = "int"  # int, bool or real
     signed: bool = True
+    digits: int = 0  # of an integer that has fewer of them than its memory has bits
 
     @property
     def machine(self) -> str:
@@ -29,12 +30,13 @@ class DType:
     @property
     def low(self) -> int:
         """The least integer that it holds."""
-        return -(1 << (self.bits - 1)) if self.signed else 0
+        return -(1 << ((self.digits or self.bits) - 1)) if self.signed else 0
 
     @property
     def high(self) -> int:
         """The greatest integer that it holds."""
-        return 1 if self.kind == "bool" else (1 << (self.bits - self.signed)) - 1
+        digits = 1 if self.kind == "bool" else self.digits or self.bits
+        return (1 << (digits - self.signed)) - 1
 
 
 INT8 = DType("int8", 1, 8, "int8_t")
@@ -49,9 +51,13 @@ UINT8 = DType("uint8", 8, 8, "uint8_t", signed=False)
 UINT16 = DType("uint16", 9, 16, "uint16_t", signed=False)
 FLOAT16 = DType("float16", 10, 16, "uint16_t", "real", signed=False)
 BFLOAT16 = DType("bfloat16", 11, 16, "uint16_t", "real", signed=False)
-_INTEGERS = (INT8, UINT8, INT16, UINT16, INT32, INT64)
+INT4 = DType("int4", 12, 8, "int8_t", digits=4)
+UINT4 = DType("uint4", 13, 8, "uint8_t", signed=False, digits=4)
+_INTEGERS = (INT4, UINT4, INT8, UINT8, INT16, UINT16, INT32, INT64)
 _ALL = (BOOL, *_INTEGERS, FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 DTYPES = {dtype.name: dtype for dtype in _ALL}
+# Those that numpy has itself, and files of models keep one by one.
+PLAIN = {dtype.name: dtype for dtype in _ALL if not dtype.digits and dtype != BFLOAT16}
 
 # Elements of the type `cvm` are stored as int8 or int32 and have a precision: every value lies
 # in [-(2^(p-1) - 1), 2^(p-1) - 1]. All other types of a spec are storage types.

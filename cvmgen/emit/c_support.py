@@ -94,7 +94,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "precision_range": rules.PRECISION_RANGE,
         "dtype_names": dtype_names((name, dtype.code) for name, dtype in DTYPES.items()),
         "dtype_bytes": dtype_bytes(),
-        "dtypes_text": alternatives(DTYPES),
+        "dtypes_text": alternatives(name for name, dtype in DTYPES.items() if not dtype.digits),
         "last_dtype": max(dtype.code for dtype in DTYPES.values()),
         "most_rows": MOST_ROWS,
         **variant_values(chosen.intrinsics["dot4"]),
@@ -112,10 +112,10 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
 
 def cpp_elements() -> Iterator[str]:
     """What C++ knows of each type of elements; what C has integers for is a type of its own."""
-    integers = {dtype.c for dtype in DTYPES.values() if dtype.kind == "int"}
+    plain = {dtype.c for dtype in DTYPES.values() if dtype.kind == "int" and not dtype.digits}
     for dtype in DTYPES.values():
-        name = dtype.name if dtype.c in integers else dtype.c
-        name = f"std::{dtype.c}" if dtype.kind == "int" else name
+        name = dtype.name if dtype.c in plain else dtype.c
+        name = f"std::{dtype.c}" if dtype.kind == "int" and not dtype.digits else name
         code = f"static constexpr std::int32_t code = CVMGEN_{dtype.name.upper()};"
         yield f"template <> struct element<{name}> {{ {code} }};"
 

@@ -46,9 +46,11 @@ def drawn_elements(tensor: Tensor, dtype: DType, pick: Random) -> list[Any]:
             for _ in range(tensor.size)
         ]
     if not tensor.precision:
-        least = max(dtype.low, -9)
+        least, most = max(dtype.low, -9), min(dtype.high, 9)
         return [
-            pick.choice((dtype.low, dtype.high)) if pick.random() < 0.02 else pick.randint(least, 9)
+            pick.choice((dtype.low, dtype.high))
+            if pick.random() < 0.02
+            else pick.randint(least, most)
             for _ in range(tensor.size)
         ]
     bound = precision_bound(tensor.precision)

@@ -73,5 +73,6 @@ def check_type_test(checker: Checker, expr: n.Compare) -> n.Compare:
             raise SpecError(each.span, message, f"storage types are {', '.join(DTYPES)}")
     if len(expr.operands) != 2 or expr.relations[0] not in ("==", "!="):
         raise SpecError(expr.span, "types have no order", "they compare with '==' and '!='")
-    sides = (n.Limit("type", each.span.text, each.span) for each in expr.operands)
+    names = [each for each in expr.operands if isinstance(each, n.Name)]
+    sides = (n.Limit("type", each.text, each.span) for each in names)
     return n.Compare(expr.relations, tuple(sides), expr.span)

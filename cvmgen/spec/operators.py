@@ -21,6 +21,7 @@ from cvmgen.spec.examples import checked_example
 from cvmgen.spec.expressions import ExpressionChecker
 from cvmgen.spec.formula import INT, LIST, REAL, SELECTED, Kind
 from cvmgen.spec.item_names import bound_names, declared_names, mutual
+from cvmgen.spec.narrow import range_requirements
 from cvmgen.spec.operands import checked_input, checked_output
 from cvmgen.spec.own_names import names_in, other_names, renamed
 from cvmgen.spec.recurrences import (
@@ -174,7 +175,9 @@ class OperatorChecker:
             case d.OperandDecl(output=True):
                 return [self.output(item)]
             case d.OperandDecl():
-                return [self.operand(self.of_the_call(checked_input(self.expressions, item)))]
+                found = self.operand(self.of_the_call(checked_input(self.expressions, item)))
+                needed = range_requirements(item, self.table, self.expressions.scope.find)
+                return [found, *map(self.require, needed)]
             case d.AttributeDecl():
                 return [self.operand(self.attribute(item))]
             case d.LetDecl():

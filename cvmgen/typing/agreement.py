@@ -32,6 +32,7 @@ HELPERS = {
     "of_float16": ("u16", "f64"),
     "stored_bfloat16": ("f64", "u16"),
     "of_bfloat16": ("u16", "f64"),
+    "of_int4": ("i8", "i32"),
     "isnan": ("f64", "bool"),
     "floor_log2": ("i64", "i32"),
     "ceil_log2": ("i64", "i32"),

@@ -8,6 +8,7 @@ from math import prod
 
 from cvmgen.dtypes import (
     FLOAT64,
+    INT4,
     MAX_SIZE,
     DType,
 )
@@ -402,7 +403,7 @@ class Typer(CallTyper):
             value = stored_real(as_real(typed), dtype)
             return [replace(statement, target=place, value=value)]
         value, type_name, _ = typed
-        plain = self.loads_type(statement.value) == dtype.name
+        plain = self.loads_type(statement.value) == dtype.name and dtype != INT4
         kept = value if plain else converted(value, type_name, dtype.machine)
         known = known_range(typed)
         if dtype.low <= known.low and known.high <= dtype.high:

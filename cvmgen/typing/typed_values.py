@@ -12,6 +12,7 @@ from cvmgen.dtypes import (
     ATTRIBUTE_LOW,
     CVM,
     DTYPES,
+    INT4,
     MAX_INPUTS,
     MAX_PRECISION,
     MAX_SIZE,
@@ -80,6 +81,7 @@ class ValueTyper(ABC):
         self.modular: frozenset[str] = frozenset()
         self.scratch: dict[str, Range | None] = {}  # what the memory of the call holds
         self.required: Mapping[str, Range] = {}
+        self.tests = False  # whether elements may be beyond their type still
         self.kept: dict[str, DType] = {}  # the storage types of lets that the nest fills
         self.made: set[str] = set()  # locals that are made of elements
         self.around = 0  # how many loads are around the expression at hand
@@ -305,8 +307,15 @@ class ValueTyper(ABC):
                 return real_element(load, dtype), "f64", None
             case _:
                 natural = dtype.machine if dtype.bits > 32 else "i32"
-                held = both(Range(dtype.low, dtype.high), self.required.get(load.tensor, UNLIMITED))
-                return load, natural, self.scratch.get(load.tensor, held)
+                held = both(self.held(dtype), self.required.get(load.tensor, UNLIMITED))
+                value = i.Call("of_int4", (load,)) if dtype == INT4 else load
+                return value, natural, self.scratch.get(load.tensor, held)
+
+    def held(self, dtype: DType) -> Range:
+        """What an element can be: in a nest that tests a call all that its memory holds."""
+        if self.tests:
+            dtype = replace(dtype, digits=0)
+        return Range(dtype.low, dtype.high)
 
     def end_of_type(self, expr: i.Limit) -> Typed:
         """The least or the greatest value of an element type."""

@@ -159,6 +159,7 @@ def typed_statements(
         typer.of_call = frozenset(host.ranges)
         typer.scratch = dict(scratch)
         typer.required = required
+        typer.tests = nest.guarded is not None
         typer.counters = counting_locals(nest.body)
         typer.types = dict.fromkeys(host.ranges, "i64") | dict(host.types)
         typer.modular = modular_accumulators(nest.body, {*scratch, *typer.exact}) - real

@@ -69,9 +69,19 @@ struct bfloat16 {
     std::uint16_t bits;
 };
 
+/* Integers of four bits, each in a byte of its own. */
+struct int4 {
+    std::int8_t value;
+};
+struct uint4 {
+    std::uint8_t value;
+};
+
 /* The code of the type of an element. */
 template <class T> struct element;
 template <> struct element<bool> { static constexpr std::int32_t code = CVMGEN_BOOL; };
+template <> struct element<int4> { static constexpr std::int32_t code = CVMGEN_INT4; };
+template <> struct element<uint4> { static constexpr std::int32_t code = CVMGEN_UINT4; };
 template <> struct element<std::int8_t> { static constexpr std::int32_t code = CVMGEN_INT8; };
 template <> struct element<std::uint8_t> { static constexpr std::int32_t code = CVMGEN_UINT8; };
 template <> struct element<std::int16_t> { static constexpr std::int32_t code = CVMGEN_INT16; };

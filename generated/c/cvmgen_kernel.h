@@ -270,6 +270,11 @@ CVMGEN_ROUTINE uint16_t cvmgen_stored_bfloat16(double a) {
     return (uint16_t)(bits >> 63 << 15 | rest);
 }
 
+/* An integer of four bits, with its sign in front or with zeros; of another byte the byte itself. */
+CVMGEN_FUNCTION int32_t cvmgen_of_int4(int8_t element) {
+    return element > 7 && element < 16 ? element - 16 : element;
+}
+
 /* ---------------------------------------------------------------- lists */
 
 /* Whether a value is an entry of a selected list. */

@@ -323,9 +323,9 @@ static inline int64_t cvmgen_elements(const cvmgen_tensor *tensor) {
     for (int32_t i = 0; i < tensor->rank; ++i) size *= tensor->extents[i];
     return size;
 }
-static inline bool cvmgen_is_dtype(int32_t dtype) { return 0 < dtype && dtype <= 11; }
+static inline bool cvmgen_is_dtype(int32_t dtype) { return 0 < dtype && dtype <= 13; }
 static inline const char *cvmgen_dtype_name(int32_t dtype) {
-    static const char *const names[] = {"none", "int8", "int32", "int16", "int64", "bool", "float32", "float64", "uint8", "uint16", "float16", "bfloat16"};
+    static const char *const names[] = {"none", "int8", "int32", "int16", "int64", "bool", "float32", "float64", "uint8", "uint16", "float16", "bfloat16", "int4", "uint4"};
     return names[cvmgen_is_dtype(dtype) ? dtype : 0];
 }
 /* As refusals show a type that they do not want. */
@@ -335,7 +335,7 @@ static inline cvmgen_text cvmgen_dtype_text(int32_t dtype) {
     return cvmgen_format("dtype %s", cvmgen_dtype_name(dtype));
 }
 static inline int64_t cvmgen_element_bytes(int32_t dtype) {
-    static const int64_t bytes[] = {0, 1, 4, 2, 8, 1, 4, 8, 1, 2, 2, 2};
+    static const int64_t bytes[] = {0, 1, 4, 2, 8, 1, 4, 8, 1, 2, 2, 2, 1, 1};
     return bytes[cvmgen_is_dtype(dtype) ? dtype : 0];
 }
 

@@ -15,7 +15,7 @@ from cvmgen.api import Operator, Operators
 from cvmgen.dtypes import CVM, DTYPES
 from cvmgen.errors import OperatorError
 from cvmgen.reference import Reference, Tensor
-from cvmgen.typed import REALS, element_type
+from cvmgen.typed import REALS, element_type, in_memory
 
 Array = np.ndarray[Any, Any]
 Given = Array | None | list[Array]
@@ -162,7 +162,8 @@ def wrapped_to(value: int, dtype: str) -> int:
 
 def bits(output: Tensor) -> Array:
     """Exact values of a storage type as that type holds them; NaN in its one form."""
-    found = np.array(output.values, element_type(output.dtype)).reshape(output.shape)
+    dtype = element_type(output.dtype)
+    found = np.array(output.values, in_memory(dtype)).view(dtype).reshape(output.shape)
     if output.dtype in REALS:
         found[np.isnan(found)] = np.nan
     return found

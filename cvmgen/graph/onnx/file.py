@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from cvmgen.dtypes import DTYPES
+from cvmgen.dtypes import PLAIN
 from cvmgen.errors import ModelError
 from cvmgen.graph.limits import MAX_RANK, MAX_SIZE, Array
 
@@ -145,7 +145,7 @@ class _Reader:
                 raise ValueError(f"its shape is {shape}")
             if math.prod(shape) > MAX_SIZE:
                 raise ValueError(f"{math.prod(shape)} elements are more than {MAX_SIZE}")
-            if dtype not in DTYPES:
+            if dtype not in PLAIN:
                 raise ValueError(f"its elements are {dtype}")
             if proto.data_location == self.onnx.TensorProto.EXTERNAL:
                 return _numbers(self.beside(proto), shape, dtype)

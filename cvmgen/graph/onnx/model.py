@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from cvmgen.dtypes import DTYPES
+from cvmgen.dtypes import PLAIN
 from cvmgen.errors import ModelError
 from cvmgen.graph.building import Building, RefusedNode, refusal
 from cvmgen.graph.files import FilePath, read_bytes
@@ -83,7 +83,7 @@ class _Translation:
             self.fail(f"the shape of the input {value.name} must be fixed, and is {shown}")
         fixed = tuple(int(each) for each in shape)
         fault = shape_fault(fixed or (1,))
-        if fault is not None or value.dtype not in DTYPES:
+        if fault is not None or value.dtype not in PLAIN:
             self.fail(f"input {value.name}: {fault or f'its elements are {value.dtype}'}")
         index = self.building.add(value.name, fixed, value.dtype)
         self.translated.at[value.name] = GraphTensor(index, fixed)
@@ -120,7 +120,7 @@ class _Translation:
         if values is None:
             return False
         for name, each in zip(node.node.outputs, values, strict=False):
-            if each.dtype.name not in DTYPES:
+            if each.dtype.name not in PLAIN:
                 node.refuse(f"gives elements of {each.dtype}")
             self.translated.known[name] = each
         return True

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from cvmgen.dtypes import DTYPES
+from cvmgen.dtypes import PLAIN
 from cvmgen.errors import ModelError
 from cvmgen.graph.limits import Array, shape_fault
 
@@ -203,7 +203,7 @@ class _Reader:
             dtype = self.types.get(code, f"type {code}")
             shape = self.numbers(found.ShapeAsNumpy())
             fault = shape_fault(shape) if shape else None
-            if fault is not None and dtype in DTYPES:
+            if fault is not None and dtype in PLAIN:
                 raise ValueError(fault)
             scales, zeros, axis = self.quantisation(found.Quantization())
             data = self.values(model, found.Buffer(), shape, dtype)
@@ -230,7 +230,7 @@ class _Reader:
             if buffer is not None and hasattr(buffer, "Offset") and buffer.Offset() > 1:
                 raise ValueError("its values lie outside of the tables of the file")
             return None
-        if dtype not in DTYPES:
+        if dtype not in PLAIN:
             return None
         raw, stated = buffer.DataAsNumpy(), dtype
         wanted = math.prod(shape) * np.dtype(dtype).itemsize

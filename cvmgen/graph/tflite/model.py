@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from cvmgen.dtypes import DTYPES
+from cvmgen.dtypes import PLAIN
 from cvmgen.errors import ModelError
 from cvmgen.graph.building import Building, RefusedNode, refusal
 from cvmgen.graph.files import FilePath, read_bytes
@@ -85,7 +85,7 @@ class _Translation:
 
     def placeholder(self, tensor: FileTensor) -> int:
         """A tensor that something else makes."""
-        if tensor.dtype not in DTYPES:
+        if tensor.dtype not in PLAIN:
             self.fail(f"the elements of {tensor.name} are {tensor.dtype}")
         return self.building.add(tensor.name, tensor.shape, tensor.dtype)
 
@@ -102,7 +102,7 @@ class _Translation:
             del self.building.steps[before:]
             for at in node.operator.outputs:
                 tensor = self.graph.tensors[at]
-                if tensor.dtype in DTYPES:
+                if tensor.dtype in PLAIN:
                     self.at[at] = self.placeholder(tensor)
 
     def results(self, node: Node) -> list[int]:

@@ -30,7 +30,7 @@ from ._quick_reals import log as log
 from ._quick_reals import sigmoid as sigmoid
 from ._quick_reals import tanh as tanh
 from ._rules import refuse
-from ._typed import kind_of, overflow_rule, store_reals
+from ._typed import ends_of, in_memory, kind_of, overflow_rule, store_reals
 
 MOST_ROOT = math.isqrt(reals.INT64_HIGH)
 SMALL = 1 << 12  # elements below which one call counts more than their time
@@ -451,9 +451,9 @@ def result(
 
     Real numbers are rounded to nearest even; NaN has one form, the quiet one without a sign.
     """
-    if dtype.kind in "iu" and values.dtype != dtype:
-        held = np.iinfo(dtype)
-        beyond = np.flatnonzero((values < held.min) | (values > held.max))
+    if kind_of(dtype) in "iu" and values.dtype != dtype:
+        low, high = ends_of(dtype.name)
+        beyond = np.flatnonzero((values < low) | (values > high))
         if beyond.size:
             place = unflatten(int(beyond[0]), values.shape)
             refuse(operator, name, "", overflow_rule(place, str(dtype)))
@@ -463,5 +463,6 @@ def result(
         return found
     if dtype.kind == "b":
         values = conditions(values)
-    found[...] = wrapped(values, dtype)
+    kept = in_memory(dtype)
+    found.view(kept)[...] = wrapped(values, kept)
     return found

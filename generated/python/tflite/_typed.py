@@ -21,7 +21,8 @@ from ._support import Operand, any_array, check_out_array, check_out_memory
 FLOAT32_END = (2.0 - 2.0**-24) * 2.0**127
 FLOAT16_END = (2.0 - 2.0**-11) * 2.0**15
 BFLOAT16_END = (2.0 - 2.0**-8) * 2.0**127
-INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64")  # the narrower ones first
+# The narrower ones first.
+INTEGERS = ("int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "int64")
 INFINITY = float("inf")
 # What is finite in each type of real numbers is below the end; so many bits of integers are exact.
 REALS = {
@@ -31,7 +32,8 @@ REALS = {
     "float64": (INFINITY, 53),
 }
 # Types that numpy does not have; `ml_dtypes` brings them, and arrays of JAX and ONNX have these.
-OF_ML_DTYPES = ("bfloat16",)
+OF_ML_DTYPES = ("bfloat16", "int4", "uint4")
+OF_FOUR_BITS = {"int4": (-8, 7), "uint4": (0, 15)}
 NAN = float("nan")
 
 NO_WORDS: Mapping[str, Any] = {}
@@ -73,7 +75,9 @@ def typed_operands(
                 arrays.append(any_array(operator, shown, entry))
     row = chosen_row(operator, rows, names, arrays, words)
     found = {
-        name: array.array.astype(row[column(name)]) if isinstance(array, Listed) else array
+        name: array.array.astype(type_for(operator, name, row[column(name)]))
+        if isinstance(array, Listed)
+        else array
         for name, array in zip(names, arrays, strict=True)
     }
     return row, {
@@ -133,7 +137,9 @@ def chosen_row(
     for at in telling.values():
         if at in kinds:
             held = kinds[at] or [str(arrays[at].array.dtype)]
-            dtypes.append(None if fitting else held[0])
+            admitted = {row[column(names[at])] for row in rows}
+            near = next((each for each in held if each in admitted), held[0])
+            dtypes.append(None if fitting else near)
         else:
             dtypes.append(None if arrays[at] is None else str(arrays[at].dtype))
     columns = [[row[name] for name in (*telling, *words)] for row in rows]
@@ -217,8 +223,8 @@ def holding(array: np.ndarray[Any, Any]) -> list[str]:
         return []
     found = []
     for name in INTEGERS:
-        ends = np.iinfo(name)
-        if array.min() >= ends.min and array.max() <= ends.max:
+        low, high = ends_of(name)
+        if array.min() >= low and array.max() <= high:
             found.append(name)
     for name, (_, bits) in REALS.items():
         if -(1 << bits) <= array.min() and array.max() <= 1 << bits:
@@ -235,12 +241,35 @@ def typed_operand(operator: str, name: str, array: Any) -> Any:
 
 def plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The elements in a type of numpy's own, which holds them all."""
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+    match array.dtype.name:
+        case "bfloat16":
+            return array.astype(np.float32)
+        case "int4":  # ml_dtypes writes -8 to -1 as 8 to 15, others with the sign in front
+            found = array.view(np.int8)
+            return np.where((found > 7) & (found < 16), found - np.int8(16), found)
+        case "uint4":
+            return array.view(np.uint8)
+        case _:
+            return array
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
     """What elements are, in numpy's letters: f, i, u or b."""
-    return "f" if dtype.name in REALS else dtype.kind
+    letters = {"bfloat16": "f", "int4": "i", "uint4": "u"}
+    return letters.get(dtype.name, dtype.kind)
+
+
+def in_memory(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of numpy's own as which integers of a type are written: of four bits as a byte."""
+    return {"int4": np.dtype(np.int8), "uint4": np.dtype(np.uint8)}.get(dtype.name, dtype)
+
+
+def ends_of(dtype: str) -> tuple[int, int]:
+    """The least and the greatest integer of an element type."""
+    if dtype in OF_FOUR_BITS:
+        return OF_FOUR_BITS[dtype]
+    found = np.iinfo(dtype)
+    return int(found.min), int(found.max)
 
 
 def element_type(name: str) -> np.dtype[Any]:
@@ -251,7 +280,7 @@ def element_type(name: str) -> np.dtype[Any]:
     return found
 
 
-def type_of_output(operator: str, name: str, wanted: str) -> np.dtype[Any]:
+def type_for(operator: str, name: str, wanted: str) -> np.dtype[Any]:
     try:
         return element_type(wanted)
     except ImportError:
@@ -260,17 +289,17 @@ def type_of_output(operator: str, name: str, wanted: str) -> np.dtype[Any]:
 
 def least(dtype: str) -> int | float:
     """The least value of an element type."""
-    return -INFINITY if dtype in REALS else int(np.iinfo(dtype).min)
+    return -INFINITY if dtype in REALS else ends_of(dtype)[0]
 
 
 def greatest(dtype: str) -> int | float:
     """The greatest value of an element type."""
-    return INFINITY if dtype in REALS else int(np.iinfo(dtype).max)
+    return INFINITY if dtype in REALS else ends_of(dtype)[1]
 
 
 def typed_result(operator: str, name: str, dtype: Any, wanted: str) -> np.dtype[Any]:
     """The element type of an output, which the types of the inputs decide."""
-    result = type_of_output(operator, name, wanted)
+    result = type_for(operator, name, wanted)
     if dtype is None:
         return result
     rule = f"{name} is {wanted} here, as the inputs decide"
@@ -290,12 +319,12 @@ def stored_as(
 
     A real number is rounded to nearest even; NaN has one form, the quiet one without a sign.
     """
-    if dtype.kind in "iu":
-        ends = np.iinfo(dtype)
+    if kind_of(dtype) in "iu":
+        low, high = ends_of(dtype.name)
         for position, value in enumerate(values):
-            if not ends.min <= value <= ends.max:
+            if not low <= value <= high:
                 refuse(operator, name, "", overflow_rule(unflatten(position, shape), str(dtype)))
-        return np.array(values, dtype=dtype).reshape(tuple(shape))
+        return np.array(values, dtype=in_memory(dtype)).view(dtype).reshape(tuple(shape))
     if dtype.kind == "b":
         return np.array(values, dtype=np.bool_).reshape(tuple(shape))
     found = np.empty(tuple(shape), dtype)
@@ -324,7 +353,7 @@ def check_typed_out(
 ) -> None:
     """An output array of the caller: writable, of the right shape and type, apart from inputs."""
     check_out_array(operator, name, out, shape)
-    if out.dtype != type_of_output(operator, name, dtype):
+    if out.dtype != type_for(operator, name, dtype):
         refuse(operator, name, f"dtype {out.dtype}", f"must be {dtype}")
     check_out_memory(operator, name, out, inputs)
 
