@@ -41,17 +41,29 @@ BATCH = "batch"
 
 
 @dataclass(frozen=True, slots=True)
+class ElementRuns:
+    """Runs of `length` elements that a line consists of: that of a `number` begins `start` behind
+    the first."""
+
+    length: int
+    number: str
+    start: i.Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Factor:
     """One factor: the loops over its lines, and how an element is found.
 
     `steps` are locals, and tests without which the element is 0, in the order in which they hold.
-    Where the elements of a line follow each other in memory, `start` is the offset of the first.
+    Where the elements of a line follow each other in memory, all or in `runs`, `start` is the
+    offset of the first.
     """
 
     lines: tuple[i.Loop, ...]
     steps: tuple[Step, ...]
     load: i.Load
     start: i.Expr | None
+    runs: ElementRuns | None = None
 
 
 @dataclass(frozen=True, slots=True)

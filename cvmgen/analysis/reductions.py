@@ -74,9 +74,12 @@ class NestReduction:
         return tuple(dict.fromkeys(combined))
 
 
-def find_reduction(indices: Sequence[str], body: i.Block) -> NestReduction | None:
-    """The reduction that makes one result, whose indices are given; None for another shape."""
-    found = Sweeps(indices, body)
+def find_reduction(
+    indices: Sequence[str], body: i.Block, *, exact: bool = False
+) -> NestReduction | None:
+    """The reduction that makes one result, whose indices are given; None for another shape.
+    Where sums are `exact`, their types hold whatever comes of some of their terms."""
+    found = Sweeps(indices, body, exact)
     last = max((at for at, each in enumerate(body) if found.has_sweep(each)), default=None)
     if last is None or found.refused or all(map(few, found.sweeps.values())):
         return None
@@ -91,7 +94,8 @@ def find_reduction(indices: Sequence[str], body: i.Block) -> NestReduction | Non
 class Sweeps:
     """Finds the sweeps among the statements for one result."""
 
-    def __init__(self, indices: Sequence[str], body: i.Block) -> None:
+    def __init__(self, indices: Sequence[str], body: i.Block, exact: bool) -> None:
+        self.exact = exact
         self.varying = assigned(body) | set(indices)
         self.types = {each.name: each.type for each in nodes_in(body, i.Let)}
         # For each index of the result, what is computed of it.
@@ -161,7 +165,8 @@ class Sweeps:
             return None
         # A count is below what its type holds, and so is every part of it.
         counts = op == "+" and all(is_counted(each.value) for each in terms)
-        return op if counts or type_name in ANY_ORDER[op] else None
+        holds = self.exact and op == "+" and type_name in ("i32", "i64")
+        return op if counts or holds or type_name in ANY_ORDER[op] else None
 
     def steady(self, loop: i.Loop) -> bool:
         """Whether the call alone decides how often a loop runs."""

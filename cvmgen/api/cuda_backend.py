@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from cvmgen.api.calls import Array, CheckedCall, Described, Given, Inferred, sev
 from cvmgen.api.cuda_cpu_backend import measuring, notes, of_kernels
 from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray
+from cvmgen.api.device_library import DeviceLibrary, ModuleStruct
 from cvmgen.api.device_notes import NotedResult, Notes, NotingStruct
 from cvmgen.api.driver import ASYNCHRONOUS, FORKED, LATE, DriverError
 from cvmgen.api.manifest import Manifest, OperatorInfo
@@ -26,12 +27,6 @@ from cvmgen.errors import OperatorError
 from cvmgen.paths import MANIFEST
 
 _DEVICE = 3  # the status CVMGEN_DEVICE
-
-
-class ModuleStruct(ctypes.Structure):
-    """cvmgen_module."""
-
-    _fields_ = (("handle", ctypes.c_void_p), ("found", ctypes.c_void_p))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +59,9 @@ class CudaBackend(CBackend):
         super().__init__(path, manifest, folder, refused)
         self.device = device
         self.wait = wait or os.environ.get("CVMGEN_CUDA_SYNC", "0") not in ("", "0")
-        self._call = super().function("cvmgen_driver_call")
-        self._call.argtypes = (ctypes.c_void_p,) * 7
+        self._host = DeviceLibrary(self.library, device)
         self._noting = super().function("cvmgen_driver_call_noting")
         self._noting.argtypes = (ctypes.c_void_p,) * 8
-        self._find = super().function("cvmgen_driver_find")
-        self._find.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_int)
         self._modules: dict[str, ModuleStruct] = {}
 
     def function(self, name: str) -> Any:
@@ -101,39 +93,18 @@ class CudaBackend(CBackend):
     def module(self, info: OperatorInfo) -> ModuleStruct:
         """The operator's kernels on the device, loaded once and all at once."""
         if info.function not in self._modules:
-            made = self.code(info)
-            handle, names = self.device.load(made.code, made.origin)
-            loaded = ModuleStruct(handle, None)
-            self._find_all(info, loaded, names)
-            self._modules.setdefault(info.function, loaded)
+            self._modules.setdefault(info.function, self._host.loaded(self.code(info)))
         return self._modules[info.function]
-
-    def _find_all(self, info: OperatorInfo, module: ModuleStruct, names: Sequence[str]) -> None:
-        """Let the host code know kernels before it launches them."""
-        there = [getattr(self.library, name) for name in names if hasattr(self.library, name)]
-        kernels = (ctypes.c_void_p * len(there))(
-            *(ctypes.cast(each, ctypes.c_void_p).value for each in there)
-        )
-        pointer, context = ctypes.byref(module), self.device.context
-        status = self._find(self.device.table, context, pointer, kernels, len(there))
-        if status:
-            raise DriverError(f"CUDA: {self.device.driver.meaning(status)}", status)
 
     def prepared(self, info: OperatorInfo, checked: CheckedCall) -> PreparedCall:
         """A call on device arrays: DeviceArray where other targets take numpy's."""
         args, kept = self.call_arguments(info, checked)
-        device, module, error = self.device, self.module(info), ErrorStruct()
-        function = ctypes.cast(self.function(info.function), ctypes.c_void_p)
-        pointers = (
-            device.table,
-            device.context,
-            ctypes.byref(module),
-            function,
-            ctypes.byref(args),
-        )
+        device, error = self.device, ErrorStruct()
+        function = self.function(info.function)
+        pointers = self._host.pointers(self.module(info), function, args)
         error_pointer = ctypes.byref(error)
         noting = notes(self.library, info.function)
-        call = self._noting if noting else self._call
+        call = self._noting if noting else self._host.call
         noted = [
             NotedResult(name, tuple(each.shape), str(each.dtype))
             for name, each in zip(info.outputs, checked.targets, strict=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cvmgen.api.cuda_backend import CudaBackend
+from cvmgen.api.device import Device
 from cvmgen.api.device_array import DeviceArray, device_array
 from cvmgen.api.frameworks import Framework, framework_of
 from cvmgen.api.streams import stream_handle
@@ -16,13 +16,13 @@ from cvmgen.api.streams import stream_handle
 class DeviceCall:
     """The arrays of a call where kernels read and write them, in the turn of its stream."""
 
-    def __init__(self, backend: CudaBackend, operands: Sequence[Any], stream: Any) -> None:
+    def __init__(self, device: Device, operands: Sequence[Any], stream: Any) -> None:
         flat = [
             one
             for each in operands
             for one in (each if isinstance(each, (list, tuple)) else [each])
         ]
-        self._device = backend.device
+        self._device = device
         self._framework = framework_of(flat)
         self._stream = stream
         self._given: list[tuple[Framework, Any]] = []

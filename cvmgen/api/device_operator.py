@@ -114,7 +114,7 @@ class DeviceOperator(Operator):
         """The call, what it was checked for, and what it returns."""
         self._check_word(check)
         operands, values = self._sorted(inputs, attributes)
-        call = DeviceCall(self._on_device, operands, stream)
+        call = DeviceCall(self._on_device.device, operands, stream)
         with refusing(self._info):
             given = self._each(partial(self._arrays, one=partial(self._there, call)), operands)
             types = self._row(given, values)
@@ -129,7 +129,7 @@ class DeviceOperator(Operator):
 
     def _array(self, name: str, value: Any) -> DeviceArray:
         """As for other targets, where nothing is started yet."""
-        return self._there(DeviceCall(self._on_device, [value], None), name, value)
+        return self._there(DeviceCall(self._on_device.device, [value], None), name, value)
 
     def _measured(self, name: str, array: Any, declared: int | None) -> Any:
         """Device memory is not measured: whoever needs the precision says so."""

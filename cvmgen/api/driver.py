@@ -81,6 +81,13 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "cuStreamCreate": (_to(_pointer), _uint),
     "cuStreamSynchronize": (_pointer,),
     "cuStreamWaitEvent": (_pointer, _pointer, _uint),
+    "cuStreamBeginCapture_v2": (_pointer, _int),
+    "cuStreamEndCapture": (_pointer, _to(_pointer)),
+    "cuGraphInstantiateWithFlags": (_to(_pointer), _pointer, ctypes.c_ulonglong),
+    "cuGraphLaunch": (_pointer, _pointer),
+    "cuGraphDestroy": (_pointer,),
+    "cuGraphExecDestroy": (_pointer,),
+    "cuStreamDestroy_v2": (_pointer,),
     "cuStreamGetCaptureInfo_v2": (
         _pointer,
         _to(_int),

@@ -1,4 +1,4 @@
-"""`cvmgen build --model`: one model to the files of a C library."""
+"""`cvmgen build --model`: one model to the files of a library, of C or of CUDA."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import Exit
 from cvmgen.cli.given import GivenModel
 from cvmgen.escape import json_text
-from cvmgen.graph import load_model
+from cvmgen.graph.compiled import compiled_models
 
 
 def build_model(
@@ -22,11 +22,12 @@ def build_model(
     check: bool,
     report: bool,
     rust: bool,
+    target: str,
     as_json: bool,
 ) -> Exit:
-    """Write the model's files where they changed, compile them, and say where they are; with
-    `report`, also what the schedules, those of the spec folder, made of each step; with `rust` also
-    a crate around them."""
+    """Write the model's files for a target where they changed, compile them, for CUDA what the host
+    does, and say where they are; with `report`, also what the schedules, those of the spec folder,
+    made of each step; with `rust` also a crate around them."""
     # Imported here: this needs lark, sympy and jinja2.
     from cvmgen.model.build import make_files, model_name
     from cvmgen.model.clients import cmake_files, rust_files
@@ -36,9 +37,11 @@ def build_model(
     place = folder or Path(chosen)
     with Progress() as progress:
         progress.step(f"generating {chosen}")
-        made = make_files(model.source(), None, chosen, schedules=read_schedules(spec))
-        library = made.all()
-        files = library | cmake_files(made, library)
+        made = make_files(
+            model.source(), None, chosen, schedules=read_schedules(spec), target=target
+        )
+        files = library = made.all()
+        files |= cmake_files(made, library) if target == "c" else {}
         files |= rust_files(made, library) if rust else {}
         steps = list(made.story()) if report else []
         if check:
@@ -47,7 +50,7 @@ def build_model(
             return Exit.WRONG if difference else Exit.OK
         changes = write_changed(place, files)
         progress.step(f"compiling {chosen}")
-        compiled = load_model(place).library
+        compiled = compiled_models(place, target)
     if as_json:
         written = [{"path": str(each.path), "kind": each.kind} for each in changes]
         told = {"folder": str(place), "changes": written, "library": str(compiled)}

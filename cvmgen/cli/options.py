@@ -80,13 +80,14 @@ def add_build(made: argparse.ArgumentParser) -> None:
         "--target",
         action="append",
         choices=tuple(LANGUAGES),
-        help="generate for this target only; may be repeated (default: all)",
+        help="generate for this target only; may be repeated (default: all); with --model: c or "
+        "cuda, one of them (default: c)",
     )
     add_model(
         made,
-        "write a library for one model instead: all its nodes for their shapes, in one C file "
-        "with a header, and its parameters in another, by the schedules of --spec, a folder with "
-        "nothing else (default for --out: the model's name)",
+        "write a library for one model instead: all its nodes for their shapes, in one file of C "
+        "or CUDA with a header, its parameters in another, by the schedules of --spec, a folder "
+        "with nothing else (default for --out: the model's name)",
     )
     made.add_argument(
         "--name",
@@ -426,7 +427,9 @@ def add_run(made: argparse.ArgumentParser) -> None:
         help="store the result here and print nothing; of --inputs the results, .npy or .zarr, "
         "with a number in the names where a model gives several",
     )
-    made.add_argument("--target", choices=tuple(TARGETS), help="of a graph; default: c")
+    made.add_argument(
+        "--target", choices=tuple(TARGETS), help="default: c; of a folder c or cuda-cpu"
+    )
 
 
 def positive_number(text: str) -> int:

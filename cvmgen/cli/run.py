@@ -76,10 +76,13 @@ def loaded(model: GivenModel, target: str | None) -> Network | CompiledModel:
     """What the arguments name, ready to be called."""
     file, params = model.file, model.params
     if file.is_dir():
-        if (params, model.rounding, target) != (None, None, None):
-            options = "--params, --rounding and --target"
-            raise UsageError(f"{file} is a folder: {options} go with a graph")
-        return load_model(file)
+        if (params, model.rounding) != (None, None):
+            raise UsageError(f"{file} is a folder: --params and --rounding go with a graph")
+        match target or "c":
+            case "c" | "cuda-cpu" as known:
+                return load_model(file, target=known)
+            case other:
+                raise UsageError(f"{file} is a folder: it runs on c or cuda-cpu, not on {other}")
     if params is None and not stands_alone(file):
         raise UsageError("a graph needs its parameters: --params P")
     return load(file, params, target=target or "c", rounding=model.rounding)

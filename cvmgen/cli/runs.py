@@ -62,13 +62,22 @@ def out_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
+MODEL_TARGETS = (("c",), ("cuda",))
+
+
 def run_build_model(options: argparse.Namespace, given: GivenModel) -> Exit:
     """`cvmgen build --model`, which goes with few of the other options."""
-    others = {"operators": "OPSET.OP", "target": "--target"}
+    others = {"operators": "OPSET.OP"}
     others |= {"architecture": "--architecture", "jobs": "-j", "install": "--install"}
     for option, shown in others.items():
         if getattr(options, option, None):
             raise UsageError(f"{shown} does not go with --model")
+    targets = tuple(dict.fromkeys(options.target or ("c",)))
+    if targets not in MODEL_TARGETS:
+        known = " or ".join(target for (target,) in MODEL_TARGETS)
+        raise UsageError(f"--model goes with one --target, {known}, not {', '.join(targets)}")
+    if options.rust and targets != ("c",):
+        raise UsageError("--rust is about the C of a model: it needs --target c")
     own_schedules(options)
     from cvmgen.cli import model
 
@@ -80,6 +89,7 @@ def run_build_model(options: argparse.Namespace, given: GivenModel) -> Exit:
         check=options.check,
         report=options.report,
         rust=options.rust,
+        target=targets[0],
         as_json=options.json,
     )
 

@@ -24,6 +24,8 @@ DECLARED = "Elements that are declared to fit int8 are read as such."
 class CallPrinter(HostPrinter):
     """Statements of a call in lines of so many columns; `kernels` are the names of functions."""
 
+    outcome = "status = "  # what is done with that of a launch
+
     def __init__(
         self, operator: Operator, plan: str, kernels: Mapping[str, str], width: int = 96
     ) -> None:
@@ -151,4 +153,4 @@ class CallPrinter(HostPrinter):
         function = f"cvmgen_{launch.function.function}{made_for(launch.function)}"
         given = ["error", "stream", self.expr(launch.count), self.kernels[launch.kernel]]
         given += map(self.expr, launch.arguments)
-        return self.below(f"status = {function}(", given)
+        return self.below(f"{self.outcome}{function}(", given)

@@ -12,7 +12,7 @@ from cvmgen.emit.c_text import wrapped_list
 from cvmgen.emit.lines import indented
 from cvmgen.functions import ELEMENTARY
 from cvmgen.ir import nodes as i
-from cvmgen.ir.uses import assigned, names_in, read_tensors
+from cvmgen.ir.uses import all_names, assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute, walk
 
 HARDWARE = {
@@ -123,14 +123,17 @@ class CudaKernelPrinter(KernelPrinter):
         return self.function(start + "".join(f"{each}, " for each in given), function, ");")
 
     def function(self, head: str, function: i.Lambda, end: str) -> list[str]:
-        given = ", ".join(map(self.parameter, function.parameters))
+        read = all_names(function.body)
+        given = ", ".join(self.parameter(e, named=e.name in read) for e in function.parameters)
         result = f"-> {MACHINE_TYPES[function.result]} " if function.result else ""
         return [f"{head}[=]({given}) {result}{{", *indented(self.block(function.body)), f"}}{end}"]
 
-    def parameter(self, parameter: i.Typed) -> str:
+    def parameter(self, parameter: i.Typed, *, named: bool) -> str:
+        """A parameter, without its name where nothing reads it."""
         if parameter.type == "place":
             return f"const cvmgen_place<{parameter.size}> &{parameter.name}"
-        return f"{MACHINE_TYPES[parameter.type]} {self.named(parameter.name)}"
+        kind = MACHINE_TYPES[parameter.type]
+        return f"{kind} {self.named(parameter.name)}" if named else kind
 
     def shared_memory(self, array: i.Array) -> list[str]:
         """As many elements as the launch has bytes for; or the bytes."""

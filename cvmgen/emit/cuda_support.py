@@ -9,6 +9,7 @@ from math import isqrt
 from cvmgen.emit import c_support
 from cvmgen.emit.render import render_template, support_file
 from cvmgen.schedule.forms import Settings
+from cvmgen.schedule.gpu import tensor_tiles
 from cvmgen.schedule.gpu.choice import all_settings
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.formula import Operator
@@ -71,6 +72,7 @@ def emit_support(schedules: Schedules | None = None) -> dict[str, str]:
         "tile_resident": tiles["resident"],
         "tile_rows": tiles["rows"],
         "tile_columns": tiles["columns"],
+        "tile_speed": tensor_tiles.SPEED,
         "sides": boxes["sides"],
         "box": boxes["elements"],
         "candidates": candidates,

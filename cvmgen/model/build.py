@@ -15,14 +15,21 @@ from cvmgen.graph.operators import OperatorLibrary
 from cvmgen.graph.plan import ModelSource, Plan
 from cvmgen.graph.symbol import SymbolGraph
 from cvmgen.model.emit import Files
+from cvmgen.model.emit_cuda import CudaFiles
 from cvmgen.model.kernels import Model
 from cvmgen.model.program import KernelBuilder
-from cvmgen.model.stages import staged
+from cvmgen.model.stages import DEVICE_PASSES, PASSES, Passes, staged
 from cvmgen.paths import spec_folder, stands_alone
 from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.check import check_files
 from cvmgen.spec.files import read_folder
 from cvmgen.spec.formula import Operator
+
+TARGETS: Mapping[str, tuple[type[Files], Passes]] = {
+    "c": (Files, PASSES),
+    "cuda": (CudaFiles, DEVICE_PASSES),
+}
+"""What models are built for: the files that are written, and the stages before."""
 
 
 def make_files(
@@ -31,18 +38,21 @@ def make_files(
     name: str,
     operators: OperatorLibrary | None = None,
     schedules: Schedules | None = None,
+    target: str = "c",
 ) -> Files:
     """A model as files that are not printed yet; ModelError names the file, the place and the rule.
 
     A CVM graph comes with its parameters, a model of another format without.
     `name` begins the names of files and functions; `operators` infers shapes in place of the
-    library that `cvmgen.load("python")` gives; `schedules` are cvmgen's own if no others are given.
+    library that `cvmgen.load("python")` gives; `schedules` are cvmgen's own if no others are given;
+    `target` is one of TARGETS.
     """
     checked_name(name)
     plan, model = planned(given, params, operators)
     chosen = packaged() if schedules is None else schedules
-    *_, (_, made) = staged(model, chosen)
-    return Files(name, made, plan, chosen)
+    files, passes = TARGETS[target]
+    *_, (_, made) = staged(model, chosen, passes)
+    return files(name, made, plan, chosen)
 
 
 def planned(

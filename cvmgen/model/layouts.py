@@ -6,7 +6,7 @@ of; what no tile has to do with stays row-major.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cvmgen.graph.limits import Array
@@ -23,7 +23,7 @@ from cvmgen.model.products import (
     packed,
     total_range,
 )
-from cvmgen.model.storage import Placement, Storage, along_memory, ranges
+from cvmgen.model.storage import LIMITS, Placement, Storage, along_memory, ranges
 from cvmgen.ranges import Range
 from cvmgen.schedule.intrinsics import DOT4
 from cvmgen.schedule.schedules import Schedules
@@ -32,13 +32,33 @@ AxisOrder = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class TileForm:
+    """What the tiles of a target ask for: data of a machine type, `bias` above their values, in
+    runs of a multiple of `step` bytes, of which `slack` may lie beyond the tensor. It `wants`
+    products, by their schedules, and has the parameter `packed`: the first array, and what else
+    tiles read, by what stands behind its name; None where it cannot."""
+
+    type: str
+    bias: int
+    slack: int
+    step: int
+    wants: Callable[[Product, ModelKernel, Schedules], bool]
+    packed: Callable[[Product, Runs, Array], Mapping[str, Array] | None]
+
+
+@dataclass(frozen=True, slots=True)
 class TileLayout:
-    """How a kernel runs as register tiles; `panels` is the name of its packed parameter."""
+    """How a kernel runs as tiles; `panels` is the name of its packed parameter, `packed` are those
+    of all that is made of it."""
 
     product: Product
     runs: Runs
-    panels: str
+    packed: tuple[str, ...]
     total: Range
+
+    @property
+    def panels(self) -> str:
+        return self.packed[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +69,26 @@ class Layouts:
     tiles: Mapping[int, TileLayout]
 
 
-def lay_out(model: Model, schedules: Schedules) -> Layouts:
+def wants_tile(made: Product, kernel: ModelKernel, schedules: Schedules) -> bool:
+    """Whether a kernel's schedule wants a register tile, for which memory is to be laid out."""
+    use = schedules.says("model", "contraction", "tile")
+    if use is None or len(use.given) < 3:
+        return use is not None
+    measure, least = use.test(2)
+    return made.measures(kernel).get(measure, least) >= least
+
+
+def panels_of(made: Product, runs: Runs, values: Array) -> Mapping[str, Array]:
+    return {"panels": packed(made, runs, values)}
+
+
+REGISTER_TILE = TileForm("u8", DOT4.bias, DOT4.depth, 4, wants_tile, panels_of)
+
+
+def lay_out(model: Model, schedules: Schedules, form: TileForm = REGISTER_TILE) -> Layouts:
     """Choose the layout of every tensor; the schedules say which kernels run as tiles."""
     elements = ranges(model)
-    products, orders = tile_candidates(model, elements, schedules)
+    products, orders = tile_candidates(model, elements, schedules, form)
     for made in products.values():
         follow(model, made, orders)
     for kernel in model.kernels:
@@ -66,13 +102,13 @@ def lay_out(model: Model, schedules: Schedules) -> Layouts:
     zeros = {each.data.tensor: each.zero for each in products.values() if reaches_out(model, each)}
     for name, pad in pads.items():
         beyond = zeros.get(name, 0)
-        placements[name] = replace(placements[name], pads=pad, slack=DOT4.depth, beyond=beyond)
-        elements[name] = replace(elements[name], type="u8", bias=DOT4.bias)
-    return with_tiles(model, products, Storage(elements, placements))
+        placements[name] = replace(placements[name], pads=pad, slack=form.slack, beyond=beyond)
+        elements[name] = replace(elements[name], type=form.type, bias=form.bias)
+    return with_tiles(model, products, Storage(elements, placements), form)
 
 
 def tile_candidates(
-    model: Model, elements: Mapping[str, ElementStorage], schedules: Schedules
+    model: Model, elements: Mapping[str, ElementStorage], schedules: Schedules, form: TileForm
 ) -> tuple[dict[int, Product], dict[str, AxisOrder]]:
     """The kernels that can be tiles, and the orders in which they read their data."""
     products: dict[int, Product] = {}
@@ -82,7 +118,7 @@ def tile_candidates(
         made = find_product(kernel, model)
         if made is None or not free(model, made.data.tensor):
             continue
-        if not wants_tile(made.measures(kernel), schedules):
+        if not form.wants(made, kernel, schedules):
             continue
         known, values = elements[made.data.tensor].range, model.tensors[made.weights.tensor].values
         assert values is not None
@@ -94,15 +130,6 @@ def tile_candidates(
         if fits and orders.setdefault(made.data.tensor, order) == order:
             products[at] = made
     return products, orders
-
-
-def wants_tile(measures: Mapping[str, int], schedules: Schedules) -> bool:
-    """Whether a kernel's schedule wants a register tile, for which memory is to be laid out."""
-    use = schedules.says("model", "contraction", "tile")
-    if use is None or len(use.given) < 3:
-        return use is not None
-    measure, least = use.test(2)
-    return measures.get(measure, least) >= least
 
 
 def free(model: Model, name: str) -> bool:
@@ -185,21 +212,26 @@ def reaches_out(model: Model, made: Product) -> bool:
     return any(map(any, border_of(model, made)))
 
 
-def with_tiles(model: Model, products: Mapping[int, Product], storage: Storage) -> Layouts:
+def with_tiles(
+    model: Model, products: Mapping[int, Product], storage: Storage, form: TileForm
+) -> Layouts:
     """The tiles, for data that lies as it now does; what has no plain runs stays a nest."""
     tiles: dict[int, TileLayout] = {}
     elements, placements = dict(storage.elements), dict(storage.placements)
     arrays: dict[str, Array] = {}
     for at, made in products.items():
-        runs = find_runs(made, placements[made.data.tensor].strides)
-        if runs is None:
-            continue
         values = model.tensors[made.weights.tensor].values
         assert values is not None
-        name = f"{made.weights.tensor}_panels"
-        arrays[name] = packed(made, runs, values)
-        elements[name] = ElementStorage(BYTE, "i8")
-        placements[name] = Placement.rows(arrays[name].shape)
+        runs = find_runs(made, placements[made.data.tensor].strides, form.step)
+        found = None if runs is None else form.packed(made, runs, values)
+        if runs is None or found is None:
+            continue
+        own = {f"{made.weights.tensor}_{word}": array for word, array in found.items()}
+        for name, array in own.items():
+            kind = f"i{8 * array.itemsize}"
+            elements[name] = ElementStorage(LIMITS[kind], kind)
+            placements[name] = Placement.rows(array.shape)
+        arrays |= own
         total = total_range(values, made, elements[made.data.tensor].range)
-        tiles[at] = TileLayout(made, runs, name, total)
+        tiles[at] = TileLayout(made, runs, tuple(own), total)
     return Layouts(Storage(elements, placements, arrays), tiles)

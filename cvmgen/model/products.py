@@ -188,8 +188,9 @@ class Runs:
     terms: tuple[tuple[int, ...] | None, ...]
 
 
-def find_runs(made: Product, strides: Sequence[int]) -> Runs | None:
-    """The runs of the data for these strides; None where they are not of one length."""
+def find_runs(made: Product, strides: Sequence[int], step: int = 4) -> Runs | None:
+    """The runs of the data for these strides, each of a multiple of `step` bytes; None where they
+    are not of one length."""
     whole = Linear(0)
     for (entry, _), stride in zip(made.data.index, strides, strict=True):
         whole = whole.plus(as_linear(entry, {}).scaled(stride))
@@ -208,7 +209,7 @@ def find_runs(made: Product, strides: Sequence[int]) -> Runs | None:
             lengths.append(1)
     if len(places) != prod(extent for _, extent in made.summed) or len(set(lengths)) != 1:
         return None
-    quads = -(-lengths[0] // 4)
+    quads = -(-lengths[0] // step) * step // 4
     terms = tuple(
         places[start + at] if at < lengths[0] else None
         for start in starts
@@ -220,20 +221,31 @@ def find_runs(made: Product, strides: Sequence[int]) -> Runs | None:
 PANEL = DOT4.columns
 
 
-def packed(made: Product, runs: Runs, values: Array) -> Array:
-    """The panels of all batches, one behind the other, as cvmgen_tile.h describes them."""
+def columns_of(made: Product, runs: Runs, values: Array) -> Array:
+    """The parameter as what it is multiplied by lies: for each batch and column a byte for each of
+    the runs."""
     place = flat_place(made, values)
     name, extent = made.column
     counts = np.array([each is not None for each in runs.terms])
     terms = np.array([each or (0,) * len(made.summed) for each in runs.terms])
     across = terms @ np.array([place.factors.get(i.Var(index), 0) for index, _ in made.summed])
-    step = place.factors.get(i.Var(name), 0)
-    panels = []
-    for start in batch_starts(made, place):
-        for first in range(0, extent, PANEL):
+    step, starts = place.factors.get(i.Var(name), 0), batch_starts(made, place)
+    made_of = np.empty((len(starts), extent, len(terms)), np.int8)
+    for start, batch in zip(starts, made_of, strict=True):
+        for first in range(0, extent, PANEL):  # whose places do not take much memory
             columns = start + step * np.arange(first, min(first + PANEL, extent))
-            found = np.where(counts, values.ravel()[columns[:, None] + across * counts], 0)
-            panels.append(packed_panel(found.astype(np.int8)))
+            found = values.ravel()[columns[:, None] + across * counts]
+            batch[first : first + PANEL] = np.where(counts, found, 0)
+    return made_of
+
+
+def packed(made: Product, runs: Runs, values: Array) -> Array:
+    """The panels of all batches, one behind the other, as cvmgen_tile.h describes them."""
+    panels = [
+        packed_panel(batch[first : first + PANEL])
+        for batch in columns_of(made, runs, values)
+        for first in range(0, made.column[1], PANEL)
+    ]
     return np.concatenate(panels)
 
 

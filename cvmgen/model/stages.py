@@ -10,11 +10,14 @@ from cvmgen.errors import InternalError
 from cvmgen.escape import printable
 from cvmgen.ir.text import block_lines
 from cvmgen.model import steps
+from cvmgen.model.device import mapped_step, unsound_on_device
+from cvmgen.model.device_tiles import TENSOR_TILE
 from cvmgen.model.fuse import fused
 from cvmgen.model.kernels import Model, ModelKernel
 from cvmgen.model.layouts import Layouts, lay_out
 from cvmgen.model.nests import in_loops, span_of
 from cvmgen.model.steps import KernelStep, step_names, unsound_step
+from cvmgen.schedule.gpu.mapped import mapping_lines
 from cvmgen.schedule.schedules import Schedules
 
 
@@ -44,9 +47,20 @@ def layouts(made: Staged, schedules: Schedules) -> Staged:
     return replace(made, layouts=lay_out(made.model, schedules))
 
 
+def _device_layouts(made: Staged, schedules: Schedules) -> Staged:
+    """Where tensors lie and in which type, and which kernels run as tiles of tensor cores."""
+    return replace(made, layouts=lay_out(made.model, schedules, TENSOR_TILE))
+
+
 def types(made: Staged, schedules: Schedules) -> Staged:
     """Kernels as nests with machine types and offsets, each a step with a name."""
-    return replace(made, steps=tuple(steps.typed_steps(made.model, made.placed)))
+    placed = made.placed
+    return replace(made, steps=tuple(steps.typed_steps(made.model, placed, placed.tiles)))
+
+
+def _device_types(made: Staged, schedules: Schedules) -> Staged:
+    """Kernels as nests with machine types and offsets, each a step with a name."""
+    return replace(made, steps=tuple(steps.typed_steps(made.model, made.placed, {})))
 
 
 def schedule(made: Staged, schedules: Schedules) -> Staged:
@@ -61,22 +75,42 @@ def _outline(made: Staged, schedules: Schedules) -> Staged:
     return replace(made, steps=tuple(map(steps.outlined_step, told)))
 
 
+def _map(made: Staged, schedules: Schedules) -> Staged:
+    """Each step as kernels whose loops say which threads share their iterations."""
+    told = followed(made.steps, lambda each: f"mapping {each.name}")
+    model, placed = made.model, made.placed
+    mapped = (
+        mapped_step(step, placed.tiles.get(at), model, placed, schedules)
+        for at, step in enumerate(told)
+    )
+    return replace(made, steps=tuple(mapped))
+
+
 SPECIALISE = "specialise"
 ModelPass = Callable[[Staged, Schedules], Staged]
-PASSES: tuple[tuple[str, ModelPass], ...] = (
+Passes = tuple[tuple[str, ModelPass], ...]
+PASSES: Passes = (
     ("fuse", _fuse),
     ("layouts", layouts),
     ("types", types),
     ("schedule", schedule),
     ("outline", _outline),
 )
+DEVICE_PASSES: Passes = (
+    ("fuse", _fuse),
+    ("layouts", _device_layouts),
+    ("types", _device_types),
+    ("map", _map),
+)
 
 
-def staged(model: Model, schedules: Schedules) -> Iterator[tuple[str, Staged]]:
+def staged(
+    model: Model, schedules: Schedules, passes: Passes = PASSES
+) -> Iterator[tuple[str, Staged]]:
     """The model after each stage, verified, with the stage's name."""
     made = Staged(model)
     yield SPECIALISE, made
-    for name, run in PASSES:
+    for name, run in passes:
         made = run(made, schedules)
         verify_steps(made.steps, name)
         yield name, made
@@ -85,7 +119,8 @@ def staged(model: Model, schedules: Schedules) -> Iterator[tuple[str, Staged]]:
 def verify_steps(made: Iterable[KernelStep], stage: str) -> None:
     """Raise InternalError that names the stage if a step does not hold together."""
     for each in followed(made, lambda one: f"verifying {one.name} after {stage}"):
-        if fault := next(unsound_step(each), ""):
+        faults = unsound_step(each) if each.mapped is None else unsound_on_device(each)
+        if fault := next(faults, ""):
             message = f"the stage '{stage}' of models leaves {each.name} unsound: {fault}"
             raise InternalError(message)
 
@@ -127,6 +162,9 @@ def memory_lines(at: int, kernel: ModelKernel, layouts: Layouts) -> Iterator[str
 
 def step_lines(step: KernelStep) -> Iterator[str]:
     """The functions of a step, those for parts first."""
+    if step.mapped is not None:
+        yield from mapping_lines(step.mapped)
+        return
     for part in step.parts:
         yield f"{part.name}: {', '.join(each.name for each in part.captures)}"
         yield from (f"  {line}" for line in block_lines(part.body))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cvmgen.build.progress import followed
@@ -16,6 +16,7 @@ from cvmgen.model.layouts import Layouts, TileLayout
 from cvmgen.model.nests import ShortNames, border, longest_steps_first, nest_of, span_of
 from cvmgen.model.storage import Storage, along_memory
 from cvmgen.model.tiles import Tiled
+from cvmgen.schedule.gpu.mapped import Mapped
 from cvmgen.schedule.legality import unsound
 from cvmgen.schedule.outline import OutlinedPart, Outliner, call_name, part_name, unsound_outlined
 from cvmgen.schedule.schedules import Schedules
@@ -26,7 +27,8 @@ from cvmgen.schedule.subject import InModel, Subject
 class KernelStep:
     """A kernel with the name of its function: the nest as it got types, and as its schedule leaves
     it; `front` are statements that stand before it, which no thread has a part of. `outlined` is
-    the nest with `parts` for the loops that threads share."""
+    the nest with `parts` for the loops that threads share. On a GPU it is `mapped` to threads, and
+    so is what stands before it."""
 
     name: str
     kernel: ModelKernel
@@ -35,13 +37,20 @@ class KernelStep:
     made: Subject
     outlined: i.Block = ()
     parts: tuple[OutlinedPart, ...] = ()
+    mapped: Mapped | None = None
 
     @property
     def tensors(self) -> tuple[str, ...]:
         """What it is given: tensors that are read, then those that are written."""
-        written = self.kernel.written
-        own = {each.name for each in nodes_in(self.made.body, i.Array)}
-        return (*sorted(read_tensors(self.made.body) - own - written), *sorted(written))
+        if self.mapped is None:
+            return self.tensors_of(self.made.body)
+        return self.tensors_of(tuple(each.body for each in self.mapped.functions))
+
+    def tensors_of(self, body: object) -> tuple[str, ...]:
+        """The same of some of its statements."""
+        found, written = read_tensors(body), self.kernel.written
+        own = {each.name for each in nodes_in(body, i.Array)}
+        return (*sorted(found - own - written), *sorted(written & found))
 
     @property
     def shared(self) -> bool:
@@ -53,15 +62,18 @@ class KernelStep:
         return stored_tensors(self.made.body)
 
 
-def typed_steps(model: Model, layouts: Layouts) -> Iterator[KernelStep]:
-    """The kernels as nests with machine types, for schedules to begin with."""
+def typed_steps(
+    model: Model, layouts: Layouts, tiles: Mapping[int, TileLayout]
+) -> Iterator[KernelStep]:
+    """The kernels as nests with machine types, for schedules to begin with, which may make register
+    tiles of some."""
     storage, filled = layouts.storage, set[str]()
     named = list(zip(step_names(model), model.kernels, strict=True))
     for at, (name, kernel) in enumerate(followed(named, lambda each: f"typing {each[0]}")):
         begun = sorted(kernel.written - filled)  # no kernel before this one writes them
         front = tuple(line for each in begun for line in border(each, storage, span_of(kernel)))
         filled |= kernel.written
-        nest = step_subject(name, kernel, layouts.tiles.get(at), storage)
+        nest = step_subject(name, kernel, tiles.get(at), storage)
         yield KernelStep(name, kernel, front, nest, nest)
 
 

@@ -48,6 +48,8 @@ def list_function(task: MappingTask) -> DeviceFunction:
 
 def of_lists(task: MappingTask) -> Grid:
     """The loops over the indices of the list."""
+    if task.known is not None:
+        return grid(task.body, task.known.parallel)
     definition = task.program.operator.definition(task.nest.tensor)
     return grid(task.body, len(definition.parameters))
 

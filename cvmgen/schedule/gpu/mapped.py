@@ -20,6 +20,17 @@ NARROW = i.Var(f"{h.OURS}narrow")
 
 
 @dataclass(frozen=True, slots=True)
+class KnownNest:
+    """What is said of a nest with constant extents beside its program: how many of its outermost
+    loops run in `parallel` (None: all of a grid), the names that are `reserved`, the `lists` whose
+    memory it fills."""
+
+    parallel: int | None
+    reserved: frozenset[str]
+    lists: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class MappingTask:
     """A typed nest for one choice of element types, and what the schedules say of mappings.
 
@@ -34,11 +45,14 @@ class MappingTask:
     name: str  # what its kernel is called besides the nest and the types
     dtypes: Mapping[str, DType]  # of the elements of its inputs and outputs
     settings: Mapping[str, Settings]  # of the mappings, by their names in schedules
+    known: KnownNest | None = None  # of a model
 
     @property
     def outer(self) -> int | None:
-        """How many loops stand around that in which a recurrence goes from element to element;
-        None of all other nests."""
+        """How many loops stand around that in which a recurrence goes from element to element,
+        or around what else is not to be divided; None of all other nests."""
+        if self.known is not None:
+            return self.known.parallel
         memory = self.program.lets.get(self.nest.tensor)
         if memory is None or memory.axis is None:
             return None
@@ -48,11 +62,14 @@ class MappingTask:
     def taken(self) -> set[str]:
         """The names that are not free for what a mapping makes."""
         tensors = {each.tensor for each in nodes_in(self.body, i.Load)}
-        return set(names_in(self.body)) | assigned(self.body) | tensors
+        reserved = frozenset[str]() if self.known is None else self.known.reserved
+        return set(names_in(self.body)) | assigned(self.body) | tensors | reserved
 
     @property
     def memory(self) -> frozenset[str]:
         """The memory of the list that the nest makes, if it makes one."""
+        if self.known is not None:
+            return self.known.lists
         return frozenset(each.name for each in self.program.lists_of(self.nest.tensor))
 
     @property

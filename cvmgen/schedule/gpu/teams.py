@@ -38,7 +38,8 @@ OPERATIONS = {
 def teams(task: MappingTask) -> Mapped | None:
     """The mapping of a nest whose results are reductions that threads can share."""
     results = grid(task.body)
-    found = find_reduction([each.index for each in results.loops], results.body)
+    indices = [each.index for each in results.loops]
+    found = find_reduction(indices, results.body, exact=task.known is not None)
     if found is None:
         return None
     divided = Teams(task, results.loops, found)

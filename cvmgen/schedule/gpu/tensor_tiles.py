@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 
 from cvmgen.analysis.contraction import Contraction, Factor, factor_sizes
 from cvmgen.analysis.facts import Facts
@@ -20,6 +21,7 @@ from cvmgen.ir.loops import iterations, unravel
 from cvmgen.ir.rewrite import with_offsets
 from cvmgen.ir.threads import BLOCKS
 from cvmgen.ir.uses import names_in
+from cvmgen.schedule.forms import Settings
 from cvmgen.schedule.gpu.mapped import (
     NARROW,
     DeviceFunction,
@@ -35,6 +37,18 @@ from cvmgen.schedule.gpu.mapped import (
 
 EIGHT_BITS = i.Const(8)
 TILES = i.Var("tiles")
+SLICE = 64  # products of a total between two barriers
+SPEED = 96
+"""Tiles make about so many products in the time in which threads that each make a total make one,
+by their instructions for a product."""
+
+
+def worthwhile(rows: int, columns: int, depth: int, settings: Settings) -> bool:
+    """Whether tiles pay, as cvmgen_worthwhile_tiles() says of a call: not most of their work is on
+    bytes that are none."""
+    sides = ((rows, settings["rows"]), (columns, settings["columns"]), (depth, SLICE))
+    done = prod(-(-size // each) * each for size, each in sides)
+    return done <= SPEED * rows * columns * depth
 
 
 def tensor_tiles(task: MappingTask, otherwise: NextMapping) -> Mapped | None:
@@ -114,9 +128,9 @@ class TensorTile(Writer):
         # What stands in offsets and tests alone is computed in int32, as the host has proved.
         self.wide = names_in(values)
         self.short = frozenset(names_in(task.body) - self.wide)
-        names = ("whole", "memory", "at", "tile", "place", "row", "column", "a", "b")
+        names = ("whole", "memory", "at", "tile", "place", "row", "column", "a", "b", "runs")
         self.whole, self.memory, self.at, self.tile, self.place, *others = map(self.fresh, names)
-        self.row, self.column, self.a, self.b = others
+        self.row, self.column, self.a, self.b, self.runs = others
 
     def body(self) -> i.Block:
         """A stride over the tiles."""
@@ -128,6 +142,7 @@ class TensorTile(Writer):
         body = (
             self.let(self.tile, "tile", i.Call("tile", (self.whole, self.at))),
             *self.indices(found.batches, i.Member(self.tile, "batch")),
+            *self.runs_of(found.rows),
             self.let(self.a, "auto", self.factor(found.rows, self.row)),
             self.let(self.b, "auto", self.factor(found.columns, self.column)),
             i.Invoke(contract, self.span),
@@ -179,6 +194,17 @@ class TensorTile(Writer):
 
     # -------------------------------------------------------- factors
 
+    def runs_of(self, side: Factor) -> i.Block:
+        """Where the runs of a line begin, if it consists of some."""
+        if side.runs is None:
+            return ()
+        given: tuple[i.Expr, ...] = (i.Address(i.Load(side.load.tensor, None, i.ZERO)),)
+        if side.runs.start != i.ZERO:
+            number = i.Typed(side.runs.number, "i32")
+            given += (i.Lambda((number,), (i.Return(self.span, side.runs.start),)),)
+        call = i.Call("runs_of", given, constants=(side.runs.length,))
+        return (self.let(self.runs, "auto", call),)
+
     def factor(self, side: Factor, position: i.Var) -> i.Call:
         """A factor, whose elements stand in a row or anywhere."""
         parameter, lines = self.line(side.lines, position)
@@ -190,9 +216,11 @@ class TensorTile(Writer):
             else:
                 lines += (self.local(step),)
         if side.start is not None:
-            start = i.Return(self.span, side.start)
+            start = i.Lambda((parameter,), (*lines, i.Return(self.span, side.start)))
+            if side.runs is not None:
+                return i.Call("lines_of", (self.runs, start))
             first = i.Address(i.Load(side.load.tensor, None, i.ZERO))
-            return i.Call("rows_of", (first, i.Lambda((parameter,), (*lines, start))))
+            return i.Call("rows_of", (first, start))
         count = len(self.found.summed)
         box = i.Call("place", tuple(loop.high for loop in self.found.summed), constants=(count,))
         place = i.Typed(self.place.name, "place", count)
