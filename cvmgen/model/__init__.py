@@ -1,4 +1,4 @@
-"""Whole models as C: the nests of all steps for known shapes, fused and placed in one file.
+"""Whole models as C or CUDA: the nests of all steps for known shapes, fused and placed in one file.
 
 A plan of any opset is the source (`graph/plan.py`). `known/specialize.py` evaluates a step's host
 code and puts what it gives into the nests; `model/tested.py` refuses what only runs could find out;
@@ -8,4 +8,8 @@ kernel is a nest as those of operators are, with constant extents (`model/nests.
 another one by the actions of `schedule/actions/`, as `model.sched` says; `model/tiles.py` has what
 the action `tile` puts in its place. `model/stages.py` owns the order of these stages, and
 `model/printer.py` prints what they leave, with a function for the parts that threads take of it.
+
+For CUDA the same steps are mapped to threads instead (`model/device.py`), by the mappings of
+`schedule/gpu/`; a sum of products is a tile of tensor cores, for which `model/device_tiles.py` lays
+out other memory than the register tile has. `model/emit_cuda.py` prints kernels and launches.
 """

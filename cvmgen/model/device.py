@@ -18,10 +18,11 @@ from cvmgen.ir.threads import GRID
 from cvmgen.ir.uniform import thread_fault
 from cvmgen.ir.uses import assigned, nodes_in
 from cvmgen.ir.visit import fresh, rebuild
-from cvmgen.model.device_tiles import tile_contraction
+from cvmgen.model.device_tiles import FAR, tile_contraction
 from cvmgen.model.kernels import Model, nest_and_body
 from cvmgen.model.layouts import Layouts, TileLayout
 from cvmgen.model.nests import ShortNames, span_of
+from cvmgen.model.short_indices import with_short_indices
 from cvmgen.model.steps import KernelStep
 from cvmgen.schedule.gpu.blocks import list_mapping
 from cvmgen.schedule.gpu.choice import all_settings, launch_fault, mapping
@@ -48,13 +49,22 @@ def mapped_step(
     else:
         names = [name for name, _ in schedules.mappings("cuda") if name in OF_NESTS]
         made = list_mapping(task) or mapping(task, names)
-    first, *others = made.functions
+    sizes = (layouts.storage.placements[each].size for each in task.dtypes)
+    near = max(step.kernel.iterations, *sizes) <= FAR
+    first, *others = (shortened(each) if near else each for each in made.functions)
     first = replace(first, body=(*border_loops(step, task), *first.body))
     packed = () if tile is None else tile.packed
     types = {each: layouts.storage.elements[each].type for each in packed}
     outside = replace(step.made.outside, tensors={**step.made.outside.tensors, **types})
     nest = replace(step.made, outside=outside)
     return replace(step, made=nest, mapped=replace(made, functions=(first, *others)))
+
+
+def shortened(function: DeviceFunction) -> DeviceFunction:
+    """A kernel of single threads with its indices in 32 bits; what helpers count has 64."""
+    if function.kind != "grid":
+        return function
+    return replace(function, body=with_short_indices(function.body))
 
 
 def mapping_task(

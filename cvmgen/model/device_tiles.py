@@ -16,7 +16,7 @@ from cvmgen.ir.visit import fresh
 from cvmgen.known.known_types import ElementStorage, known_types
 from cvmgen.known.linear import Linear
 from cvmgen.known.partial import arithmetic
-from cvmgen.model.kernels import Loops, ModelKernel
+from cvmgen.model.kernels import Loops, Model, ModelKernel
 from cvmgen.model.layouts import TileForm, TileLayout
 from cvmgen.model.nests import ShortNames, span_of
 from cvmgen.model.products import Product, Runs, columns_of
@@ -27,17 +27,23 @@ from cvmgen.schedule.schedules import Schedules
 from cvmgen.typing.decided_tests import without_known_tests
 
 CHUNK = 16  # bytes that are copied at once
+FAR = 1 << 29  # elements, with borders and to whole chunks less than 2^31
 TOTALS = "@totals"  # what stands for the sum of a tile before it has a name
 Steps = tuple[tuple[int, int], ...]  # extents with how far apart neighbours are, outermost first
 
 
-def wants_tile(made: Product, kernel: ModelKernel, schedules: Schedules) -> bool:
+def wants_tile(made: Product, kernel: ModelKernel, model: Model, schedules: Schedules) -> bool:
     """Whether a kernel is to be made by tiles of tensor cores, where a schedule for cuda uses
-    them."""
-    if "tensor_tiles" not in dict(schedules.mappings("cuda")):
+    them; their places are computed in 32 bits."""
+    sizes = (model.tensors[each].size for each in kernel.read | kernel.written)
+    if max(kernel.iterations, *sizes) > FAR or not uses_tiles(schedules):
         return False
     rows, depth = (prod(extent for _, extent in loops) for loops in (made.rows, made.summed))
     return worthwhile(rows, made.column[1], depth, all_settings(schedules)["tensor_tiles"])
+
+
+def uses_tiles(schedules: Schedules) -> bool:
+    return "tensor_tiles" in dict(schedules.mappings("cuda"))
 
 
 def lines_of(made: Product, runs: Runs, values: Array) -> Mapping[str, Array] | None:

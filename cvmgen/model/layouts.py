@@ -42,7 +42,7 @@ class TileForm:
     bias: int
     slack: int
     step: int
-    wants: Callable[[Product, ModelKernel, Schedules], bool]
+    wants: Callable[[Product, ModelKernel, Model, Schedules], bool]
     packed: Callable[[Product, Runs, Array], Mapping[str, Array] | None]
 
 
@@ -69,7 +69,7 @@ class Layouts:
     tiles: Mapping[int, TileLayout]
 
 
-def wants_tile(made: Product, kernel: ModelKernel, schedules: Schedules) -> bool:
+def wants_tile(made: Product, kernel: ModelKernel, model: Model, schedules: Schedules) -> bool:
     """Whether a kernel's schedule wants a register tile, for which memory is to be laid out."""
     use = schedules.says("model", "contraction", "tile")
     if use is None or len(use.given) < 3:
@@ -118,7 +118,7 @@ def tile_candidates(
         made = find_product(kernel, model)
         if made is None or not free(model, made.data.tensor):
             continue
-        if not form.wants(made, kernel, schedules):
+        if not form.wants(made, kernel, model, schedules):
             continue
         known, values = elements[made.data.tensor].range, model.tensors[made.weights.tensor].values
         assert values is not None

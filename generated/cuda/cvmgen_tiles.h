@@ -192,6 +192,92 @@ static inline __device__ cvmgen_row_factor<Element, Start> cvmgen_rows_of(const 
     return {data, start};
 }
 
+/* 16 elements from any address on; up to 4 bytes behind them are read too. */
+static inline __device__ uint4 cvmgen_load_16(const int8_t *from) {
+    const uint32_t *const words = (const uint32_t *)((uint64_t)from & ~(uint64_t)3);
+    const uint32_t shift = 8 * ((uint32_t)(uint64_t)from & 3);
+    uint32_t found[4], low = words[0];
+    CVMGEN_UNROLL
+    for (int32_t word = 0; word < 4; ++word) {
+        const uint32_t high = words[word + 1];
+        found[word] = (uint32_t)((high * ((uint64_t)1 << 32) | low) >> shift);
+        low = high;
+    }
+    return make_uint4(found[0], found[1], found[2], found[3]);
+}
+
+/* Runs of LENGTH elements, a multiple of 16, that lines consist of: run number r begins start(r)
+   behind the first of the line's elements. The bytes of a run that are none of its elements, and
+   up to 4 behind the last, are memory too; they count nothing where the other factor is 0. */
+template <int LENGTH, typename Start> struct cvmgen_runs {
+    const int8_t *data;
+    Start start;
+
+    __device__ int32_t place(int32_t k) const { return start(k / LENGTH) + k % LENGTH; }
+};
+template <int LENGTH, typename Start>
+static inline __device__ cvmgen_runs<LENGTH, Start> cvmgen_runs_of(const int8_t *data,
+                                                                   Start start) {
+    return {data, start};
+}
+/* The same of lines of one run. */
+struct cvmgen_first_run {
+    __device__ int32_t operator()(int32_t) const { return 0; }
+};
+template <int LENGTH>
+static inline __device__ cvmgen_runs<LENGTH, cvmgen_first_run> cvmgen_runs_of(const int8_t *data) {
+    return {data, {}};
+}
+
+/* A factor whose elements stand in runs: those of a line from data + start(line) on. */
+template <typename Runs, typename Start> struct cvmgen_run_factor {
+    enum { NARROWED = 0 };
+    Runs runs;
+    Start start;
+
+    __device__ int8_t operator()(int32_t line, int32_t k) const {
+        return runs.data[start(line) + runs.place(k)];
+    }
+
+    /* What a thread stages: one chunk of every 64th line, in the same place of each. */
+    template <int LINES> struct stager {
+        enum { STEP = CVMGEN_TILE_THREADS / 4, COUNT = LINES / STEP };
+        Runs runs;
+        const int8_t *rows[COUNT]; /* NULL beyond the last line */
+        int32_t depth;
+
+        __device__ stager(const cvmgen_run_factor &factor, int32_t first, int32_t end,
+                          int32_t depth)
+            : runs(factor.runs), depth(depth) {
+            CVMGEN_UNROLL
+            for (int32_t i = 0; i < COUNT; ++i) {
+                const int32_t line = first + (int32_t)threadIdx.x / 4 + i * STEP;
+                rows[i] = line < end ? runs.data + factor.start(line) : NULL;
+            }
+        }
+        __device__ void operator()(int8_t *lines, int32_t slice, uint32_t &) const {
+            const int32_t chunk = threadIdx.x % 4, begin = slice * CVMGEN_SLICE + chunk * 16;
+            const int32_t place = begin < depth ? runs.place(begin) : 0;
+            CVMGEN_UNROLL
+            for (int32_t i = 0; i < COUNT; ++i) {
+                const int8_t *from = rows[i] + place;
+                int8_t *to = lines + cvmgen_chunk((int32_t)threadIdx.x / 4 + i * STEP, chunk);
+                if (rows[i] == NULL || begin >= depth)
+                    *(uint4 *)to = make_uint4(0, 0, 0, 0);
+                else if ((uint64_t)from % 16 == 0)
+                    cvmgen_copy_16(to, from);
+                else
+                    *(uint4 *)to = cvmgen_load_16(from);
+            }
+        }
+    };
+};
+template <typename Runs, typename Start>
+static inline __device__ cvmgen_run_factor<Runs, Start> cvmgen_lines_of(const Runs &runs,
+                                                                        Start start) {
+    return {runs, start};
+}
+
 /* A place in the box of the sum: the indices of its loops, the innermost fastest. */
 template <int LOOPS> struct cvmgen_place {
     int32_t extents[LOOPS];

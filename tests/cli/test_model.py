@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cvmgen.build import cpp_compiler
 from cvmgen.cli import specs
 from tests.cli.conftest import Command, contents
 from tests.cli.test_commands import DIGITS, digit
 from tests.graph.test_tflite import SMALL, arrays, model_of
 from tests.operators import product
+from tests.targets import quick_compiler
 
 __all__ = ["digit"]
 
@@ -38,6 +40,27 @@ def test_the_model_gives_what_the_network_gives(cvmgen: Command, folder: Path, d
     assert one.json == other.json
 
 
+def test_a_model_for_cuda(
+    cvmgen: Command, folder: Path, digit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", str(quick_compiler(cpp_compiler().command, tmp_path)))
+    place = tmp_path / "on_gpu"
+    built = ("build", "--model", SYMBOL, PARAMS, "--out", place, "--target", "cuda")
+    outcome = cvmgen(*built, "--report")
+    assert outcome.code == 0, outcome.err
+    assert "  contraction kernel:" in outcome.out.splitlines()
+    assert f"new      {place / 'digits.cu'}" in outcome.out.splitlines()
+    given = ("--input", digit, "--json")
+    one = cvmgen("run", place, "--target", "cuda-cpu", *given)
+    assert one.json == cvmgen("run", folder, *given).json
+    assert 'built for target="cuda" or "cuda-cpu"' in cvmgen("run", place, *given).err
+    assert (
+        "it runs on c or cuda-cpu, not on cuda"
+        in cvmgen("run", place, "--target", "cuda", *given).err
+    )
+    assert "--rust is about the C" in cvmgen(*built, "--rust").err
+
+
 def test_building_again_changes_nothing(cvmgen: Command, folder: Path) -> None:
     before = contents(folder)
     again = ("build", "--model", SYMBOL, PARAMS, "--out", folder, "--name", "digits")
@@ -56,7 +79,7 @@ def test_building_again_changes_nothing(cvmgen: Command, folder: Path) -> None:
 
 def test_options_that_do_not_go_with_a_model(cvmgen: Command, folder: Path, digit: Path) -> None:
     built = ("build", "--model", SYMBOL, PARAMS)
-    assert "--target does not go with --model" in cvmgen(*built, "--target", "c").err
+    assert "one --target, c or cuda, not numpy" in cvmgen(*built, "--target", "numpy").err
     assert "OPSET.OP does not go with --model" in cvmgen("build", "relu", *built[1:]).err
     assert "--name goes with --model" in cvmgen("build", "--name", "digits", "--check").err
     given = ("run", folder, "--input", digit)

@@ -43,10 +43,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """The invented models, those of TensorFlow Lite and the digits for CUDA, and the same in C."""
     python = cvmgen.load("python")
     found = {target: tmp_path_factory.mktemp(target) for target in ("c", "cuda")}
-    for name, symbol, arrays in drawn(python):
-        for target, folder in found.items():
-            made = make_files(symbol, arrays, name, python, target=target)
-            write_changed(folder, made.all())
+    models = [*drawn(python)]
+    for target, folder in found.items():
+        files: dict[str, str] = {}
+        for name, symbol, arrays in models:
+            files |= make_files(symbol, arrays, name, python, target=target).all()
+        write_changed(folder, files)
     return found
 
 
