@@ -5,7 +5,7 @@ finds the shape and the precision of every tensor, makes the graph's attributes 
 operators, now that shapes are known, and refuses what these do not admit;
 `memory.py` says where tensors lie, those that live at other times in one place. `network.py` runs a
 graph by the operators of any target, `compiled.py` a model that `cvmgen build --model` made a
-library. Files are hostile: `limits.py`, `json_value.py`.
+library, `device_model.py` one for CUDA. Files are hostile: `limits.py`, `json_value.py`.
 """
 
 from __future__ import annotations

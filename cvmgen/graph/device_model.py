@@ -187,6 +187,8 @@ class DeviceModel(ModelEnds):
         with self._lock:
             if handle != self._last:
                 self.device.order(handle, self._last)
+            for each in self._memory:  # which must not go back before the steps are done
+                each.used_by(handle)
             start()
             if self.device.capture(handle) is None:
                 self._last = handle
