@@ -40,8 +40,8 @@ def build_model(
         made = make_files(
             model.source(), None, chosen, schedules=read_schedules(spec), target=target
         )
-        files = library = made.all()
-        files |= cmake_files(made, library) if target == "c" else {}
+        library = made.all()
+        files = library | (cmake_files(made, library) if target == "c" else {})
         files |= rust_files(made, library) if rust else {}
         steps = list(made.story()) if report else []
         if check:
