@@ -241,7 +241,8 @@ class DeviceModel(ModelEnds):
             yield
         except OperatorError as error:
             where = f"{error.argument}: {error.value}" if error.value else error.argument
-            raise ModelError(error.rule, file=self._file, where=where) from None
+            rule = error.rule.partition(";")[0]  # what calls of operators could do is no help
+            raise ModelError(rule, file=self._file, where=where) from None
 
 
 class BoundModel:
@@ -284,11 +285,12 @@ class BoundModel:
         with device.relaxed():
             stream = driver.handle("cuStreamCreate", NON_BLOCKING)
             try:
+                graph = ctypes.c_void_p()
                 driver.call("cuStreamBeginCapture_v2", stream, RELAXED)
                 try:
                     model._start("run", self._arguments, stream)
                 finally:
-                    graph = driver.handle("cuStreamEndCapture", stream)
+                    driver.call("cuStreamEndCapture", stream, ctypes.byref(graph))
                 try:
                     return driver.handle("cuGraphInstantiateWithFlags", graph, 0)
                 finally:
