@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 
 from cvmgen.dtypes import DTYPES
@@ -10,14 +10,15 @@ from cvmgen.source import Span
 from cvmgen.spec import declarations as d
 from cvmgen.spec import nodes as n
 from cvmgen.spec.formula import TypeTable
+from cvmgen.spec.scope import Scope
 
 
 def range_requirements(
-    item: d.OperandDecl, table: TypeTable, is_known: Callable[[str], object]
+    item: d.OperandDecl, table: TypeTable, scope: Scope
 ) -> Iterator[d.RequireDecl]:
     """The requirements that each element of an input lies within its type, for each type that it
     can have and that has fewer bits than its memory."""
-    names = (name for at in count() if not is_known(name := f"i{at}"))
+    names = (name for at in count() if not scope.find(name := f"i{at}"))
     element, binders = _every(item, names)
     dtypes = (table.dtype(item.type_name, row) for row in range(len(table.rows)))
     for dtype in dict.fromkeys(dtypes):

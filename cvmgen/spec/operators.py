@@ -170,13 +170,13 @@ class OperatorChecker:
     def item(self, item: d.ItemDecl) -> Iterable[f.Item]:
         self.stands_here(item)
         match item:
-            case d.TypeChoice():
-                return []  # in the table already
+            case d.TypeChoice() | d.AliasDecl():
+                return []  # they are known already
             case d.OperandDecl(output=True):
                 return [self.output(item)]
             case d.OperandDecl():
                 found = self.operand(self.of_the_call(checked_input(self.expressions, item)))
-                needed = range_requirements(item, self.table, self.expressions.scope.find)
+                needed = range_requirements(item, self.table, self.expressions.scope)
                 return [found, *map(self.require, needed)]
             case d.AttributeDecl():
                 return [self.operand(self.attribute(item))]
@@ -184,8 +184,6 @@ class OperatorChecker:
                 return [self.let(item)]
             case d.RequireDecl():
                 return [self.require(item)]
-            case d.AliasDecl():
-                return []
             case d.AlthoughDecl(reason=reason):
                 self.although = reason
                 return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvmgen import dtypes, ranges
-from cvmgen.dtypes import DType
+from cvmgen.dtypes import INT4, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import combination
 from cvmgen.ranges import Range
@@ -62,6 +62,19 @@ def real_element(load: i.Expr, dtype: DType) -> i.Expr:
     if dtype.machine.startswith("f"):
         return i.Convert("f64", load)
     return i.Call(f"of_{dtype.name}", (load,))
+
+
+def element(load: i.Expr, dtype: DType, held: Range | None) -> Typed:
+    """An element: a condition, a real number of 64 bits, or an integer of its type, which is one of
+    those `held`."""
+    match dtype.kind:
+        case "bool":
+            return i.Compare("!=", load, i.Const(0)), "bool", Range(0, 1)
+        case "real":
+            return real_element(load, dtype), "f64", None
+        case _:
+            value = i.Call("of_int4", (load,)) if dtype == INT4 else load
+            return value, dtype.machine if dtype.bits > 32 else "i32", held
 
 
 def stored_real(value: i.Expr, dtype: DType) -> i.Expr:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW
+from cvmgen.dtypes import ATTRIBUTE_HIGH, ATTRIBUTE_LOW, DType
 from cvmgen.ir import nodes as i
 from cvmgen.ranges import Range
 from cvmgen.spec.demands import ElementLimit, limits
@@ -37,6 +38,13 @@ def admitted(limit: ElementLimit, ends: Bounds) -> Range:
             return Range(ends.low + (limit.relation == ">"), BEYOND)
         case _:
             return Range(ends.low, ends.high)
+
+
+def held_by(dtype: DType, *, tests: bool) -> Range:
+    """The integers that an element can be: in a nest that tests a call all that memory holds."""
+    if tests:
+        dtype = replace(dtype, digits=0)
+    return Range(dtype.low, dtype.high)
 
 
 def both(one: Range, other: Range) -> Range:

@@ -12,7 +12,6 @@ from cvmgen.dtypes import (
     ATTRIBUTE_LOW,
     CVM,
     DTYPES,
-    INT4,
     MAX_INPUTS,
     MAX_PRECISION,
     MAX_SIZE,
@@ -34,6 +33,7 @@ from cvmgen.typing.machine_types import (
     as_real,
     combine,
     converted,
+    element,
     int64_range,
     is_positive,
     joined_all,
@@ -42,11 +42,10 @@ from cvmgen.typing.machine_types import (
     narrowed,
     narrowest_type,
     raised,
-    real_element,
     saturated,
     type_limits,
 )
-from cvmgen.typing.required import UNLIMITED, both
+from cvmgen.typing.required import UNLIMITED, both, held_by
 from cvmgen.typing.too_large import MOST_BITS, most_bits, shown, too_large
 
 RangeRule = Callable[[Range, Range], Range]
@@ -299,23 +298,9 @@ class ValueTyper(ABC):
                 raise InternalError(f"types: {type(expr).__name__} should be unfolded before")
 
     def loaded(self, load: i.Load, dtype: DType) -> Typed:
-        """An element: a condition, a real number of 64 bits, or an integer of its type."""
-        match dtype.kind:
-            case "bool":
-                return i.Compare("!=", load, i.Const(0)), "bool", Range(0, 1)
-            case "real":
-                return real_element(load, dtype), "f64", None
-            case _:
-                natural = dtype.machine if dtype.bits > 32 else "i32"
-                held = both(self.held(dtype), self.required.get(load.tensor, UNLIMITED))
-                value = i.Call("of_int4", (load,)) if dtype == INT4 else load
-                return value, natural, self.scratch.get(load.tensor, held)
-
-    def held(self, dtype: DType) -> Range:
-        """What an element can be: in a nest that tests a call all that its memory holds."""
-        if self.tests:
-            dtype = replace(dtype, digits=0)
-        return Range(dtype.low, dtype.high)
+        """An element, in what is known of all of its tensor."""
+        held = both(held_by(dtype, tests=self.tests), self.required.get(load.tensor, UNLIMITED))
+        return element(load, dtype, self.scratch.get(load.tensor, held))
 
     def end_of_type(self, expr: i.Limit) -> Typed:
         """The least or the greatest value of an element type."""
