@@ -33,6 +33,7 @@ from cvmgen.lower.offsets import find_offsets
 from cvmgen.lower.peel import peel_dimensions
 from cvmgen.lower.places import find_places, tabulate_places
 from cvmgen.lower.products import part_products
+from cvmgen.lower.repeated_packs import repeated_packs
 from cvmgen.lower.repeated_sums import repeated_sums
 from cvmgen.lower.scans import carry_scans
 from cvmgen.lower.speculation import speculate_loads
@@ -321,7 +322,7 @@ def warnings_of(operator: Operator) -> list[SpecWarning]:
 def costly_lets(operator: Operator) -> list[SpecWarning]:
     """The lets and sums of a formula that are computed again and again where memory would cost
     less."""
-    sums = list(repeated_sums(operator))
+    sums = [*repeated_sums(operator), *repeated_packs(operator)]
     if not any(each.is_cheaper for each in tallies(operator).values()):
         return sums
     program = run_stage("inside", operator, stay_inside, operator_program(operator))

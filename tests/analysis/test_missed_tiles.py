@@ -98,3 +98,44 @@ def test_sums_of_columns_are_computed_again_and_again(equation: str) -> None:
 )
 def test_sums_that_are_computed_once_for_each_value(equation: str) -> None:
     assert not driver.costly_lets(operator(TABLE + equation))
+
+
+# ---------------------------------------------------------------- lets of packs
+
+SOFTMAX = """
+input X : float32[n..., K]
+output Y : float32[n..., K]
+let top[d...] = max[k < K](X[d..., k])
+let exps[d..., k] = exp(X[d..., k] - top[d...])
+let total[d...] = sum[k < K](exps[d..., k])
+Y[d..., k] = exps[d..., k] over total[d...]
+"""
+FIRST = """
+input X : float32[K, n...]
+output Y : float32[K, n...]
+let top[d...] = max[k < K](X[k, d...])
+Y[k, d...] = X[k, d...] - top[d...]
+"""
+THROUGH_OTHERS = """
+input X : float32[n..., K]
+output Y : float32[K, n...]
+let top[d...] = max[k < K](X[d..., k])
+let less[d..., k] = X[d..., k] - top[d...]
+Y[k, d...] = at(k) where at(j) = less[d..., j] + X[d..., j]
+"""
+PLAIN = """
+input X : float32[K, n...]
+output Y : float32[K, n...]
+let twice[d...] = 2 * X[0, d...]
+Y[k, d...] = X[k, d...] - twice[d...]
+"""
+
+
+@pytest.mark.parametrize(
+    ("items", "names"), [(SOFTMAX, ()), (PLAIN, ()), (FIRST, ("top",)), (THROUGH_OTHERS, ("top",))]
+)
+def test_lets_of_packs(items: str, names: tuple[str, ...]) -> None:
+    """One is told of where loops that it does not depend on are around those that it does."""
+    found = driver.costly_lets(operator(items))
+    said = "is computed K*size(n) times, and has size(n) values"
+    assert [each.message for each in found] == [f"'{name}' {said}" for name in names]
