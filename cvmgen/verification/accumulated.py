@@ -33,10 +33,12 @@ from cvmgen.ir.uses import carried, names_in, nodes_in, stored_tensors
 from cvmgen.ranges import Range, plus, times
 from cvmgen.typing.agreement import REALS
 from cvmgen.verification import terms as t
+from cvmgen.verification.contexts import Context
 from cvmgen.verification.floors import Extreme, own_extreme
 from cvmgen.verification.range_facts import RangeFacts, within
 from cvmgen.verification.ranges import ProductRanges
 from cvmgen.verification.reading import LIMITS, FormulaReader, PlaceScope
+from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Monomial, Term, product
 
 Path = tuple[Formula, ...]
@@ -217,8 +219,9 @@ class Sums:
                 return None
 
 
-def know_sums(facts: RangeFacts, several: Sequence[Sum], sizes: Path) -> None:
+def know_sums(symbols: Symbols, several: Sequence[Sum], sizes: Path) -> None:
     """Axioms of the symbols of sums, of inner ones first: what is added may be made of those."""
+    facts = RangeFacts(symbols, Context(ProductRanges({}, whole=True)))
     for each in (*reversed(several), *reversed(several)):  # some go on with others
         if not each.symbols or each.left:
             continue
@@ -230,7 +233,7 @@ def know_sums(facts: RangeFacts, several: Sequence[Sum], sizes: Path) -> None:
             continue  # it may have wrapped
         inside = Range(max(low, found.low), min(high, found.high))
         for symbol in each.symbols:
-            facts.symbols.know(symbol, within(symbol, inside))
+            symbols.know(symbol, within(symbol, inside))
 
 
 def range_of(facts: RangeFacts, one: Sum, sizes: Path) -> Range | None:

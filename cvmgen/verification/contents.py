@@ -8,7 +8,7 @@ read is an assumption here, which `ir/kernel_fault.py` looks at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 from cvmgen.verification import terms as t
 from cvmgen.verification.kernels import Stored
@@ -19,15 +19,18 @@ from cvmgen.verification.terms import Formula
 def know_contents(
     symbols: Symbols,
     loads: Mapping[str, str],
-    stores: Mapping[str, Iterable[Stored]],
+    stores: Mapping[str, Sequence[Stored]],
     older: Mapping[str, Set[str]],
+    asked: Set[str],
 ) -> None:
     """Axioms of the elements that are read, each by its symbol and its array, of which symbols are
-    `older`. What is stored is computed from symbols that are made here, so that an element comes
-    behind these in the order of symbols, unless others are made of it."""
-    known = set[str]()
+    `older`; of those alone that symbols which are `asked` about are made of. What is stored is
+    computed from symbols that are made here, so that an element comes behind these in the order of
+    symbols, unless others are made of it."""
+    known, wanted = set[str](), made_of(symbols, asked, loads, stores)
     for name, array in loads.items():
-        if array in older and array in stores:  # what a helper fills may hold anything
+        # What a helper fills may hold anything.
+        if name in wanted and array in older and array in stores:
             found = (one_stored(symbols, each, older[array], name) for each in stores[array])
             symbols.know(t.symbol(name), t.some(*found))
             symbols.vague.pop(name, None)
@@ -35,6 +38,26 @@ def know_contents(
     for name, facts in symbols.axioms.items() if known else ():
         known -= frozenset().union(*map(t.names_of, facts)) - {name}
     symbols.late.update(known)
+
+
+def made_of(
+    symbols: Symbols,
+    asked: Set[str],
+    loads: Mapping[str, str],
+    stores: Mapping[str, Sequence[Stored]],
+) -> Set[str]:
+    """Symbols, all that they are made of, and all that is stored where they are read."""
+    found, left, arrays = set[str](), set(asked), set[str]()
+    while left:
+        found.add(name := left.pop())
+        facts = list(symbols.axioms.get(name, ()))
+        array = loads.get(name, "")
+        for each in () if array in arrays else stores.get(array, ()):
+            facts += each.path
+            left |= each.value.names - found
+        arrays.add(array)
+        left |= frozenset().union(*map(t.names_of, facts)) - found
+    return found
 
 
 def one_stored(symbols: Symbols, stored: Stored, older: Set[str], element: str) -> Formula:

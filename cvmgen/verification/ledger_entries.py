@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cvmgen.driver import mapped_kernels
@@ -28,7 +27,7 @@ from cvmgen.verification.ledger import (
 from cvmgen.verification.obligations import PROPERTIES as OF_NESTS
 from cvmgen.verification.obligations import Obligation
 from cvmgen.verification.proofs import Prover
-from cvmgen.verification.solvers import installed
+from cvmgen.verification.solvers import installed, solver_version
 from cvmgen.verification.threads import ThreadFindings as OfThreads
 from cvmgen.verification.threads import races
 from cvmgen.verification.threads_pairs import DEAD
@@ -267,15 +266,7 @@ def _in_order(counted: Counter[str]) -> dict[str, int]:
 
 
 def solver_versions() -> dict[str, str]:
-    packages = {"z3": "z3-solver", "cvc5": "cvc5"}
-    return {name: package_version(packages[name]) for name in sorted(installed())}
-
-
-def package_version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # built by hand
-        return "unknown"
+    return {name: solver_version(name) for name in sorted(installed())}
 
 
 def clang_version() -> str:

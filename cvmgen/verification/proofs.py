@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from cvmgen.errors import InternalError
 from cvmgen.verification import terms as t
@@ -11,7 +12,7 @@ from cvmgen.verification.contexts import Context, Contexts, Interned
 from cvmgen.verification.intervals import plain
 from cvmgen.verification.ranges import ProductRanges
 from cvmgen.verification.slices import FactSlice, slices
-from cvmgen.verification.solvers import Answer, Question, ask, installed, question
+from cvmgen.verification.solvers import Answer, Question, answered, installed, named, question
 from cvmgen.verification.symbols import LISTED, Symbols
 from cvmgen.verification.terms import Formula, names_of
 
@@ -21,12 +22,14 @@ EVALUATION = ("evaluation",)
 OF_LISTS = 3  # times as much for what is said of lists, of which there are many facts
 SMALL = (16, 4)  # numbers among which there is mostly a call
 SOLVER_FREE = (INTERVALS, ELIMINATION)
+NEAR = 2  # slices of facts that are tried first
 QUICK = 4  # a share of the limit for what has to be plain
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is known of a claim: proved, refuted or open; by which `engines`, from which facts."""
+    """What is known of a claim: proved, refuted or open; by which `engines`, from which facts: of
+    what is proved without a solver those near the claim."""
 
     status: str
     engines: tuple[str, ...]
@@ -50,11 +53,12 @@ class Prover:
         self.share = share
         self.answers: dict[tuple[str, str, int], Answer] = {}
         self.decided: dict[str, tuple[str, str]] = {}  # by question: what a solver says, and which
-        self.proofs: dict[tuple[tuple[Formula, ...], Formula], Proof] = {}
+        self.proofs: dict[tuple[Context, Formula], Proof] = {}
         self.known: Contexts | None = None  # of the symbols of the last claim
         self.plain: Contexts | None = None  # the same, of what is known without effort
         # Of which contexts of all kernels are made.
-        self.root, self.plain_root = Context(ProductRanges({})), Context(ProductRanges({}))
+        self.root = Context(ProductRanges({}))
+        self.plain_root = Context(ProductRanges({}, whole=True))
         self.interned: Interned = {}
 
     def contexts(self, symbols: Symbols) -> Contexts:
@@ -64,9 +68,12 @@ class Prover:
 
     def in_range(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
         """Whether a claim is shown by the ranges of symbols."""
+        return self.plainly(symbols).shown(path, claim)
+
+    def plainly(self, symbols: Symbols) -> Contexts:
         if self.plain is None or self.plain.symbols is not symbols:
             self.plain = Contexts(symbols, self.plain_root, self.interned, deep=False)
-        return self.plain.shown(path, claim)
+        return self.plain
 
     def forget(self) -> None:
         """More is known of symbols from now on."""
@@ -80,7 +87,7 @@ class Prover:
         behind which nothing is proved."""
         key = (solver, asked.text, limit)
         if key not in self.answers:
-            found = self.answers[key] = ask(solver, asked, limit)
+            found = self.answers[key] = answered(solver, asked, limit)
             if found.result != "unknown":
                 said, who = self.decided.setdefault(asked.text, (found.result, solver))
                 if said != found.result:
@@ -88,32 +95,33 @@ class Prover:
                         f"{who} says {said} and {solver} says {found.result} of one question:\n"
                         f"{asked.text}"
                     )
-        return self.answers[key]
+        return named(self.answers[key], asked)
 
     def prove(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof:
         """What was proved of kernels of other types, from the same facts, is not proved again."""
-        tried = list(slices(symbols, path, claim))
-        key = tried[-1].facts, claim
+        key = self.plainly(symbols).of(path, claim), claim
         if key not in self.proofs:
-            self.proofs[key] = self.proof(symbols, path, claim, tried)
+            self.proofs[key] = self.proof(symbols, path, claim)
         return self.proofs[key]
 
-    def proof(
-        self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula, tried: list[FactSlice]
-    ) -> Proof:
+    def proof(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> Proof:
         """From the facts of a place: few of them first, then more. Products are for elimination,
-        and solvers are asked for what it does not show."""
-        for each in tried[:2]:
+        and solvers are asked for what it does not show, which takes far longer, as it does to
+        choose all facts that matter."""
+        choosing = slices(symbols, path, claim)
+        tried = list[FactSlice]()
+        for each in islice(choosing, NEAR):
+            tried.append(each)
             if plain(each.facts, claim):
                 return Proof("proved", INTERVALS, each.facts)
+        near = tried[-1].facts
         if self.in_range(symbols, path, claim):
-            return Proof("proved", INTERVALS, tried[-1].facts)
+            return Proof("proved", INTERVALS, near)
         if self.solvers and self.contexts(symbols).shown(path, claim):
-            return Proof("proved", ELIMINATION, tried[-1].facts)
+            return Proof("proved", ELIMINATION, near)
+        last = Proof("open", (), near)
         vague = any(symbols.vague.get(name, LISTED) != LISTED for name in names_of(claim))
-        tried = tried[: (2 if vague else len(tried)) if self.solvers else 0]
-        last = Proof("open", (), tried[-1].facts if tried else ())
-        for each in tried:
+        for each in (*tried, *(() if vague else choosing)) if self.solvers else ():
             last = self.by_solvers(symbols, each, claim)
             if last.status != "open":
                 break
@@ -170,7 +178,7 @@ class Prover:
 
     def quick(self, symbols: Symbols, path: tuple[Formula, ...], claim: Formula) -> bool:
         """Whether a claim is proved with little effort."""
-        near = [each for _, each in zip(range(2), slices(symbols, path, claim), strict=False)]
+        near = list(islice(slices(symbols, path, claim), NEAR))
         if any(plain(each.facts, claim) for each in near) or self.in_range(symbols, path, claim):
             return True
         if self.solvers and self.contexts(symbols).shown(path, claim):

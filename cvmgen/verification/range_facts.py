@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from cvmgen import ranges
 from cvmgen.ranges import Range
 from cvmgen.verification import terms as t
-from cvmgen.verification.contexts import Contexts
+from cvmgen.verification.contexts import Context, Contexts
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term
 
@@ -69,10 +69,10 @@ RULES: Mapping[str, Rule] = {
 
 
 class RangeFacts:
-    """Adds such axioms to symbols."""
+    """Adds such axioms to symbols; what is known of places is begun with `root`."""
 
-    def __init__(self, symbols: Symbols) -> None:
-        self.symbols, self.contexts = symbols, Contexts(symbols, deep=False)
+    def __init__(self, symbols: Symbols, root: Context | None = None) -> None:
+        self.symbols, self.contexts = symbols, Contexts(symbols, root, deep=False)
 
     def of(self, operand: Term, path: Path) -> Range | None:
         """The range of a term at a place; None where one of its ends is not known."""

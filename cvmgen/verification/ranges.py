@@ -18,10 +18,11 @@ ROUNDS = 6  # in which what is learned of one symbol tells of others
 
 class ProductRanges:
     """`low` and `high` bound symbols, `products` products from above; `values` are terms of which a
-    symbol is one; `cases` are open; `false` if the facts cannot all hold."""
+    symbol is one; `cases` are open; `false` if the facts cannot all hold. `whole`: what is known of
+    terms as a whole bounds what is one of them, which would lead elimination astray."""
 
-    def __init__(self, order: Mapping[str, int]) -> None:
-        self.order = order
+    def __init__(self, order: Mapping[str, int], *, whole: bool = False) -> None:
+        self.order, self.whole = order, whole
         self.low: dict[str, int] = {}
         self.high: dict[str, int] = {}
         self.products: dict[Monomial, int] = {}  # what facts bound them by from above
@@ -46,7 +47,7 @@ class ProductRanges:
 
     def extended(self, facts: Iterable[Formula]) -> ProductRanges:
         """The same with more facts."""
-        made = ProductRanges(self.order)
+        made = ProductRanges(self.order, whole=self.whole)
         made.low, made.high = dict(self.low), dict(self.high)
         made.least_of, made.defined = dict(self.least_of), dict(self.defined)
         made.by_name = {name: dict(each) for name, each in self.by_name.items()}
@@ -195,7 +196,10 @@ class ProductRanges:
         for name in shared:
             values = tuple(self.resolved(self.equal_to(each, name)) for each in fact.parts)
             self.values[name] = tuple(dict.fromkeys((*self.values.get(name, ()), values)))
-            lows, highs = [self.at_least(e) for e in values], [self.at_most(e) for e in values]
+            least, most = (
+                (self.at_least, self.at_most) if self.whole else (self.least, self.greatest)
+            )
+            lows, highs = [least(e) for e in values], [most(e) for e in values]
             if None not in lows:
                 self.raise_low(name, min(e for e in lows if e is not None))
             if None not in highs:

@@ -75,6 +75,14 @@ class PlaceDemand:
     limits: tuple[int, int] | None = None  # of the type that a width is about
 
 
+def symbols_of(demands: Sequence[PlaceDemand]) -> frozenset[str]:
+    """The symbols that demands speak of."""
+    paths = dict.fromkeys(each.path for each in demands)
+    facts = dict.fromkeys(fact for path in paths for fact in path)
+    found = (*facts, *(each.claim for each in demands))
+    return frozenset().union(*map(t.names_of, found), *(each.operand.names for each in demands))
+
+
 class FormulaReader:
     """Reads expressions; `demands` are those met so far, at the statement of `span`."""
 

@@ -64,10 +64,12 @@ class Growing:
         for name in sorted(self.near - self.known):
             self.found.update(dict.fromkeys(self.symbols.axioms.get(name, ())))
         self.known |= self.near
-        next_to = self.made_of if deep else names_of
-        chosen = [each for each in self.left if not next_to(each).isdisjoint(self.known)]
-        chosen += [each for each in self.left if not names_of(each)]
-        self.left = [each for each in self.left if each not in chosen]
+        chosen, left, plain = list[Formula](), list[Formula](), list[Formula]()
+        for each in self.left:
+            names = names_of(each)
+            near = names and not (self.made_of(each) if deep else names).isdisjoint(self.known)
+            (chosen if near else left if names else plain).append(each)
+        chosen, self.left = [*chosen, *plain], left
         self.found.update(dict.fromkeys(chosen))
         for each in self.found:
             self.near |= names_of(each)

@@ -1,24 +1,33 @@
 """Two solvers that are asked the same question in the same text.
 
 Their work is limited by counts of their own, never by time, so that an answer does not depend on
-the machine. Neither is needed to run cvmgen; without one of them the other is asked alone.
+the machine: what was asked once is kept in the cache, under the text of the question, its limit and
+the version of the solver. Neither is needed to run cvmgen; without one of them the other is asked
+alone.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from cvmgen.build.cache import content_key, get_or_build
 from cvmgen.verification.terms import Formula, smt, truths_of
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """unsat, sat or unknown; of a `model` the values of symbols; what it cost in the solver's own
-    units; which conditions of the question were `used`."""
+    """unsat, sat or unknown; of a `model` the values of symbols, as the question writes them or as
+    the one who asks calls them; what it cost in the solver's own units; which conditions of the
+    question were `used`."""
 
     result: str
     model: Mapping[str, int] = field(default_factory=dict)
@@ -80,7 +89,7 @@ def ask_z3(asked: Question, limit: int) -> Answer:
     model = {}
     if result == "sat":
         found = {str(each): solver.model()[each] for each in solver.model().decls()}
-        model = {name: _number_of(found.get(at)) for name, at in asked.spelled.items()}
+        model = {at: _number_of(found.get(at)) for at in asked.spelled.values()}
     return Answer(result, model, int(cost))
 
 
@@ -114,10 +123,50 @@ SOLVERS: Mapping[str, tuple[str, Callable[[Question, int], Answer]]] = {
 }
 
 
+PACKAGES = {"z3": "z3-solver", "cvc5": "cvc5"}
+
+
 def installed() -> tuple[str, ...]:
     """The solvers that are there."""
     return tuple(name for name, (module, _) in SOLVERS.items() if find_spec(module))
 
 
+@cache
+def solver_version(solver: str) -> str:
+    try:
+        return version(PACKAGES[solver])
+    except PackageNotFoundError:  # built by hand
+        return "unknown"
+
+
 def ask(solver: str, asked: Question, limit: int) -> Answer:
-    return SOLVERS[solver][1](asked, limit)
+    return named(answered(solver, asked, limit), asked)
+
+
+def named(answer: Answer, asked: Question) -> Answer:
+    """An answer with the values of symbols as the one who asks calls them."""
+    if not answer.model:
+        return answer
+    return replace(answer, model={name: answer.model[at] for name, at in asked.spelled.items()})
+
+
+def answered(solver: str, asked: Question, limit: int) -> Answer:
+    """What a solver says of a text, from the cache if it was asked before."""
+    run = SOLVERS[solver][1]
+    if run.__module__ != __name__ or solver_version(solver) == "unknown":
+        return run(asked, limit)
+    asking = f"{solver} {solver_version(solver)} {_own_digest()}"
+    key = content_key({"question": asked.text}, compiler=asking, flags=(str(limit),))
+    path = get_or_build(key, "-answer.json", partial(_write, run, asked, limit))
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return Answer(found["result"], found["model"], found["cost"], tuple(found["used"]))
+
+
+def _write(run: Callable[[Question, int], Answer], asked: Question, limit: int, path: Path) -> None:
+    path.write_text(json.dumps(asdict(run(asked, limit))), encoding="utf-8")
+
+
+@cache
+def _own_digest() -> str:
+    """Of how solvers are asked."""
+    return sha256(Path(__file__).read_bytes()).hexdigest()

@@ -27,7 +27,14 @@ from cvmgen.verification.floors import of_all, stored_otherwise
 from cvmgen.verification.kernels import KernelWalk, Stored
 from cvmgen.verification.obligations import BOUNDS, DIVISORS, PROPERTIES, WIDTHS, Obligation
 from cvmgen.verification.proofs import Prover
-from cvmgen.verification.reading import ELEMENT, LIMITS, FormulaReader, PlaceDemand, PlaceScope
+from cvmgen.verification.reading import (
+    ELEMENT,
+    LIMITS,
+    FormulaReader,
+    PlaceDemand,
+    PlaceScope,
+    symbols_of,
+)
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import Formula, Term, conjuncts
 from cvmgen.verification.totals import range_of, totals
@@ -82,7 +89,8 @@ class StepProofs:
         reader.known = {**totals(self.body, subject.elements, kept), **kept}
         self.walk = StepWalk(reader, kept)
         self.walk.block(self.body, PlaceScope())
-        know_contents(self.symbols, reader.loads, self.walk.stores, self.walk.older)
+        asked = symbols_of(reader.demands)
+        know_contents(self.symbols, reader.loads, self.walk.stores, self.walk.older, asked)
         self.sizes = {name: t.term(storage.placements[name].size) for name in self.step.tensors}
         self.demands = tuple(reader.demands)
 

@@ -25,7 +25,7 @@ from cvmgen.verification.obligations import (
 )
 from cvmgen.verification.places import PlaceProofs, Way
 from cvmgen.verification.proofs import Prover
-from cvmgen.verification.reading import FormulaReader, PlaceDemand
+from cvmgen.verification.reading import FormulaReader, PlaceDemand, symbols_of
 from cvmgen.verification.regions import Shows, WrittenTensor
 from cvmgen.verification.symbols import Symbols
 from cvmgen.verification.terms import FALSE, ONE, ZERO, Formula, Term, every, names_of
@@ -62,8 +62,10 @@ class KernelProofs(PlaceProofs):
         self.before: list[Sum] = []  # of kernels that made what this one reads
         self.memory()
         self.walk.block(kernel.subject.body, call.scope)
-        know_sums(reader.facts, (*self.before, *self.walk.sums.all), tuple(self.call.sizes))
-        know_contents(self.symbols, reader.loads, self.walk.stores, self.walk.older)
+        know_sums(self.symbols, (*self.before, *self.walk.sums.all), tuple(self.call.sizes))
+        lengths = self.walk.stores.get(f"{kernel.nest.tensor}_length", ())  # where lists end
+        asked = symbols_of(reader.demands).union(*(each.value.names for each in lengths))
+        know_contents(self.symbols, reader.loads, self.walk.stores, self.walk.older, asked)
         self.take(reader.demands)
 
     def memory(self) -> None:

@@ -149,7 +149,7 @@ def found(body: i.Block) -> Range | None:
 
     walk.bind = watched  # type: ignore[method-assign]
     walk.block(body, PlaceScope(dict(names)))
-    know_sums(reader.facts, walk.sums.all, ())
+    know_sums(reader.symbols, walk.sums.all, ())
     reader.facts.contexts.begin_anew()
     return reader.facts.of(seen[-1], ())
 

@@ -1,5 +1,7 @@
 """Two solvers: what both decide they decide alike, or all proofs end."""
 
+from pathlib import Path
+
 import pytest
 
 from cvmgen.errors import InternalError
@@ -48,3 +50,18 @@ def test_opposite_answers_are_an_error(wrong: str, monkeypatch: pytest.MonkeyPat
 def test_what_a_solver_leaves_open_is_no_contradiction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(solvers.SOLVERS, "cvc5", ("cvc5", lambda *_: Answer("unknown")))
     assert Prover().prove(*questions()).status == "proved"
+
+
+def test_what_was_asked_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor by one that calls the symbols otherwise, who is answered in words of its own."""
+    monkeypatch.setenv("CVMGEN_CACHE", str(tmp_path))
+    a, b = (solvers.question([t.equal(t.symbol(name), 3)]) for name in "ab")
+    first = solvers.ask("z3", a, 1000)
+
+    def asked(*_: object) -> None:
+        raise LookupError
+
+    monkeypatch.setattr(solvers, "_write", asked)
+    assert (first.model, solvers.ask("z3", b, 1000).model) == ({"a": 3}, {"b": 3})
+    with pytest.raises(LookupError):
+        solvers.ask("z3", a, 1001)

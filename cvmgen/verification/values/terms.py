@@ -39,6 +39,7 @@ class TermTable:
         self.signs: dict[int, tuple[int, int]] = {}  # 1 where an atom is negative; its range
         self.answers: dict[Any, Any] = {}  # what a solver said of conditions
         self.elements: dict[Condition, frozenset[tuple[str, int]]] = {}  # that one speaks of
+        self.pushed: dict[tuple[Any, ...], Truth | None] = {}  # tests of choices
         self.rebuilt = 0  # atoms under assumptions
         self.spent: list[int] = []  # steps of the solver since it began, after each question
 
@@ -360,7 +361,7 @@ def at_least(a: Integer, least: int) -> Truth:
         return True
     if a.high < least:
         return False
-    pushed = _pushed(a, lambda value: at_least(value, least))
+    pushed = _pushed(a, at_least, least)
     if pushed is not None:
         return pushed
     parts = dict(a.parts)
@@ -383,7 +384,7 @@ def equal(a: Integer, b: Integer) -> Truth:
     tighten(difference)
     if difference.low > 0 or difference.high < 0:
         return False
-    pushed = _pushed(difference, lambda value: equal(value, 0))
+    pushed = _pushed(difference, equal, 0)
     if pushed is not None:
         return pushed
     if difference.low == 0:
@@ -400,20 +401,28 @@ def equal(a: Integer, b: Integer) -> Truth:
     return condition(("eq", key, constant // sign))
 
 
-def _pushed(a: Term, test: Any) -> Truth | None:
-    """A test of a choice and a constant as a test of what is chosen, where that decides one."""
+def _pushed(a: Term, test: Callable[[Integer, int], Truth], number: int) -> Truth | None:
+    """A test of a choice and a constant as a test of what is chosen, where that decides one; it
+    is remembered, since choices by choices by choices are asked the same."""
     if len(a.parts) > 2 or (len(a.parts) == 2 and () not in a.parts):
         return None
     ((monomial, factor),) = ((key, each) for key, each in a.parts.items() if key)
-    chosen = TABLE.atoms[monomial[0]].key
-    if len(monomial) != 1 or chosen[0] != "if":
+    if len(monomial) != 1 or TABLE.atoms[monomial[0]].key[0] != "if":
         return None
-    shift = a.parts.get((), 0)
-    yes, no = (test(add(multiply(of_key(each), factor), shift)) for each in chosen[2:])
+    key = test, number, monomial[0], factor, a.parts.get((), 0)
+    if key not in TABLE.pushed:
+        TABLE.pushed[key] = _pushed_anew(*key)
+    return TABLE.pushed[key]
+
+
+def _pushed_anew(
+    test: Callable[[Integer, int], Truth], number: int, chosen: int, factor: int, shift: int
+) -> Truth | None:
+    _, by, *ways = TABLE.atoms[chosen].key
+    yes, no = (test(add(multiply(of_key(each), factor), shift), number) for each in ways)
     if isinstance(yes, Condition) and isinstance(no, Condition):
         return None
-    test = chosen[1]
-    return either(both(test, yes), both(test.other, no))
+    return either(both(by, yes), both(by.other, no))
 
 
 def both(a: Truth, b: Truth) -> Truth:
