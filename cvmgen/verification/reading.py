@@ -360,6 +360,10 @@ class FormulaReader:
                 return self.facts.know(found, name, given, scope.path)
             case "isqrt":
                 return self.symbols.square_root(given[0])
+            case "of_int4":
+                byte = given[0]
+                unsigned = t.every(t.at_most(8, byte), t.at_most(byte, 15))
+                return self.symbols.choice(unsigned, byte - t.term(16), byte)
             case "max_rank":
                 return t.term(16)
             case _:

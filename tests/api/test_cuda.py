@@ -20,6 +20,7 @@ from cvmgen.api.manifest import read_manifest
 from cvmgen.api.streams import stream_handle
 from cvmgen.errors import CvmgenError, OperatorError
 from cvmgen.graph import load
+from cvmgen.typed import element_type
 from tests.fake_gpu import A_STREAM, State, fake_backend, has_nvrtc
 from tests.graph.stubs import graph, use, variable
 
@@ -105,11 +106,14 @@ def test_results_are_for_other_libraries(ops: Operators, device: Device, state: 
         found.__dlpack__(dl_device=(dlpack.CPU, 0))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"],
+)
 def test_a_capsule_is_made_without_reading(dtype: str) -> None:
     """No page is mapped at this address."""
     for shape in ((2, 3), (0, 3), ()):
-        capsule = dlpack.capsule_of(0x1000, shape, np.dtype(dtype), 3, object())
+        capsule = dlpack.capsule_of(0x1000, shape, element_type(dtype), 3, object())
         view = dlpack.view_of(capsule)
         assert (view.data, view.device, view.shape) == (0x1000, (dlpack.CUDA, 3), shape)
         assert view.dtype == dtype

@@ -52,6 +52,12 @@ GROUPED = """
   output Y : cvm[groups, G, N]
   Y[g, c, i] = X[g * G + c, i] + 1
 """
+FOUR_BITS = """
+  type T in int4, uint4
+  input X : T[N]
+  output Y : T[N]
+  Y[i] = max(least(T), min(3 * X[i] + 1, greatest(T)))
+"""
 LOOKED_UP = """
   input X : cvm[N]
   input places : int32[M]
@@ -65,6 +71,7 @@ RIGHT = {
     "strided": STRIDED,
     "transposed": TRANSPOSED,
     "grouped": GROUPED,
+    "four bits": FOUR_BITS,
 }
 
 
