@@ -253,7 +253,7 @@ def simplify_node(node: i.Expr) -> i.Expr:
             return i.Const(0)
         case i.Binary(op="*", left=i.Const(value=1), right=right):
             return right
-        case i.Binary(op="floordiv", left=left, right=i.Const(value=1)):
+        case i.Binary(op="floordiv" | "truncdiv", left=left, right=i.Const(value=1)):
             return left
         case i.Binary(op="+" | "-" | "*" as op, left=i.Const(value=a), right=i.Const(value=b)):
             return i.Const(a + b if op == "+" else a - b if op == "-" else a * b)

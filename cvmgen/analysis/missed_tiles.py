@@ -9,7 +9,7 @@ from cvmgen.analysis.contraction import contraction
 from cvmgen.analysis.facts import Facts
 from cvmgen.analysis.grid import grid
 from cvmgen.analysis.sums_of_products import INTEGERS, NoContraction
-from cvmgen.analysis.tiling import tiling
+from cvmgen.analysis.tiling import factors_behind, tiling
 from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import expanded
 from cvmgen.ir.uses import names_in, nodes_in, reassigned
@@ -34,6 +34,8 @@ def missed_tile(body: i.Block, facts: Facts, sizes: Mapping[str, i.Expr]) -> NoC
     tensor = found.rows.load.tensor
     if tensor == found.columns.load.tensor:
         return NoContraction(f"both factors are elements of '{tensor}'", "give it as two inputs")
+    for each in sorted(factors_behind(found)):
+        return NoContraction(f"'{each}' is read behind the sum too", "give it as two inputs")
     return NoContraction("places, or conditions on them, are not linear in one index and one tap")
 
 

@@ -24,7 +24,7 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.logic import at_least_zero, conjuncts
 from cvmgen.ir.rewrite import with_offsets, without_dead
 from cvmgen.ir.text import text
-from cvmgen.ir.uses import names_in, nodes_in
+from cvmgen.ir.uses import names_in, nodes_in, read_tensors
 from cvmgen.ir.visit import rebuild, substitute
 
 AffineSteps = Mapping[str, i.Expr]  # what an index adds to an affine expression, by its name
@@ -77,6 +77,7 @@ class Tiling:
         default_factory=dict
     )  # the elements of inputs, both tensors among them
     worth: i.Expr | None = None  # whether there is enough to do
+    others: tuple[i.Expr, ...] = ()  # where one of these holds, the nest has another way
 
 
 def find_contraction(
@@ -94,7 +95,10 @@ def find_contraction(
 
 def tiling(found: Contraction, facts: Facts) -> Tiling | None:
     """The tiling of a contraction; None where places are not affine, or where both factors are
-    one tensor, by whose name the functions that run tiles call each of them."""
+    one tensor, or one is read behind the sum too: the functions that run tiles call each of them
+    by its name."""
+    if factors_behind(found):
+        return None
     sides = [(found.rows, found.columns, False), (found.columns, found.rows, True)]
     # What is tested is staged; else what has more lines, as those of a window.
     sides.sort(key=lambda pair: (is_tested(pair[1]), len(pair[1].lines) > len(pair[0].lines)))
@@ -105,6 +109,12 @@ def tiling(found: Contraction, facts: Facts) -> Tiling | None:
         if made is not None and made.x.load.tensor != made.w.load.tensor:
             return made
     return None
+
+
+def factors_behind(found: Contraction) -> frozenset[str]:
+    """The factors of which elements are read behind the sum."""
+    factors = {side.load.tensor for side in (found.rows, found.columns)}
+    return read_tensors(found.after) & factors
 
 
 def is_tested(side: Factor) -> bool:

@@ -58,6 +58,19 @@ def _contracted(subject: Subject) -> Roles | None:
     return {"outer": outermost(subject.body), **roles}
 
 
+def channelwise(subject: Subject) -> Roles | None:
+    """A contraction of which neighbouring results, or those of the loop around, read other elements
+    of both factors."""
+    roles, summed = _contracted(subject), summed_sweep(subject)
+    found = find_contraction(subject.body, subject.facts, subject.sizes, shifted=True)
+    if roles is None or summed is None or found is None:
+        return None
+    divided = () if found.divided is None else (found.divided.index,)
+    both = {*roles["batches"], *divided}
+    channels = tuple(each for each in summed.indices[-2:] if each in both)
+    return {**summed.roles, **roles, "channels": channels} if channels else None
+
+
 def greedy_list(subject: Subject) -> Roles | None:
     body = subject.body
     while subject.own:
@@ -374,6 +387,11 @@ CLASSES: Mapping[str, Class] = {
     ),
     "convolution": Class(
         "sums products of boxes that overlap with an input", WINDOWS | FACTORS, _convolution
+    ),
+    "channelwise": Class(
+        "sums products of two inputs for each of their channels",
+        SUMS | FACTORS | {"channels": "the loop over these, of both factors"},
+        channelwise,
     ),
     "contraction": Class(
         "sums products of two inputs as a product of matrices does", OUTER | FACTORS, _contracted

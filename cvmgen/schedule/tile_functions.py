@@ -196,9 +196,9 @@ class TileWriter:
         yield i.Return(self.span, i.Call("contract", given))
 
     def tests(self) -> list[i.Expr]:
-        """What must not be: there is too little to do, there is no quotient, or sums do not fit
-        their accumulator."""
-        found, tests = self.tiling.found, list[i.Expr]()
+        """What must not be: there is another way or too little to do, there is no quotient, or sums
+        do not fit their accumulator."""
+        found, tests = self.tiling.found, [*self.tiling.others]
         match self.tiling.worth:
             case i.Compare(op=">=", left=much, right=least):
                 tests.append(i.Compare("<", much, least))

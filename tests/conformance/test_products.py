@@ -24,6 +24,12 @@ IMAGE = (
     "output Y : int64[N, L, M]\n"
 ).replace("'", '"')
 ZERO = "attr zx : int in [-128, 128)\n"
+CHANNELS = "input X : int8[N, L, K]\n input W : int8[3, 2, J]\n" + ZERO.replace("128", "999")
+TAPS = (
+    " = clip((sum[i < 3, j < 2 if 0 <= y < N and 0 <= x < L]((X[y, x, {0}] - zx) * W[i, j, {1}])"
+    ") * 77 div 2^9, -128, 127)\nforall h < N, v < L, {2}\n"
+    "where y = h + i - 1, x = v + j - 1"
+)
 SIZES = ((3, 5, 2, 4), (1, 40, 33, 7), (17, 24, 40, 64))  # M, K, N, L
 
 # What, its block, whether all of its products are tiles.
@@ -139,6 +145,31 @@ ROWS = [
         for most in (31, 32)
     ),
     (
+        "windows of each channel, which may have several filters",
+        CHANNELS + 'require J mod K == 0 and J >= K : "filters"\n let F = J div K\n'
+        "output Y : int8[N, L, J]\n Y[h, v, o]" + TAPS.format("o div F", "o", "o < J"),
+        True,
+    ),
+    (
+        "windows of each channel, one of whose weights is read again",
+        CHANNELS.replace("J]", "K]") + "output Y : int8[N, L, K]\n Y[h, v, o]"
+        + TAPS.format("o", "o", "o < K").replace(") * 77", " + W[0, 1, o]) * 77"),
+        True,
+    ),
+    (
+        "windows of each channel, as large as the whole image",
+        "input X : int8[N, L, K]\n input W : int8[H, V, K]\n" + ZERO.replace("128", "999")
+        + 'require N >= H and L >= V : "large"\n output Y : int64[N - H + 1, L - V + 1, K]\n'
+        "Y[h, v, o] = sum[i < H, j < V]((X[h + i, v + j, o] - zx) * W[i, j, o])",
+        True,
+    ),
+    (
+        "the same by two indices",
+        CHANNELS.replace("J]", "K, J]") + "output Y : int8[N, L, K * J]\n Y[h, v, k*J + f]"
+        + TAPS.format("k", "k, f", "k < K, f < J"),
+        True,
+    ),
+    (
         "elements of int32 that may be as small",
         TWO.replace("int8", "cvm").replace("cvm[N, K]\n", "cvm[N, K]\n" + ZEROS)
         + "output Y : cvm[M, N] precision 32\n"
@@ -177,6 +208,12 @@ def operands(block: str, random: Random, sizes: tuple[int, ...]) -> Call:
     if block.startswith(IMAGE):
         m, k, n, taps = (min(each, most) for each, most in zip(sizes, (6, 5, 9, 5), strict=True))
         shapes = [(n, taps, k), (m, 3, taps, k)]
+    if "[3, 2" in block:
+        filters = (3,) if m == 17 and "2, K]" not in block else (1,)
+        n, taps = min(n, 5), min(taps, 4)
+        k = 1030 if m == 1 else k  # more than a block of channels
+        weights = (k, *filters) if "K, J]" in block else (k * filters[0],)
+        shapes = [(n, taps, k), (3, 2, *weights)]
     if "input c" in block:
         shapes = [(m, k), (m, n), (2 * n, k)]
     if "input f" in block:
@@ -187,6 +224,8 @@ def operands(block: str, random: Random, sizes: tuple[int, ...]) -> Call:
         shapes += [(), (n,)]
     if "optional" in block:
         shapes = [(m, taps, k), (taps * (n // taps + 1), k), *random.choice(([], [(1,)]))]
+    if "[H, V" in block:
+        shapes = [(min(n, 4), 5, k), (min(n, 3), 2, k)]
     shapes += [(m, n, k)] * ("input D" in block)
     inputs = tuple(drawn(random, shape, np.int8) for shape in shapes)
     zeros = {"zx": random.randint(-128, 127), "zw": random.choice((-128, 0, 9, 127))}
@@ -224,6 +263,21 @@ def test_the_longest_sums_of_a_tile(zero: int, more: int, tried: Conformance) ->
     made = getattr(tried.libraries["c"].tried, f"f{at}")(X, W, zx=zero)
     assert np.array_equal(made, expected)
     assert abs(expected).max() < 2**31 or more
+
+
+@pytest.mark.parametrize("sides", [(255, 257), (256, 256), (300, 300)])
+@pytest.mark.parametrize("zero", [-128, 127, 128])
+def test_the_longest_sums_of_a_channel(
+    sides: tuple[int, int], zero: int, tried: Conformance
+) -> None:
+    """Up to 65,535 products grow with 32 bits, more or those of other zero points do not."""
+    at = next(at for at, (why, *_) in enumerate(ROWS) if "whole image" in why)
+    X = np.full((*sides, 17), -128 if zero >= 0 else 127, np.int8)
+    W = np.full((*sides, 17), -128, np.int8)
+    W[..., 1] = 127
+    expected = ((X.astype(np.int64) - zero) * W.astype(np.int64)).sum((0, 1))
+    made = getattr(tried.libraries["c"].tried, f"f{at}")(X, W, zx=zero)
+    assert np.array_equal(made, [[expected]])
 
 
 def test_which_become_tiles() -> None:

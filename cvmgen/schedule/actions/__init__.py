@@ -26,6 +26,7 @@ from cvmgen.schedule.actions.locate import locate
 from cvmgen.schedule.actions.merge import merge
 from cvmgen.schedule.actions.move import move
 from cvmgen.schedule.actions.multiply import multiply
+from cvmgen.schedule.actions.narrow import narrow
 from cvmgen.schedule.actions.overlap import overlap
 from cvmgen.schedule.actions.parallelise import parallelise
 from cvmgen.schedule.actions.peel import peel
@@ -128,6 +129,9 @@ ACTIONS: Mapping[str, ActionKind] = {
         ("turn LOOP over LOOP by NUMBER into NEW, NEW",),
         "runs that are combined for results lie side by side before",
         turn,
+    ),
+    "narrow": ActionKind(
+        ("narrow LOCAL over LOOP",), "a copy of a loop whose totals have 32 bits", narrow
     ),
     "version": ActionKind(
         ("version LOOP into NEW when MEASURE >= NUMBER",),

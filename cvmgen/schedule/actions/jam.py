@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cvmgen.algebra import simplify
 from cvmgen.analysis.dependences import Locals, own_place, steady_range
 from cvmgen.ir import nodes as i
 from cvmgen.ir.loops import distance
-from cvmgen.ir.rewrite import rewritten
+from cvmgen.ir.rewrite import inlined, rewritten, with_offsets
 from cvmgen.ir.uses import assigned, names_in, read_tensors
 from cvmgen.ir.visit import fresh, substitute
 from cvmgen.schedule.forms import Use
@@ -28,7 +29,9 @@ def jam(subject: Subject, use: Use) -> Subject:
     used, arrays = subject.taken, Locals.of(subject.body).arrays
 
     def change(statement: i.Stmt) -> i.Block | None:
-        match statement:
+        if not isinstance(statement, i.Loop):
+            return None
+        match with_places(statement):
             case i.Loop(
                 index=index,
                 low=low,
@@ -55,6 +58,21 @@ def jam(subject: Subject, use: Use) -> Subject:
                 return None
 
     return subject.with_body(rewritten(subject.body, change))
+
+
+def with_places(loop: i.Loop) -> i.Loop:
+    """A loop around another one without the locals of both that are only names of places."""
+    match loop.body:
+        case (*outer, i.Loop(body=(*inner, i.Store()))) if outer or inner:
+            pass
+        case _:
+            return loop
+    match inlined(loop.body):
+        case (i.Loop() as lane,):
+            body = with_offsets(inlined(lane.body), simplify)
+            return replace(loop, body=(replace(lane, body=body),))
+        case _:
+            return loop
 
 
 def last_whole_group(low: i.Expr, high: i.Expr, size: int) -> i.Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from cvmgen import algebra
 from cvmgen.analysis.definedness import is_defined
@@ -20,6 +21,8 @@ from cvmgen.schedule.rewriting import loops
 from cvmgen.schedule.subject import Subject
 
 StepValues = Mapping[str, i.Expr]
+Version = tuple[list[i.Expr], i.Loop]
+"""A copy of a loop, and the tests that it runs behind."""
 
 
 def specialise(subject: Subject, use: Use) -> Subject:
@@ -51,19 +54,39 @@ def specialise(subject: Subject, use: Use) -> Subject:
 def beside(subject: Subject, use: Use) -> Subject:
     """A copy of a loop for neighbours: each iteration reads beside what the last one read.
 
-    Legal for every loop: the copy runs where that is so and there are enough iterations.
+    Legal for every loop: the copy runs where that is so and there are enough iterations. What the
+    index is divided by is 1 there, and the only loop in the loop has one iteration. Where what is
+    read once for each result lies elsewhere, what is combined decides.
     """
 
     extents = trip_names(subject.body)
 
-    def condition(loop: i.Loop) -> tuple[list[i.Expr], StepValues] | None:
-        steps = all_steps(loop, extents, stores=False)
-        if steps is None or not any(each != i.ZERO for each in steps):
+    def neighbours(loop: i.Loop) -> Version | None:
+        inner, one = without_inner(loop)
+        whole = {**one, **divisors(inner)}
+        inner = with_steps(inner, whole)
+        swept = tuple(each for each in inner.body if isinstance(each, (i.Loop, i.If)))
+        parts = (inner, replace(inner, body=swept))
+        read = (all_steps(each, extents, stores=False) for each in parts)
+        steps = next((each for each in read if each is not None), [])
+        if not any(each != i.ZERO for each in steps):
             return None
         open_steps = {each.name: i.ONE for each in steps if isinstance(each, i.Var)}
-        return tests(open_steps), open_steps
+        return tests({**whole, **open_steps}), with_steps(inner, open_steps)
 
-    return versioned(subject, use, condition)
+    return versioned(subject, use, neighbours)
+
+
+def without_inner(loop: i.Loop) -> tuple[i.Loop, StepValues]:
+    """A loop without the only loop in it, and how often that runs then."""
+    match loop.body:
+        case (i.Loop(low=i.Const(value=0), high=i.Var(name=count), step=1) as inner,) if (
+            count not in assigned((loop,)) and not has(inner.body, i.Break)
+        ):
+            body = substitute(inner.body, {inner.index: i.ZERO})
+            return replace(loop, body=body), {count: i.ONE}
+        case _:
+            return loop, {}
 
 
 def version(subject: Subject, use: Use) -> Subject:
@@ -71,14 +94,10 @@ def version(subject: Subject, use: Use) -> Subject:
 
     Legal for every loop: the copy does the same.
     """
-    return versioned(subject, use, lambda loop: ([], {}))
+    return versioned(subject, use, lambda loop: ([], loop))
 
 
-def versioned(
-    subject: Subject,
-    use: Use,
-    condition: Callable[[i.Loop], tuple[list[i.Expr], StepValues] | None],
-) -> Subject:
+def versioned(subject: Subject, use: Use, special: Callable[[i.Loop], Version | None]) -> Subject:
     """The outermost loops of a role as a choice of two; the first takes names of its own."""
     names, role = set(use.loops(subject, 0)), use.roles(1)[0]
     used, arrays = subject.taken, Locals.of(subject.body).arrays
@@ -87,11 +106,10 @@ def versioned(
     def change(loop: i.Loop) -> i.Block | None:
         if any(makes_neighbours(each, arrays) for each in walk(loop.body)):
             return (loop,)  # it has the form that it should have
-        found = condition(loop)
+        found = special(loop)
         if found is None:
             return None
-        needed, steps = found
-        copy = with_steps(loop, steps)
+        needed, copy = found
         found_in = dict.fromkeys(each.index for each in loops((loop,), names))
         worth = enough(subject, loop, use.test(2))
         match known_outcome(worth), needed:
@@ -243,10 +261,27 @@ def equals(values: StepValues) -> i.Expr:
     return conjunction(tests(values))
 
 
+def divisors(loop: i.Loop) -> StepValues:
+    """Values of the host that the index is divided by in places, which are 1 for neighbours."""
+    inner = assigned((loop,))
+    found: dict[str, i.Expr] = {}
+    for each in (*loads_in(loop), *stores_in(loop)):
+        for quotient in nodes_in(each.offset, i.Binary):
+            match quotient:
+                case i.Binary(
+                    op="truncdiv" | "floordiv", left=i.Var(name=index), right=i.Var(name=divisor)
+                ) if index == loop.index and divisor not in inner:
+                    found[divisor] = i.ONE
+                case _:
+                    pass
+    return found
+
+
 def with_steps(loop: i.Loop, values: StepValues) -> i.Loop:
     """The loop with values for steps."""
+    return with_offsets(loop, partial(known_place, values)) if values else loop
 
-    def known(offset: i.Expr) -> i.Expr:
-        return algebra.simplify(substitute(offset, values))
 
-    return with_offsets(loop, known)
+def known_place(values: StepValues, offset: i.Expr) -> i.Expr:
+    """A place where these values are known."""
+    return algebra.simplify(substitute(offset, values))

@@ -15,15 +15,17 @@ from cvmgen.schedule.subject import InModel, Subject, TileBlocks
 
 def tile(subject: Subject, use: Use) -> Subject:
     """Blocks of totals by an intrinsic where there is enough to do; the body stays for other calls,
-    and a nest whose elements stand at other than affine places has nothing else. Blocks of a model,
-    for which its tensors are laid out before, take the place of the nest.
+    and a nest whose elements stand at other than affine places has nothing else. Of a choice around
+    all loops the last branch has tiles. Blocks of a model, for which its tensors are laid out
+    before, take the place of the nest.
 
     Legal for a sum of products of two inputs, with all its rows and columns.
     """
     names = set(use.loops(subject, 0))
     if subject.model is not None and subject.model.blocks is not None:
         return by_blocks(subject, subject.model, subject.model.blocks, use)
-    found = find_contraction(subject.body, subject.facts, subject.sizes, shifted=True)
+    others, body = last_branch(subject.body)
+    found = find_contraction(body, subject.facts, subject.sizes, shifted=True)
     if found is None:
         use.refuse(f"only a sum of products of two inputs has tiles ({subject.place})")
     lines = {loop.index for side in (found.rows, found.columns) for loop in side.lines}
@@ -31,8 +33,17 @@ def tile(subject: Subject, use: Use) -> Subject:
     made = tiling(found, subject.facts)
     if made is None:
         return subject
-    whole = replace(made, worth=worth(subject, use), sizes=subject.sizes)
+    whole = replace(made, others=others, worth=worth(subject, use), sizes=subject.sizes)
     return replace(subject, tiling=whole)
+
+
+def last_branch(body: i.Block) -> tuple[tuple[i.Expr, ...], i.Block]:
+    """What is done where none of the choices around all loops is taken, and these choices."""
+    tests: list[i.Expr] = []
+    while len(body) == 1 and isinstance(choice := body[0], i.If) and choice.otherwise:
+        tests.append(choice.condition)
+        body = choice.otherwise
+    return tuple(tests), body
 
 
 def complete(use: Use, names: Collection[str], lines: Collection[str]) -> None:

@@ -12,7 +12,13 @@ from cvmgen.ir import nodes as i
 from cvmgen.ir.rewrite import rewritten
 from cvmgen.ir.uses import has, names_in, nodes_in
 from cvmgen.ir.visit import fresh, replaced, substitute
-from cvmgen.schedule.actions.specialise import StepValues, tests, trip_names, versioned
+from cvmgen.schedule.actions.specialise import (
+    Version,
+    tests,
+    trip_names,
+    versioned,
+    with_steps,
+)
 from cvmgen.schedule.actions.split import in_blocks, most_iterations
 from cvmgen.schedule.forms import Use
 from cvmgen.schedule.rewriting import innermost_loops
@@ -29,7 +35,7 @@ def abreast(subject: Subject, use: Use) -> Subject:
     """
     extents = trip_names(subject.body)
 
-    def condition(loop: i.Loop) -> tuple[list[i.Expr], StepValues] | None:
+    def runs(loop: i.Loop) -> Version | None:
         sweep = only_sweep(loop)
         if sweep is None:
             return None
@@ -41,9 +47,9 @@ def abreast(subject: Subject, use: Use) -> Subject:
             return None
         if any(each != i.ONE and not isinstance(each, i.Var) for each in along):
             return None
-        return tests(open_steps), open_steps
+        return tests(open_steps), with_steps(loop, open_steps)
 
-    return versioned(subject, use, condition)
+    return versioned(subject, use, runs)
 
 
 def only_sweep(loop: i.Loop) -> i.Loop | None:

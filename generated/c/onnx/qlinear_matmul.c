@@ -249,8 +249,69 @@ typedef struct TYPED(qlinear_matmul_Y_part_call) {
     const int32_t *C;
     element_t *Y;
 } TYPED(qlinear_matmul_Y_part_call);
+CVMGEN_FOR_AVX512
 static void TYPED(qlinear_matmul_Y_part)(const void *context, int64_t low, int64_t high) {
     const TYPED(qlinear_matmul_Y_part_call) *const call = context;
+    const qlinear_matmul_plan *const plan = call->plan;
+    const element_t *restrict A = call->A;
+    const second_t *restrict B = call->B;
+    const float *restrict sb = call->sb;
+    const int32_t *restrict C = call->C;
+    element_t *restrict Y = call->Y;
+    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
+       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
+       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
+    const int64_t I = plan->I, K = plan->K, M = plan->M, J = plan->J, L = plan->L;
+    const int64_t za = plan->za, zb = plan->zb, zy = plan->zy;
+    const double sa = plan->sa, sy = plan->sy;
+    const int64_t j_blocks = cvmgen_ceildiv(J, 1024);
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / j_blocks / I, i = at / j_blocks % I, j_block = at % j_blocks * 1024;
+        const int64_t j_lanes = cvmgen_min_i64(1024, J - j_block);
+        _Alignas(64) uint64_t total[1024];
+        for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane)
+            total[j_lane] = 0;
+        const int64_t k_whole = K / 4 * 4;
+        for (int64_t k = 0; k < k_whole; k += 4) {
+            for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane) {
+                uint64_t total_so_far = total[j_lane];
+                total_so_far += (uint64_t)((A[(n * I + i) * K + k] - za)
+                    * (B[((M != 1 ? n : 0) * K + k) * J + (j_block + j_lane)] - zb));
+                total_so_far += (uint64_t)((A[(n * I + i) * K + (k + 1)] - za)
+                    * (B[((M != 1 ? n : 0) * K + (k + 1)) * J + (j_block + j_lane)] - zb));
+                total_so_far += (uint64_t)((A[(n * I + i) * K + (k + 2)] - za)
+                    * (B[((M != 1 ? n : 0) * K + (k + 2)) * J + (j_block + j_lane)] - zb));
+                total_so_far += (uint64_t)((A[(n * I + i) * K + (k + 3)] - za)
+                    * (B[((M != 1 ? n : 0) * K + (k + 3)) * J + (j_block + j_lane)] - zb));
+                total[j_lane] = total_so_far;
+            }
+        }
+        for (int64_t k = k_whole; k < K; ++k) {
+            for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane)
+                total[j_lane] += (uint64_t)((A[(n * I + i) * K + k] - za)
+                    * (B[((M != 1 ? n : 0) * K + k) * J + (j_block + j_lane)] - zb));
+        }
+        CVMGEN_APART
+        for (int64_t j_lane = 0; j_lane < j_lanes; ++j_lane)
+            Y[(n * I + i) * J + (j_block + j_lane)] = (element_t)cvmgen_max_i64(least_element_t,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(
+                (double)(float)((double)(float)(double)((int64_t)total[j_lane]
+                + (C != NULL ? C[j_block + j_lane] : 0))
+                * (double)(float)((double)(float)(sa * (double)sb[L != 1 ? j_block + j_lane : 0])
+                / sy))) + (double)zy), greatest_element_t));
+    }
+}
+
+typedef struct TYPED(qlinear_matmul_Y_part_2_call) {
+    const qlinear_matmul_plan *plan;
+    const element_t *A;
+    const second_t *B;
+    const float *sb;
+    const int32_t *C;
+    element_t *Y;
+} TYPED(qlinear_matmul_Y_part_2_call);
+static void TYPED(qlinear_matmul_Y_part_2)(const void *context, int64_t low, int64_t high) {
+    const TYPED(qlinear_matmul_Y_part_2_call) *const call = context;
     const qlinear_matmul_plan *const plan = call->plan;
     const element_t *restrict A = call->A;
     const second_t *restrict B = call->B;
@@ -287,9 +348,18 @@ static void TYPED(qlinear_matmul_Y)(const qlinear_matmul_plan *plan,
                                     const float *restrict sb, const int32_t *restrict C,
                                     element_t *restrict Y) {
     const int64_t N = plan->N, I = plan->I, K = plan->K, J = plan->J;
-    const TYPED(qlinear_matmul_Y_part_call) call = {plan, A, B, sb, C, Y};
-    cvmgen_share(N * I * cvmgen_ceildiv(J, 16), N * I * J * K >= 65536,
-                 TYPED(qlinear_matmul_Y_part), &call);
+    /* qlinear_matmul line 14: Y[n, i, j] = saturated(float32(float32(real(total + bias)) *
+       ratio[l]), zy, least(T), greatest(T)) where l = j if L != 1 else 0, bias = C[j] if present(C)
+       else 0, total = sum[k < K]((A[n, i, k] - za) * (B[(n if M != 1 else 0), k, j] - zb)) */
+    if (J >= 4) {
+        const TYPED(qlinear_matmul_Y_part_call) call = {plan, A, B, sb, C, Y};
+        cvmgen_share(N * I * cvmgen_ceildiv(J, 1024), N * I * J * K >= 65536,
+                     TYPED(qlinear_matmul_Y_part), &call);
+    } else {
+        const TYPED(qlinear_matmul_Y_part_2_call) call_2 = {plan, A, B, sb, C, Y};
+        cvmgen_share(N * I * cvmgen_ceildiv(J, 16), N * I * J * K >= 65536,
+                     TYPED(qlinear_matmul_Y_part_2), &call_2);
+    }
 }
 
 #undef TYPED

@@ -210,18 +210,17 @@ static void conv_2d_Y_part(const void *context, int64_t low_2, int64_t high_2) {
         const int64_t n = at / OC / YW / YH, y = at / OC / YW % YH, x = at / OC % YW, oc = at % OC;
         const int32_t shift = S[oc];
         uint64_t total = 0;
-        for (int64_t i = 0; i < KH; ++i) {
+        const int64_t i_low = cvmgen_max_i64(0, cvmgen_ceildiv(PT - SH * y, DH));
+        const int64_t i_high = cvmgen_min_i64(KH, cvmgen_ceildiv(PT - SH * y + XH, DH));
+        const int64_t j_low = cvmgen_max_i64(0, cvmgen_ceildiv(PL - SW * x, DW));
+        const int64_t j_high = cvmgen_min_i64(KW, cvmgen_ceildiv(PL - SW * x + XW, DW));
+        for (int64_t i = i_low; i < i_high; ++i) {
             const int64_t place = y * SH - PT + i * DH;
-            if (0 <= place && place < XH) {
-                for (int64_t j = 0; j < KW; ++j) {
-                    const int64_t place_2 = x * SW - PL + j * DW;
-                    if (0 <= place_2 && place_2 < XW) {
-                        for (int64_t c = 0; c < IC; ++c)
-                            total += (uint64_t)((X[((n * XH + place) * XW + place_2) * C
-                                + (oc / OPG * IC + c)] - zx)
-                                * W[((oc * KH + i) * KW + j) * IC + c]);
-                    }
-                }
+            for (int64_t j = j_low; j < j_high; ++j) {
+                const int64_t place_2 = x * SW - PL + j * DW;
+                for (int64_t c = 0; c < IC; ++c)
+                    total += (uint64_t)((X[((n * XH + place) * XW + place_2) * C
+                        + (oc / OPG * IC + c)] - zx) * W[((oc * KH + i) * KW + j) * IC + c]);
             }
         }
         const int64_t x_2 = cvmgen_min_i64((cvmgen_max_i64(INT32_MIN,
@@ -242,7 +241,7 @@ static void conv_2d_Y(const conv_2d_plan *plan, const int8_t *restrict X,
                       int8_t *restrict Y) {
     const int64_t N = plan->N, OC = plan->OC, YH = plan->YH, YW = plan->YW;
     const conv_2d_Y_part_call call = {plan, X, W, M, S, B, Y};
-    cvmgen_share(N * YH * YW * OC, N * YH * YW * OC >= 256, conv_2d_Y_part, &call);
+    cvmgen_share(N * YH * YW * OC, N * YH * YW * OC >= 4096, conv_2d_Y_part, &call);
 }
 
 typedef struct conv_2d_Y_totals_call {

@@ -203,18 +203,17 @@ static void xnnpack_conv_2d_Y_part(const void *context, int64_t low_2, int64_t h
     for (int64_t at = low_2; at < high_2; ++at) {
         const int64_t n = at / OC / YW / YH, y = at / OC / YW % YH, x = at / OC % YW, oc = at % OC;
         uint64_t total = 0;
-        for (int64_t i = 0; i < KH; ++i) {
+        const int64_t i_low = cvmgen_max_i64(0, cvmgen_ceildiv(PT - SH * y, DH));
+        const int64_t i_high = cvmgen_min_i64(KH, cvmgen_ceildiv(PT - SH * y + XH, DH));
+        const int64_t j_low = cvmgen_max_i64(0, cvmgen_ceildiv(PL - SW * x, DW));
+        const int64_t j_high = cvmgen_min_i64(KW, cvmgen_ceildiv(PL - SW * x + XW, DW));
+        for (int64_t i = i_low; i < i_high; ++i) {
             const int64_t place = y * SH - PT + i * DH;
-            if (0 <= place && place < XH) {
-                for (int64_t j = 0; j < KW; ++j) {
-                    const int64_t place_2 = x * SW - PL + j * DW;
-                    if (0 <= place_2 && place_2 < XW) {
-                        for (int64_t c = 0; c < IC; ++c)
-                            total += (uint64_t)((X[((n * XH + place) * XW + place_2) * C
-                                + (oc / OPG * IC + c)] - zx)
-                                * W[((oc * KH + i) * KW + j) * IC + c]);
-                    }
-                }
+            for (int64_t j = j_low; j < j_high; ++j) {
+                const int64_t place_2 = x * SW - PL + j * DW;
+                for (int64_t c = 0; c < IC; ++c)
+                    total += (uint64_t)((X[((n * XH + place) * XW + place_2) * C
+                        + (oc / OPG * IC + c)] - zx) * W[((oc * KH + i) * KW + j) * IC + c]);
             }
         }
         Y[((n * YH + y) * YW + x) * OC + oc] = (int8_t)cvmgen_max_i64(low,
@@ -230,7 +229,7 @@ static void xnnpack_conv_2d_Y(const xnnpack_conv_2d_plan *plan, const int8_t *re
                               const int32_t *restrict B, int8_t *restrict Y) {
     const int64_t N = plan->N, OC = plan->OC, YH = plan->YH, YW = plan->YW;
     const xnnpack_conv_2d_Y_part_call call = {plan, X, W, F, B, Y};
-    cvmgen_share(N * YH * YW * OC, N * YH * YW * OC >= 256, xnnpack_conv_2d_Y_part, &call);
+    cvmgen_share(N * YH * YW * OC, N * YH * YW * OC >= 4096, xnnpack_conv_2d_Y_part, &call);
 }
 
 typedef struct xnnpack_conv_2d_Y_totals_call {

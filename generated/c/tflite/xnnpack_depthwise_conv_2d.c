@@ -180,9 +180,155 @@ typedef struct xnnpack_depthwise_conv_2d_Y_part_call {
     const int32_t *B;
     int8_t *Y;
 } xnnpack_depthwise_conv_2d_Y_part_call;
+CVMGEN_FOR_AVX512
 static void xnnpack_depthwise_conv_2d_Y_part(const void *context, int64_t low_2,
                                              int64_t high_2) {
     const xnnpack_depthwise_conv_2d_Y_part_call *const call = context;
+    const xnnpack_depthwise_conv_2d_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int8_t *restrict W = call->W;
+    const float *restrict F = call->F;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* xnnpack_depthwise_conv_2d line 6: Y[n, y, x, oc] = requantized(total[n, y, x, oc] + (B[oc] if
+       present(B) else 0), F[oc], zy, low, high) */
+    const int64_t XH = plan->XH, XW = plan->XW, C = plan->C, KH = plan->KH, KW = plan->KW;
+    const int64_t OC = plan->OC, PT = plan->PT, PL = plan->PL, SH = plan->SH, SW = plan->SW;
+    const int64_t DH = plan->DH, DW = plan->DW, zx = plan->zx, zy = plan->zy, low = plan->low;
+    const int64_t high = plan->high, YH = plan->YH, YW = plan->YW;
+    const int64_t oc_blocks = cvmgen_ceildiv(OC, 1024);
+    for (int64_t at = low_2; at < high_2; ++at) {
+        const int64_t n = at / oc_blocks / YW / YH, y = at / oc_blocks / YW % YH;
+        const int64_t x = at / oc_blocks % YW, oc_block = at % oc_blocks * 1024;
+        const int64_t oc_lanes = cvmgen_min_i64(1024, OC - oc_block);
+        _Alignas(64) int32_t total_2[1024];
+        for (int64_t oc_lane = 0; oc_lane < oc_lanes; ++oc_lane)
+            total_2[oc_lane] = 0;
+        const int64_t i_low = cvmgen_max_i64(0, cvmgen_ceildiv(PT - SH * y, DH));
+        const int64_t i_high = cvmgen_min_i64(KH, cvmgen_ceildiv(PT - SH * y + XH, DH));
+        const int64_t j_low = cvmgen_max_i64(0, cvmgen_ceildiv(PL - SW * x, DW));
+        const int64_t j_high = cvmgen_min_i64(KW, cvmgen_ceildiv(PL - SW * x + XW, DW));
+        for (int64_t i = i_low; i < i_high; ++i) {
+            const int64_t place = y * SH - PT + i * DH;
+            const int64_t j_whole = j_low + (j_high - j_low) / 3 * 3;
+            for (int64_t j = j_low; j < j_whole; j += 3) {
+                for (int64_t oc_lane = 0; oc_lane < oc_lanes; ++oc_lane) {
+                    int32_t total_2_so_far = total_2[oc_lane];
+                    total_2_so_far += (X[((n * XH + place) * XW + (x * SW - PL + j * DW)) * C
+                        + (oc_block + oc_lane)] - (int32_t)zx)
+                        * W[(i * KW + j) * OC + (oc_block + oc_lane)];
+                    total_2_so_far += (X[((n * XH + place) * XW + (x * SW - PL + (j + 1) * DW)) * C
+                        + (oc_block + oc_lane)] - (int32_t)zx)
+                        * W[(i * KW + (j + 1)) * OC + (oc_block + oc_lane)];
+                    total_2_so_far += (X[((n * XH + place) * XW + (x * SW - PL + (j + 2) * DW)) * C
+                        + (oc_block + oc_lane)] - (int32_t)zx)
+                        * W[(i * KW + (j + 2)) * OC + (oc_block + oc_lane)];
+                    total_2[oc_lane] = total_2_so_far;
+                }
+            }
+            for (int64_t j = j_whole; j < j_high; ++j) {
+                const int64_t place_2 = x * SW - PL + j * DW;
+                for (int64_t oc_lane = 0; oc_lane < oc_lanes; ++oc_lane)
+                    total_2[oc_lane] += (X[((n * XH + place) * XW + place_2) * C
+                        + (oc_block + oc_lane)] - (int32_t)zx)
+                        * W[(i * KW + j) * OC + (oc_block + oc_lane)];
+            }
+        }
+        CVMGEN_APART
+        for (int64_t oc_lane = 0; oc_lane < oc_lanes; ++oc_lane)
+            Y[((n * YH + y) * YW + x) * OC + (oc_block + oc_lane)] = (int8_t)cvmgen_max_i64(low,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
+                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64((int64_t)(uint64_t)total_2[oc_lane]
+                + (B != NULL ? B[oc_block + oc_lane] : 0), INT32_MAX))
+                * (double)F[oc_block + oc_lane]), 512.0)))) + zy, high));
+    }
+}
+
+typedef struct xnnpack_depthwise_conv_2d_Y_part_2_call {
+    const xnnpack_depthwise_conv_2d_plan *plan;
+    const int8_t *X;
+    const int8_t *W;
+    const float *F;
+    const int32_t *B;
+    int8_t *Y;
+} xnnpack_depthwise_conv_2d_Y_part_2_call;
+CVMGEN_FOR_AVX512
+static void xnnpack_depthwise_conv_2d_Y_part_2(const void *context, int64_t low_2,
+                                               int64_t high_2) {
+    const xnnpack_depthwise_conv_2d_Y_part_2_call *const call = context;
+    const xnnpack_depthwise_conv_2d_plan *const plan = call->plan;
+    const int8_t *restrict X = call->X;
+    const int8_t *restrict W = call->W;
+    const float *restrict F = call->F;
+    const int32_t *restrict B = call->B;
+    int8_t *restrict Y = call->Y;
+    /* xnnpack_depthwise_conv_2d line 6: Y[n, y, x, oc] = requantized(total[n, y, x, oc] + (B[oc] if
+       present(B) else 0), F[oc], zy, low, high) */
+    const int64_t XH = plan->XH, XW = plan->XW, C = plan->C, KH = plan->KH, KW = plan->KW;
+    const int64_t OC = plan->OC, PT = plan->PT, PL = plan->PL, SH = plan->SH, SW = plan->SW;
+    const int64_t DH = plan->DH, DW = plan->DW, zx = plan->zx, zy = plan->zy, low = plan->low;
+    const int64_t high = plan->high, YH = plan->YH, YW = plan->YW;
+    const int64_t oc_block_2s = cvmgen_ceildiv(OC, 1024);
+    for (int64_t at = low_2; at < high_2; ++at) {
+        const int64_t n = at / oc_block_2s / YW / YH, y = at / oc_block_2s / YW % YH;
+        const int64_t x = at / oc_block_2s % YW, oc_block_2 = at % oc_block_2s * 1024;
+        const int64_t oc_lane_2s = cvmgen_min_i64(1024, OC - oc_block_2);
+        _Alignas(64) uint64_t total[1024];
+        for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2)
+            total[oc_lane_2] = 0;
+        const int64_t i_low_2 = cvmgen_max_i64(0, cvmgen_ceildiv(PT - SH * y, DH));
+        const int64_t i_high_2 = cvmgen_min_i64(KH, cvmgen_ceildiv(PT - SH * y + XH, DH));
+        const int64_t j_low_2 = cvmgen_max_i64(0, cvmgen_ceildiv(PL - SW * x, DW));
+        const int64_t j_high_2 = cvmgen_min_i64(KW, cvmgen_ceildiv(PL - SW * x + XW, DW));
+        for (int64_t i = i_low_2; i < i_high_2; ++i) {
+            const int64_t place = y * SH - PT + i * DH;
+            const int64_t j_whole_2 = j_low_2 + (j_high_2 - j_low_2) / 3 * 3;
+            for (int64_t j = j_low_2; j < j_whole_2; j += 3) {
+                for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2) {
+                    uint64_t total_so_far = total[oc_lane_2];
+                    total_so_far += (uint64_t)((X[((n * XH + place) * XW + (x * SW - PL + j * DW))
+                        * C + (oc_block_2 + oc_lane_2)] - zx)
+                        * W[(i * KW + j) * OC + (oc_block_2 + oc_lane_2)]);
+                    total_so_far += (uint64_t)((X[((n * XH + place) * XW
+                        + (x * SW - PL + (j + 1) * DW)) * C + (oc_block_2 + oc_lane_2)] - zx)
+                        * W[(i * KW + (j + 1)) * OC + (oc_block_2 + oc_lane_2)]);
+                    total_so_far += (uint64_t)((X[((n * XH + place) * XW
+                        + (x * SW - PL + (j + 2) * DW)) * C + (oc_block_2 + oc_lane_2)] - zx)
+                        * W[(i * KW + (j + 2)) * OC + (oc_block_2 + oc_lane_2)]);
+                    total[oc_lane_2] = total_so_far;
+                }
+            }
+            for (int64_t j = j_whole_2; j < j_high_2; ++j) {
+                const int64_t place_2 = x * SW - PL + j * DW;
+                for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2)
+                    total[oc_lane_2] += (uint64_t)((X[((n * XH + place) * XW + place_2) * C
+                        + (oc_block_2 + oc_lane_2)] - zx)
+                        * W[(i * KW + j) * OC + (oc_block_2 + oc_lane_2)]);
+            }
+        }
+        CVMGEN_APART
+        for (int64_t oc_lane_2 = 0; oc_lane_2 < oc_lane_2s; ++oc_lane_2)
+            Y[((n * YH + y) * YW + x) * OC + (oc_block_2 + oc_lane_2)] = (int8_t)cvmgen_max_i64(low,
+                cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
+                cvmgen_min_f64((double)(float)((double)(float)(double)cvmgen_max_i64(INT32_MIN,
+                cvmgen_min_i64((int64_t)total[oc_lane_2]
+                + (B != NULL ? B[oc_block_2 + oc_lane_2] : 0), INT32_MAX))
+                * (double)F[oc_block_2 + oc_lane_2]), 512.0)))) + zy, high));
+    }
+}
+
+typedef struct xnnpack_depthwise_conv_2d_Y_part_3_call {
+    const xnnpack_depthwise_conv_2d_plan *plan;
+    const int8_t *X;
+    const int8_t *W;
+    const float *F;
+    const int32_t *B;
+    int8_t *Y;
+} xnnpack_depthwise_conv_2d_Y_part_3_call;
+static void xnnpack_depthwise_conv_2d_Y_part_3(const void *context, int64_t low_2,
+                                               int64_t high_2) {
+    const xnnpack_depthwise_conv_2d_Y_part_3_call *const call = context;
     const xnnpack_depthwise_conv_2d_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     const int8_t *restrict W = call->W;
@@ -198,16 +344,15 @@ static void xnnpack_depthwise_conv_2d_Y_part(const void *context, int64_t low_2,
     for (int64_t at = low_2; at < high_2; ++at) {
         const int64_t n = at / OC / YW / YH, y = at / OC / YW % YH, x = at / OC % YW, oc = at % OC;
         uint64_t total = 0;
-        for (int64_t i = 0; i < KH; ++i) {
+        const int64_t i_low_3 = cvmgen_max_i64(0, cvmgen_ceildiv(PT - SH * y, DH));
+        const int64_t i_high_3 = cvmgen_min_i64(KH, cvmgen_ceildiv(PT - SH * y + XH, DH));
+        const int64_t j_low_3 = cvmgen_max_i64(0, cvmgen_ceildiv(PL - SW * x, DW));
+        const int64_t j_high_3 = cvmgen_min_i64(KW, cvmgen_ceildiv(PL - SW * x + XW, DW));
+        for (int64_t i = i_low_3; i < i_high_3; ++i) {
             const int64_t place = y * SH - PT + i * DH;
-            if (0 <= place && place < XH) {
-                for (int64_t j = 0; j < KW; ++j) {
-                    const int64_t place_2 = x * SW - PL + j * DW;
-                    if (0 <= place_2 && place_2 < XW)
-                        total += (uint64_t)((X[((n * XH + place) * XW + place_2) * C + oc
-                            / filters] - zx) * W[(i * KW + j) * OC + oc]);
-                }
-            }
+            for (int64_t j = j_low_3; j < j_high_3; ++j)
+                total += (uint64_t)((X[((n * XH + place) * XW + (x * SW - PL + j * DW)) * C + oc
+                    / filters] - zx) * W[(i * KW + j) * OC + oc]);
         }
         Y[((n * YH + y) * YW + x) * OC + oc] = (int8_t)cvmgen_max_i64(low,
             cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64(cvmgen_max_f64(-512.0,
@@ -221,10 +366,25 @@ static void xnnpack_depthwise_conv_2d_Y(const xnnpack_depthwise_conv_2d_plan *pl
                                         const int8_t *restrict X, const int8_t *restrict W,
                                         const float *restrict F, const int32_t *restrict B,
                                         int8_t *restrict Y) {
-    const int64_t N = plan->N, OC = plan->OC, YH = plan->YH, YW = plan->YW;
-    const xnnpack_depthwise_conv_2d_Y_part_call call = {plan, X, W, F, B, Y};
-    cvmgen_share(N * YH * YW * OC, N * YH * YW * OC >= 256,
-                 xnnpack_depthwise_conv_2d_Y_part, &call);
+    const int64_t N = plan->N, KH = plan->KH, KW = plan->KW, OC = plan->OC, zx = plan->zx;
+    const int64_t filters = plan->filters, YH = plan->YH, YW = plan->YW;
+    /* xnnpack_depthwise_conv_2d line 6: Y[n, y, x, oc] = requantized(total[n, y, x, oc] + (B[oc] if
+       present(B) else 0), F[oc], zy, low, high) */
+    if (filters == 1 && OC >= 16) {
+        if (KH * KW <= 65535 && zx >= -128 && zx <= 127) {
+            const xnnpack_depthwise_conv_2d_Y_part_call call = {plan, X, W, F, B, Y};
+            cvmgen_share(N * YH * YW * cvmgen_ceildiv(OC, 1024), N * YH * YW * OC >= 4096,
+                         xnnpack_depthwise_conv_2d_Y_part, &call);
+        } else {
+            const xnnpack_depthwise_conv_2d_Y_part_2_call call_2 = {plan, X, W, F, B, Y};
+            cvmgen_share(N * YH * YW * cvmgen_ceildiv(OC, 1024), N * YH * YW * OC >= 4096,
+                         xnnpack_depthwise_conv_2d_Y_part_2, &call_2);
+        }
+    } else {
+        const xnnpack_depthwise_conv_2d_Y_part_3_call call_3 = {plan, X, W, F, B, Y};
+        cvmgen_share(N * YH * YW * OC, N * YH * YW * OC >= 4096,
+                     xnnpack_depthwise_conv_2d_Y_part_3, &call_3);
+    }
 }
 
 typedef struct xnnpack_depthwise_conv_2d_Y_totals_call {
@@ -274,8 +434,8 @@ static bool xnnpack_depthwise_conv_2d_Y_by_tiles(const xnnpack_depthwise_conv_2d
     const int64_t KW = plan->KW, OC = plan->OC, PT = plan->PT, PL = plan->PL, SH = plan->SH;
     const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, zx = plan->zx;
     const int64_t filters = plan->filters, YH = plan->YH, YW = plan->YW;
-    if (N * YH * YW * OC * KH * KW < 8192 || filters < 1 || OC % filters != 0 || zx < -128
-        || zx > 127 || KH * KW > cvmgen_exact_depth_above(zx))
+    if ((filters == 1 && OC >= 16) || N * YH * YW * OC * KH * KW < 8192 || filters < 1
+        || OC % filters != 0 || zx < -128 || zx > 127 || KH * KW > cvmgen_exact_depth_above(zx))
         return false;
     const xnnpack_depthwise_conv_2d_Y_totals_call call = {plan, F, B, Y};
     const cvmgen_contraction nest = {

@@ -224,9 +224,157 @@ typedef struct depthwise_conv2d_output_part_call_int8_int8_int32 {
     int32_t *output;
     int64_t *overflow;
 } depthwise_conv2d_output_part_call_int8_int8_int32;
+CVMGEN_FOR_AVX2
 static void depthwise_conv2d_output_part_int8_int8_int32(const void *context, int64_t low,
                                                          int64_t high) {
     const depthwise_conv2d_output_part_call_int8_int8_int32 *const call = context;
+    const depthwise_conv2d_plan *const plan = call->plan;
+    const int8_t *restrict input = call->input;
+    const int8_t *restrict weight = call->weight;
+    const int32_t *restrict bias = call->bias;
+    const int8_t *restrict input_zp = call->input_zp;
+    const int8_t *restrict weight_zp = call->weight_zp;
+    const int64_t *restrict output_sums = call->output_sums;
+    int32_t *restrict output = call->output;
+    int64_t *const overflow = call->overflow;
+    /* depthwise_conv2d line 20: output[n, oy, ox, c*M + m] = bias[(0 if BC == 1 else c*M + m)] +
+       sum[ky < KH, kx < KW if 0 <= y < IH and 0 <= x < IW]( (input[n, y, x, c] - input_zp[0]) *
+       (weight[ky, kx, c, m] - weight_zp[0])) forall n < N, oy < H div sy + 1, ox < W div sx + 1, c
+       < C, m < M where y = oy*sy - top + ky*dy, x = ox*sx - left + kx*dx */
+    const int64_t IH = plan->IH, IW = plan->IW, C = plan->C, KH = plan->KH, KW = plan->KW;
+    const int64_t BC = plan->BC, top = plan->top, left = plan->left, sy = plan->sy;
+    const int64_t sx = plan->sx, dy = plan->dy, dx = plan->dx;
+    const int64_t output_extent_1 = plan->output_extent_1;
+    const int64_t output_extent_2 = plan->output_extent_2;
+    for (int64_t at = low; at < high; ++at) {
+        const int64_t n = at / output_extent_2 / output_extent_1;
+        const int64_t oy = at / output_extent_2 % output_extent_1, ox = at % output_extent_2;
+        if (KH * KW <= 65535 && input_zp[0] >= -128 && input_zp[0] <= 127) {
+            for (int64_t c_block = 0; c_block < C; c_block += 1024) {
+                const int64_t c_lanes = cvmgen_min_i64(1024, C - c_block);
+                _Alignas(64) int32_t total_2[1024];
+                for (int64_t c_lane = 0; c_lane < c_lanes; ++c_lane)
+                    total_2[c_lane] = 0;
+                const int64_t ky_low = cvmgen_max_i64(0, cvmgen_ceildiv(top - oy * sy, dy));
+                const int64_t ky_high = cvmgen_min_i64(KH, cvmgen_ceildiv(IH - oy * sy + top, dy));
+                const int64_t kx_low = cvmgen_max_i64(0, cvmgen_ceildiv(left - ox * sx, dx));
+                const int64_t kx_high = cvmgen_min_i64(KW, cvmgen_ceildiv(IW + left - ox * sx, dx));
+                for (int64_t ky = ky_low; ky < ky_high; ++ky) {
+                    const int64_t kx_whole = kx_low + (kx_high - kx_low) / 3 * 3;
+                    for (int64_t kx = kx_low; kx < kx_whole; kx += 3) {
+                        for (int64_t c_lane = 0; c_lane < c_lanes; ++c_lane) {
+                            int32_t total_2_so_far = total_2[c_lane];
+                            total_2_so_far += (input[((n * IH + (oy * sy - top + ky * dy)) * IW
+                                + (ox * sx - left + kx * dx)) * C + (c_block + c_lane)]
+                                - (int32_t)input_zp[0])
+                                * weight[(ky * KW + kx) * C + (c_block + c_lane)];
+                            total_2_so_far += (input[((n * IH + (oy * sy - top + ky * dy)) * IW
+                                + (ox * sx - left + (kx + 1) * dx)) * C + (c_block + c_lane)]
+                                - (int32_t)input_zp[0])
+                                * weight[(ky * KW + (kx + 1)) * C + (c_block + c_lane)];
+                            total_2_so_far += (input[((n * IH + (oy * sy - top + ky * dy)) * IW
+                                + (ox * sx - left + (kx + 2) * dx)) * C + (c_block + c_lane)]
+                                - (int32_t)input_zp[0])
+                                * weight[(ky * KW + (kx + 2)) * C + (c_block + c_lane)];
+                            total_2[c_lane] = total_2_so_far;
+                        }
+                    }
+                    for (int64_t kx = kx_whole; kx < kx_high; ++kx) {
+                        for (int64_t c_lane = 0; c_lane < c_lanes; ++c_lane)
+                            total_2[c_lane] += (input[((n * IH + (oy * sy - top + ky * dy)) * IW
+                                + (ox * sx - left + kx * dx)) * C + (c_block + c_lane)]
+                                - (int32_t)input_zp[0])
+                                * weight[(ky * KW + kx) * C + (c_block + c_lane)];
+                    }
+                }
+                for (int64_t c_lane = 0; c_lane < c_lanes; ++c_lane) {
+                    const int64_t value = bias[BC == 1 ? 0 : c_block + c_lane]
+                        + ((int64_t)(uint64_t)total_2[c_lane] - weight_zp[0]
+                        * output_sums[((n * output_extent_1 + oy) * output_extent_2 + ox) * C
+                        + (c_block + c_lane)]);
+                    if (value >= INT32_MIN && value <= INT32_MAX) {
+                        output[((n * output_extent_1 + oy) * output_extent_2 + ox) * C
+                            + (c_block + c_lane)] = (int32_t)value;
+                    } else {
+                        cvmgen_note_overflow(overflow,
+                            ((n * output_extent_1 + oy) * output_extent_2 + ox) * C
+                            + (c_block + c_lane));
+                    }
+                }
+            }
+        } else {
+            for (int64_t c_block_2 = 0; c_block_2 < C; c_block_2 += 1024) {
+                const int64_t c_lane_2s = cvmgen_min_i64(1024, C - c_block_2);
+                _Alignas(64) uint64_t total[1024];
+                for (int64_t c_lane_2 = 0; c_lane_2 < c_lane_2s; ++c_lane_2)
+                    total[c_lane_2] = 0;
+                const int64_t ky_low_2 = cvmgen_max_i64(0, cvmgen_ceildiv(top - oy * sy, dy));
+                const int64_t ky_high_2 = cvmgen_min_i64(KH,
+                    cvmgen_ceildiv(IH - oy * sy + top, dy));
+                const int64_t kx_low_2 = cvmgen_max_i64(0, cvmgen_ceildiv(left - ox * sx, dx));
+                const int64_t kx_high_2 = cvmgen_min_i64(KW,
+                    cvmgen_ceildiv(IW + left - ox * sx, dx));
+                for (int64_t ky = ky_low_2; ky < ky_high_2; ++ky) {
+                    const int64_t kx_whole_2 = kx_low_2 + (kx_high_2 - kx_low_2) / 3 * 3;
+                    for (int64_t kx = kx_low_2; kx < kx_whole_2; kx += 3) {
+                        for (int64_t c_lane_2 = 0; c_lane_2 < c_lane_2s; ++c_lane_2) {
+                            uint64_t total_so_far = total[c_lane_2];
+                            total_so_far += (uint64_t)((input[((n * IH + (oy * sy - top + ky * dy))
+                                * IW + (ox * sx - left + kx * dx)) * C + (c_block_2 + c_lane_2)]
+                                - input_zp[0])
+                                * weight[(ky * KW + kx) * C + (c_block_2 + c_lane_2)]);
+                            total_so_far += (uint64_t)((input[((n * IH + (oy * sy - top + ky * dy))
+                                * IW + (ox * sx - left + (kx + 1) * dx)) * C
+                                + (c_block_2 + c_lane_2)] - input_zp[0])
+                                * weight[(ky * KW + (kx + 1)) * C + (c_block_2 + c_lane_2)]);
+                            total_so_far += (uint64_t)((input[((n * IH + (oy * sy - top + ky * dy))
+                                * IW + (ox * sx - left + (kx + 2) * dx)) * C
+                                + (c_block_2 + c_lane_2)] - input_zp[0])
+                                * weight[(ky * KW + (kx + 2)) * C + (c_block_2 + c_lane_2)]);
+                            total[c_lane_2] = total_so_far;
+                        }
+                    }
+                    for (int64_t kx = kx_whole_2; kx < kx_high_2; ++kx) {
+                        for (int64_t c_lane_2 = 0; c_lane_2 < c_lane_2s; ++c_lane_2)
+                            total[c_lane_2] += (uint64_t)((input[((n * IH
+                                + (oy * sy - top + ky * dy)) * IW + (ox * sx - left + kx * dx)) * C
+                                + (c_block_2 + c_lane_2)] - input_zp[0])
+                                * weight[(ky * KW + kx) * C + (c_block_2 + c_lane_2)]);
+                    }
+                }
+                for (int64_t c_lane_2 = 0; c_lane_2 < c_lane_2s; ++c_lane_2) {
+                    const int64_t value = bias[BC == 1 ? 0 : c_block_2 + c_lane_2]
+                        + ((int64_t)total[c_lane_2] - weight_zp[0]
+                        * output_sums[((n * output_extent_1 + oy) * output_extent_2 + ox) * C
+                        + (c_block_2 + c_lane_2)]);
+                    if (value >= INT32_MIN && value <= INT32_MAX) {
+                        output[((n * output_extent_1 + oy) * output_extent_2 + ox) * C
+                            + (c_block_2 + c_lane_2)] = (int32_t)value;
+                    } else {
+                        cvmgen_note_overflow(overflow,
+                            ((n * output_extent_1 + oy) * output_extent_2 + ox) * C
+                            + (c_block_2 + c_lane_2));
+                    }
+                }
+            }
+        }
+    }
+}
+
+typedef struct depthwise_conv2d_output_part_2_call_int8_int8_int32 {
+    const depthwise_conv2d_plan *plan;
+    const int8_t *input;
+    const int8_t *weight;
+    const int32_t *bias;
+    const int8_t *input_zp;
+    const int8_t *weight_zp;
+    const int64_t *output_sums;
+    int32_t *output;
+    int64_t *overflow;
+} depthwise_conv2d_output_part_2_call_int8_int8_int32;
+static void depthwise_conv2d_output_part_2_int8_int8_int32(const void *context, int64_t low,
+                                                           int64_t high) {
+    const depthwise_conv2d_output_part_2_call_int8_int8_int32 *const call = context;
     const depthwise_conv2d_plan *const plan = call->plan;
     const int8_t *restrict input = call->input;
     const int8_t *restrict weight = call->weight;
@@ -250,15 +398,15 @@ static void depthwise_conv2d_output_part_int8_int8_int32(const void *context, in
         const int64_t oy = at / M / C / output_extent_2 % output_extent_1;
         const int64_t ox = at / M / C % output_extent_2, c = at / M % C, m = at % M;
         uint64_t total = 0;
-        for (int64_t ky = 0; ky < KH; ++ky) {
-            if (0 <= oy * sy - top + ky * dy && oy * sy - top + ky * dy < IH) {
-                for (int64_t kx = 0; kx < KW; ++kx) {
-                    if (0 <= ox * sx - left + kx * dx && ox * sx - left + kx * dx < IW)
-                        total += (uint64_t)((input[((n * IH + (oy * sy - top + ky * dy)) * IW
-                            + (ox * sx - left + kx * dx)) * C + c] - input_zp[0])
-                            * weight[((ky * KW + kx) * C + c) * M + m]);
-                }
-            }
+        const int64_t ky_low_3 = cvmgen_max_i64(0, cvmgen_ceildiv(top - oy * sy, dy));
+        const int64_t ky_high_3 = cvmgen_min_i64(KH, cvmgen_ceildiv(IH - oy * sy + top, dy));
+        const int64_t kx_low_3 = cvmgen_max_i64(0, cvmgen_ceildiv(left - ox * sx, dx));
+        const int64_t kx_high_3 = cvmgen_min_i64(KW, cvmgen_ceildiv(IW + left - ox * sx, dx));
+        for (int64_t ky = ky_low_3; ky < ky_high_3; ++ky) {
+            for (int64_t kx = kx_low_3; kx < kx_high_3; ++kx)
+                total += (uint64_t)((input[((n * IH + (oy * sy - top + ky * dy)) * IW
+                    + (ox * sx - left + kx * dx)) * C + c] - input_zp[0])
+                    * weight[((ky * KW + kx) * C + c) * M + m]);
         }
         const int64_t value = bias[BC == 1 ? 0 : c * M + m]
             + ((int64_t)total - weight_zp[0]
@@ -285,11 +433,23 @@ static void depthwise_conv2d_output_int8_int8_int32(const depthwise_conv2d_plan 
     const int64_t N = plan->N, C = plan->C, M = plan->M;
     const int64_t output_extent_1 = plan->output_extent_1;
     const int64_t output_extent_2 = plan->output_extent_2;
-    const depthwise_conv2d_output_part_call_int8_int8_int32 call = {plan, input, weight, bias,
-        input_zp, weight_zp, output_sums, output, overflow};
-    cvmgen_share(N * output_extent_1 * output_extent_2 * C * M,
-                 N * output_extent_1 * output_extent_2 * C * M >= 256,
-                 depthwise_conv2d_output_part_int8_int8_int32, &call);
+    /* depthwise_conv2d line 20: output[n, oy, ox, c*M + m] = bias[(0 if BC == 1 else c*M + m)] +
+       sum[ky < KH, kx < KW if 0 <= y < IH and 0 <= x < IW]( (input[n, y, x, c] - input_zp[0]) *
+       (weight[ky, kx, c, m] - weight_zp[0])) forall n < N, oy < H div sy + 1, ox < W div sx + 1, c
+       < C, m < M where y = oy*sy - top + ky*dy, x = ox*sx - left + kx*dx */
+    if (M == 1 && C >= 16) {
+        const depthwise_conv2d_output_part_call_int8_int8_int32 call = {plan, input, weight, bias,
+            input_zp, weight_zp, output_sums, output, overflow};
+        cvmgen_share(N * output_extent_1 * output_extent_2,
+                     N * output_extent_1 * output_extent_2 * C * M >= 4096,
+                     depthwise_conv2d_output_part_int8_int8_int32, &call);
+    } else {
+        const depthwise_conv2d_output_part_2_call_int8_int8_int32 call_2 = {plan, input, weight,
+            bias, input_zp, weight_zp, output_sums, output, overflow};
+        cvmgen_share(N * output_extent_1 * output_extent_2 * C * M,
+                     N * output_extent_1 * output_extent_2 * C * M >= 4096,
+                     depthwise_conv2d_output_part_2_int8_int8_int32, &call_2);
+    }
 }
 
 typedef struct depthwise_conv2d_output_int8_int8_int32_totals_call {
@@ -349,8 +509,9 @@ static bool depthwise_conv2d_output_int8_int8_int32_by_tiles(const depthwise_con
     const int64_t sy = plan->sy, sx = plan->sx, dy = plan->dy, dx = plan->dx;
     const int64_t output_extent_1 = plan->output_extent_1;
     const int64_t output_extent_2 = plan->output_extent_2;
-    if (N * output_extent_1 * output_extent_2 * C * M * KH * KW < 8192 || input_zp[0] < -128
-        || input_zp[0] > 127 || KH * KW > cvmgen_exact_depth_above(input_zp[0]))
+    if ((M == 1 && C >= 16) || N * output_extent_1 * output_extent_2 * C * KH * KW < 8192
+        || input_zp[0] < -128 || input_zp[0] > 127 || KH
+        * KW > cvmgen_exact_depth_above(input_zp[0]))
         return false;
     const depthwise_conv2d_output_int8_int8_int32_totals_call call = {plan, bias, weight_zp,
         output_sums, output, overflow};
