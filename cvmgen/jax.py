@@ -23,11 +23,13 @@ from cvmgen import rules
 from cvmgen.api.c_bound import KeptCall
 from cvmgen.api.c_operator import COperator
 from cvmgen.api.calls import several
+from cvmgen.api.dlpack import PACKED
 from cvmgen.api.library import load
 from cvmgen.api.open_call import UNDECLARED
 from cvmgen.build import compile_library
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import generated_folder, runtime_folder
+from cvmgen.typed import OF_FOUR_BITS
 
 TARGET = "cvmgen_call"
 XLA_HEADER = "xla/ffi/api/c_api.h"
@@ -95,8 +97,14 @@ class Call:
             open_ones = None in (known if isinstance(known, list) else [known])
             if there is not None and open_ones and operator.info.has_precision(name):
                 rules.refuse(operator.name, name, "", UNDECLARED)
+        for name, each in zip(operator.inputs, call.given, strict=True):
+            for array in several(each):
+                if array.dtype.name in OF_FOUR_BITS:
+                    rules.refuse(operator.name, name, f"dtype {array.dtype}", PACKED)
         results = []
         for name, target in zip(operator.outputs, call.targets, strict=True):
+            if target.dtype.name in OF_FOUR_BITS:
+                rules.refuse(operator.name, name, f"dtype {target.dtype}", PACKED)
             if jax.dtypes.canonicalize_dtype(target.dtype) != target.dtype:
                 rules.refuse(operator.name, name, target.dtype.name, WIDE)
             results.append(jax.ShapeDtypeStruct(target.shape, target.dtype))

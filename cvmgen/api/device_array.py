@@ -17,7 +17,7 @@ from cvmgen.api.device_memory import DeviceBlock
 from cvmgen.api.device_notes import Notes
 from cvmgen.api.streams import LEGACY_STREAM, stream_handle
 from cvmgen.errors import OperatorError
-from cvmgen.typed import element_type
+from cvmgen.typed import OF_FOUR_BITS, type_for
 
 Array = np.ndarray[Any, Any]
 
@@ -223,9 +223,11 @@ def _check_device(operator: str, name: str, ordinal: int, device: Device) -> Non
 
 
 def _dtype(operator: str, name: str, text: str) -> np.dtype[Any]:
+    if text in OF_FOUR_BITS:
+        raise OperatorError(operator, name, f"dtype {text}", dlpack.PACKED)
     try:
-        return element_type(text)
-    except TypeError:  # those of a few bits, and others that numpy does not have
+        return type_for(operator, name, text)
+    except TypeError:  # those that numpy does not have
         raise OperatorError(operator, name, f"dtype {text}", rules.ELEMENT_TYPES) from None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 READ_ONLY = 1
 VERSION = (1, 0)
+PACKED = "two elements of four bits share a byte there; one in each byte is needed"
 
 BFLOAT = 4
 _KINDS = {0: "int", 1: "uint", 2: "float", BFLOAT: "bfloat", 5: "complex", 6: "bool"}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cvmgen
-from cvmgen.api import Operators, dlpack, driver
+from cvmgen.api import Operators, device_array, dlpack, driver
 from cvmgen.api.device import Device, open_device
 from cvmgen.api.device_array import DeviceArray
 from cvmgen.api.driver import Driver
@@ -445,3 +445,10 @@ def test_what_other_targets_have_not(generated: Path, name: str, value: Any) -> 
     with pytest.raises(CvmgenError) as caught:
         cvmgen.load("python", folder=generated, **{name: value})
     assert str(caught.value) == f"{name}={value}: the target 'python' runs on the CPU"
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+def test_packed_elements_are_refused(dtype: str) -> None:
+    """DLPack has two of them in a byte."""
+    with pytest.raises(OperatorError, match="two elements of four bits share a byte there"):
+        device_array._dtype("cvm.dense", "X", dtype)
