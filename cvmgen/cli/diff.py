@@ -13,6 +13,7 @@ from cvmgen.cli.checked import checked
 from cvmgen.cli.colour import painter
 from cvmgen.cli.diff_text import told
 from cvmgen.cli.exits import Exit, give, tell
+from cvmgen.cli.precompute import tried_ahead
 from cvmgen.cli.texts import remembered_texts
 from cvmgen.compare import findings as f
 from cvmgen.compare.calls import Outcome, Witness
@@ -80,7 +81,8 @@ def compare_versions(
             each for name, each in one.operators.items() if other.operators.get(name) != each
         ]
         # an example that does not hold is what a diff explains, and no fault
-        specs.probe_all([specs.trials_of(each)[0].operator for each in changed], progress, faults)
+        asked = [specs.trials_of(each)[0].operator for each in changed]
+        specs.probe_all(asked, progress, faults, tried_ahead(asked, progress))
     found = compared(old, new, request, progress.step)
     written = {each.name for each in found if each.old != each.new}
     return found, sum(name not in written for name in new.operators)

@@ -15,7 +15,7 @@ from cvmgen.build.progress import Progress
 from cvmgen.cli.specs import is_proved, is_tried, trials_of
 from cvmgen.cli.texts import are_remembered
 from cvmgen.driver import Texts
-from cvmgen.schedule.schedules import Schedules
+from cvmgen.schedule.schedules import Schedules, packaged
 from cvmgen.spec.formula import Operator
 
 
@@ -70,6 +70,21 @@ def made_ahead(
         if made is not None:
             found[each.operator.full_name] = made
             progress.step(f"generating {each.operator.full_name}", number, len(asked))
+    return found
+
+
+def tried_ahead(operators: Sequence[Operator], progress: Progress) -> set[str]:
+    """The full names of operators of which small calls show nothing."""
+    asked = [
+        OperatorTask(each, (), packaged(), tried=True, texts=False, proved=False)
+        for each in operators
+        if not is_tried(each)
+    ]
+    found = set()
+    for number, (each, made) in enumerate(zip(asked, helped(run_task, asked), strict=True), 1):
+        if made is not None:
+            found.add(each.operator.full_name)
+            progress.step(f"trying {each.operator.full_name}", number, len(asked))
     return found
 
 

@@ -70,6 +70,14 @@ class Proved:
         return cls(accepts=True, shapes=True, precisions=True, values=True, defaults=True)
 
     @property
+    def open_kinds(self) -> set[str]:
+        """The kinds of witnesses that there may be."""
+        found = set() if self.accepts else {"more", "less"}
+        found |= set() if self.shapes else {"shape", "type"}
+        found |= set() if self.precisions else {"precision"}
+        return found if self.values else found | {"values"}
+
+    @property
     def whole(self) -> bool:
         return all((self.accepts, self.shapes, self.precisions, self.values, self.defaults))
 

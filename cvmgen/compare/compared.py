@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cvmgen.build.helpers import helped
 from cvmgen.compare import findings, kernels
 from cvmgen.compare.all_sizes import Proved, proved
 from cvmgen.compare.calls import Both, CallDrawing, Witness, differences, size_of
@@ -21,6 +22,7 @@ from cvmgen.spec.formula import Operator
 from cvmgen.verification.values.calls import ChosenCall
 
 CALLS = 240  # that are drawn for two formulas which are not proved to be the same
+FEW_CALLS = 40  # behind which nothing is looked for that was found, or that is proved not to be
 SHAPES = 10  # calls that are looked at for all values
 MOST_ON_TERMS = 80  # elements of such a call and of its results
 
@@ -43,29 +45,56 @@ class CompareRequest:
     run: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorPair:
+    """Both versions of an operator, of which one may be missing, and the schedules of each."""
+
+    old: Operator | None
+    new: Operator | None
+    before: Schedules
+    after: Schedules
+    request: CompareRequest
+
+    @property
+    def name(self) -> str:
+        operator = self.new or self.old
+        assert operator is not None
+        return operator.full_name
+
+    def compared(self) -> OperatorDiff:
+        mine, yours = self.old, self.new
+        if mine is None or yours is None:
+            found = OperatorDiff(self.name, mine, yours)
+        else:
+            found = diff_of(mine, yours)
+            found.causes = causes(mine, yours)
+            if mine.full_name != yours.full_name:
+                found.renamed_from = mine.full_name
+            if self.request.run:
+                run_kernels(found, self.before, self.after)
+        add_texts(found, self.before, self.after, self.request)
+        return found
+
+
 def compared(
     old: Version,
     new: Version,
     request: CompareRequest,
-    told: Callable[[str], None] = lambda _: None,
+    told: Callable[[str, int, int], None] = lambda *_: None,
 ) -> list[OperatorDiff]:
-    """What became of each operator that is not written as it was, what matters most first."""
+    """What became of each operator that is not written as it was, what matters most first. Several
+    processes look at many."""
+    pairs = [
+        OperatorPair(mine, yours, old.schedules, new.schedules, request)
+        for mine, yours in _pairs(old, new)
+    ]
     found = []
-    for mine, yours in _pairs(old, new):
-        name = (yours or mine).full_name  # type: ignore[union-attr]
-        told(f"comparing {name}")
-        if mine is None or yours is None:
-            each = OperatorDiff(name, mine, yours)
-        else:
-            each = diff_of(mine, yours)
-            each.causes = causes(mine, yours)
-            if mine.full_name != yours.full_name:
-                each.renamed_from = mine.full_name
-            if request.run:
-                run_kernels(each, old.schedules, new.schedules)
-        told(f"comparing the text of {name}")
-        add_texts(each, old.schedules, new.schedules, request)
-        if mine != yours or each.texts:
+    for number, (pair, made) in enumerate(
+        zip(pairs, helped(OperatorPair.compared, pairs), strict=True), 1
+    ):
+        told(f"comparing {pair.name}", number, len(pairs))
+        each = pair.compared() if made is None else made
+        if pair.old != pair.new or each.texts:
             found.append(each)
     return sorted(found, key=lambda each: (findings.CLASSES.index(each.classes[0]), each.name))
 
@@ -151,7 +180,10 @@ def _compared(names: Matched) -> _Comparison:
     both = Both(old, new)
     seen: dict[str, tuple[Witness, CallDrawing, Tape]] = {}
     cases: dict[str, ChosenCall] = {}
+    possible = known.open_kinds
     for drawer, tape, call in both.drawn(CALLS):
+        if both.asked >= FEW_CALLS and possible <= seen.keys():
+            break
         outcomes = both.outcomes(call)
         if outcomes is None:
             continue

@@ -69,7 +69,7 @@ def classes_of(operator: Operator, schedules: Schedules, target: str) -> dict[st
     """The class of each nest of an operator, by what it computes."""
     if target == "cuda":
         return {
-            name.removeprefix(f"{operator.opset}_"): found
+            name.removeprefix(f"{operator.opset}_{operator.name}_"): found
             for name, found in driver.operator_kernel_classes(operator, schedules).items()
         }
     kernels = driver.typed_kernels(driver.lower(operator, driver.C))

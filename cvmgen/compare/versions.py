@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from cvmgen.errors import CvmgenError
 from cvmgen.paths import formulas_folder
@@ -53,10 +53,20 @@ def read_side(name: str | None, spec: Path, root: str) -> SpecVersion:
     if name is None:
         return _of_folder(spec, root)
     if name and Path(name).is_dir():
+        _check_whole(Path(name).resolve(), formulas_folder(spec).resolve(), shown_path(spec), name)
         return _of_folder(Path(name), root)
     if Path(name).is_file():
         return of_file(Path(name), spec, root)
     return Repository.around(spec, name, root).side(name, spec)
+
+
+def _check_whole(place: PurePath, spec: PurePath, whole: str, name: str) -> None:
+    """Refuse the folder of one opset: its formulas speak of what lies beside it."""
+    if place.parent == spec:
+        raise NotThere(
+            f"'{name}' is a part of a spec folder: name '{whole}' for all of it, or one of its "
+            "files for the operators in that"
+        )
 
 
 def root_of(name: str | None, spec: Path) -> str:
@@ -140,6 +150,7 @@ class Repository:
             place = (Path.cwd().resolve().relative_to(self.root.resolve()) / path).as_posix()
         if place.endswith(".cvm"):
             return self.of_file(tree, revision, place, inside)
+        _check_whole(PurePosixPath(place), PurePosixPath(inside), revision, name)
         return self.of_folder(tree, revision, place)
 
     def inside(self, spec: Path) -> str:

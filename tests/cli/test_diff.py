@@ -141,7 +141,8 @@ def test_new_and_removed_and_renamed_operators(cvmgen: Command, spec: Path, tmp_
     text = text[: text.index("operator shifted")]
     (other / "toy/numbers.cvm").write_text(text.replace("  alias  twice\n", ""))
     (other / "toy/more.cvm").write_text(KEPT)
-    outcome = cvmgen("diff", spec, other, "--target", "python", "--json")
+    targets = ("--target", "python", "--target", "c", "--target", "cuda")
+    outcome = cvmgen("diff", spec, other, *targets, "--json")
     found = {each["name"]: each for each in outcome.json["operators"]}
     assert {name: each["classes"] for name, each in found.items()} == {
         "toy.shifted": ["removed"],
@@ -149,6 +150,7 @@ def test_new_and_removed_and_renamed_operators(cvmgen: Command, spec: Path, tmp_
         "toy.kept": ["new"],
     }
     assert found["toy.twofold"]["renamed_from"] == "toy.double"
+    assert found["toy.twofold"]["schedules"] == []
     assert outcome.json["version"]["level"] == "major"
 
 
@@ -193,6 +195,16 @@ def test_what_is_no_version_is_refused(cvmgen: Command, repository: Path, name: 
     assert outcome.code == 2
     assert "error: " in outcome.err
     assert not (repository.parent / "x").exists()
+
+
+@pytest.mark.parametrize("side", ["HEAD:spec/toy", "spec/toy"])
+def test_a_part_of_a_spec_folder_is_refused_with_what_to_name(
+    cvmgen: Command, repository: Path, monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    monkeypatch.chdir(repository.parent)
+    outcome = cvmgen("diff", "--spec", "spec", side)
+    assert outcome.code == 2
+    assert f"'{side}' is a part of a spec folder: name '{side[:4]}" in outcome.err
 
 
 def test_without_a_repository_both_must_be_named(cvmgen: Command, spec: Path) -> None:
