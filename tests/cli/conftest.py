@@ -87,6 +87,7 @@ def tried_elsewhere() -> Iterator[None]:
     """The project's operators are checked once, and tried, all of them, when `make check` builds
     them."""
     check_anew, probe_all = checked.check_anew, specs.probe_all
+    product()  # before anybody holds its place in the cache and asks for it
 
     def check_others(files: Sequence[SpecFile], *others: Any) -> tuple[Operator, ...]:
         return product() if tuple(files) == project() else check_anew(files, *others)
