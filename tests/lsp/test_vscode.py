@@ -99,3 +99,4 @@ def test_a_formula_is_coloured_told_its_fault_and_laid_out(address: str, tmp_pat
     assert "index 'e' is not bound" in seen["hint"]
     assert "hint: put it on the left side" in seen["hint"]
     assert "  Y[d...] = 2*X[d...]" in seen["text"]
+    assert seen["completed"] == 1

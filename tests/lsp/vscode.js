@@ -13,6 +13,8 @@ const hint = () => [...document.querySelectorAll(".monaco-hover")]
   .map(box => box.innerText).find(text => text.includes("cvmgen"));
 const colours = () => new Set([...document.querySelectorAll(".view-line span span")]
   .map(word => getComputedStyle(word).color)).size;
+const offered = () => [...document.querySelectorAll(".suggest-widget .label-name")]
+  .map(word => word.innerText);
 const faults = () => document.querySelectorAll(".squiggly-error").length;
 
 (async () => {
@@ -40,6 +42,15 @@ const faults = () => document.querySelectorAll(".squiggly-error").length;
   await page.keyboard.press("Enter");
   await page.waitForFunction(`(${shown})().some(line => line.includes("] = 2"))`);
   seen.text = await page.evaluate(shown);
+  await page.locator(".view-line", { hasText: "example double" }).click();
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("exam");
+  await page.keyboard.press("Control+Space");
+  await page.waitForFunction(`(${offered})().includes("example")`);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(`(${shown})().includes("  example")`);
+  seen.completed = (await page.evaluate(shown)).filter(line => line === "  example").length;
   console.log(JSON.stringify(seen));
   await window.close();
 })().catch(error => {
