@@ -18,6 +18,7 @@ from cvmgen.ir.threads import GRID
 from cvmgen.ir.uniform import thread_fault
 from cvmgen.ir.uses import assigned, nodes_in
 from cvmgen.ir.visit import fresh, rebuild
+from cvmgen.known.partial import arithmetic
 from cvmgen.model.device_tiles import FAR, tile_contraction
 from cvmgen.model.kernels import Model, nest_and_body
 from cvmgen.model.layouts import Layouts, TileLayout
@@ -110,16 +111,17 @@ def border_loops(step: KernelStep, task: MappingTask) -> Iterator[i.Loop]:
         for fill in nodes_in(body, i.Fill):
             assert isinstance(fill.count, i.Const)
             extents = [*(extent for _, extent in loops), int(fill.count.value)]
-            indices = unravel(i.Var(at), [i.Const(each) for each in extents])
             own = [*(index for index, _ in loops), place]
+            indices = unravel(i.Var(at), [i.Const(each) for each in extents])
             lets = tuple(
                 i.Let(index, "i32", value, fill.span)
                 for index, value in zip(own, indices, strict=True)
             )
-            offset = i.Binary("+", fill.target.offset, i.Var(place))
+            offset = arithmetic("+", fill.target.offset, i.Var(place))
             store = i.Store(replace(fill.target, offset=offset), fill.value, fill.span)
+            index, inner = (at, (*lets, store)) if loops else (place, (store,))
             high = i.Const(prod(extents))
-            yield i.Loop(at, i.ZERO, high, (*lets, store), 0, fill.span, share=GRID, type="i32")
+            yield i.Loop(index, i.ZERO, high, inner, 0, fill.span, share=GRID, type="i32")
 
 
 # ---------------------------------------------------------------- the host

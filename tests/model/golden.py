@@ -1,4 +1,4 @@
-"""The C of models as it is committed beside this; `make golden` writes it anew.
+"""The C of models, and CUDA of a few, as committed beside this; `make golden` writes them anew.
 
 What a change to the back end does to models is seen in its diff, as in generated/ for operators.
 """
@@ -14,7 +14,7 @@ from cvmgen.api import Operators, load
 from cvmgen.build import write_changed
 from cvmgen.model.build import make_files
 from tests.graph.test_tflite import SMALL, STREAM, model_of
-from tests.model.invented import ALONE, MODELS, Sketch, for_small_models
+from tests.model.invented import ALONE, MODELS, Sketch, for_small_models, with_narrow_tiles
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).with_name("golden")
@@ -32,7 +32,19 @@ def texts() -> Mapping[str, str]:
         found[f"{name}.c"] = files[f"{name}.c"]
         weights = files.get(f"{name}_weights.c", "")
         digests += [f"{sha256(weights.encode()).hexdigest()}  {name}\n"]
-    return {**found, DIGESTS: "".join(digests)}
+    return {**found, **dict(for_gpus(load(target="python"))), DIGESTS: "".join(digests)}
+
+
+def for_gpus(python: Operators) -> Iterator[tuple[str, str]]:
+    """Tiles and threads, lists, zero points."""
+    for name in ("chain", "boxes"):
+        sketch = Sketch(python, list(DRAWN).index(name))
+        symbol = DRAWN[name](sketch)
+        made = make_files(symbol, sketch.arrays, name, python, target="cuda").all()
+        yield f"{name}.cu", made[f"{name}.cu"]
+    name = SMALL.replace(" ", "_")
+    made = make_files(model_of(SMALL), None, name, python, with_narrow_tiles(), "cuda").all()
+    yield f"{name}.cu", made[f"{name}.cu"]
 
 
 def models(python: Operators) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -30,7 +30,7 @@ from tests.emit.test_cuda_sanitized import ADDRESSES, QUICK, linux, report_of
 from tests.fake_gpu import SOURCE, fake_state, has_nvrtc
 from tests.graph.test_tflite import SMALL, STREAM, model_of
 from tests.model.golden import DIGITS
-from tests.model.invented import MODELS, Sketch
+from tests.model.invented import MODELS, Sketch, with_narrow_tiles
 from tests.model.test_models import RESNET, inputs, results
 
 ORDERS: Sequence[ThreadOrder] = ("forward", "reverse", 7)
@@ -46,7 +46,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     for target, folder in found.items():
         files: dict[str, str] = {}
         for name, symbol, arrays in models:
-            files |= make_files(symbol, arrays, name, python, target=target).all()
+            files |= make_files(symbol, arrays, name, python, with_narrow_tiles(), target).all()
         write_changed(folder, files)
     return found
 
@@ -110,8 +110,8 @@ def assert_same(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_bits_of_c(folders: Mapping[str, Path], name: str) -> None:
-    """In every order of threads, by the instructions of tensor cores and without; a stream goes
-    on where its last call ended, and begins anew."""
+    """In every order of threads, by the instructions of tensor cores and without, with zero points
+    too; a stream goes on where its last call ended, and begins anew."""
     c, models = load_model(folders["c"], name), [on_cpu(folders["cuda"], name, e) for e in ORDERS]
     assert models[0].input_dtypes == c.input_dtypes
     assert models[0].output_shapes == c.output_shapes
