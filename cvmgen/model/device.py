@@ -119,8 +119,8 @@ def border_loops(step: KernelStep, task: MappingTask) -> Iterator[i.Loop]:
             )
             offset = arithmetic("+", fill.target.offset, i.Var(place))
             store = i.Store(replace(fill.target, offset=offset), fill.value, fill.span)
-            index, inner = (at, (*lets, store)) if loops else (place, (store,))
-            high = i.Const(prod(extents))
+            inner: i.Block = (*lets, store) if loops else (store,)
+            index, high = at if loops else place, i.Const(prod(extents))
             yield i.Loop(index, i.ZERO, high, inner, 0, fill.span, share=GRID, type="i32")
 
 
