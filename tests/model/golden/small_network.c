@@ -55,7 +55,7 @@ static void t_0_CONV_2D_t3_3_step(const uint8_t *restrict image, const int16_t *
                                   const int8_t *restrict t_0_CONV_2D_t3_2,
                                   const int8_t *restrict w1_panels,
                                   int8_t *restrict t_0_CONV_2D_t3_3) {
-    /* 0 CONV_2D t3: tflite.conv_2d, line 22 */
+    /* 0 CONV_2D t3: tflite.conv_2d, line 7 */
     static const int64_t runs[3] = {0, 27, 54};
     for (int64_t y = 0; y < 5; ++y) {
         _Alignas(64) int32_t totals[64];
@@ -88,7 +88,7 @@ static void t_1_DEPTHWISE_CONV_2D_t6_3_step(const int16_t *restrict t5,
                                             const int8_t *restrict t_1_DEPTHWISE_CONV_2D_t6_2,
                                             const int8_t *restrict w4,
                                             uint8_t *restrict t_1_DEPTHWISE_CONV_2D_t6_3) {
-    /* 1 DEPTHWISE_CONV_2D t6: tflite.depthwise_conv_2d, line 21 */
+    /* 1 DEPTHWISE_CONV_2D t6: tflite.depthwise_conv_2d, line 7 */
     for (int64_t y = 0; y < 5; ++y) {
         for (int64_t x = 0; x < 4; ++x) {
             if (y >= 1 && y <= 3 && x >= 1 && x <= 2) {
@@ -149,8 +149,8 @@ static void t_3_ADD_t10_step(const int16_t *restrict t8,
                              const int32_t *restrict t_2_CONV_2D_t9,
                              const int8_t *restrict t_2_CONV_2D_t9_2,
                              const int8_t *restrict w7_panels, int8_t *restrict t_3_ADD_t10) {
-    /* 2 CONV_2D t9: tflite.conv_2d, line 22 */
-    /* 3 ADD t10: tflite.add, family scaled_pairs line 22 */
+    /* 2 CONV_2D t9: tflite.conv_2d, line 7 */
+    /* 3 ADD t10: tflite.add, family scaled_pairs line 8 */
     static const int64_t runs[1] = {0};
     for (int64_t y = 0; y < 5; ++y) {
         _Alignas(64) int32_t totals[64];
@@ -235,7 +235,7 @@ static void t_6_FULLY_CONNECTED_t16_3_step(const int8_t *restrict t14,
                                            const int16_t *restrict t15,
                                            const int8_t *restrict t_5_RESHAPE_t12,
                                            int8_t *restrict t_6_FULLY_CONNECTED_t16_3) {
-    /* 6 FULLY_CONNECTED t16: tflite.fully_connected, line 13 */
+    /* 6 FULLY_CONNECTED t16: tflite.fully_connected, family scaled_layer line 6 */
     for (int64_t j = 0; j < 5; ++j) {
         const int32_t shift = -7;
         const int32_t total = (t_5_RESHAPE_t12[0] - -20) * t14[j] + (t_5_RESHAPE_t12[1] - -20)
@@ -356,7 +356,7 @@ static void head_step(const int8_t *restrict t_6_FULLY_CONNECTED_t16_3, int8_t *
         }
         const int64_t h = (cvmgen_max_i64(0,
             cvmgen_min_i64(cvmgen_max_i32(total, 1)
-            * (INT64_C(1) << (31 - cvmgen_floor_log2(cvmgen_max_i32(total_2, 1))))
+            * (int64_t)(1u << (31 - cvmgen_floor_log2(cvmgen_max_i32(total_2, 1))))
             - INT64_C(2147483648), INT32_MAX)) + INT64_C(2147483648)) >> 1;
         const int64_t x_6 = 1515870810 + ((h * -1010580540 + 1073741824) >> 31);
         const int64_t x_7 = x_6

@@ -65,7 +65,7 @@ STEP
 static void head1_step(const int8_t *restrict t10, const int8_t *restrict t11,
                        const int8_t *restrict t_6_RESHAPE_t8, int8_t *restrict head0,
                        uint8_t *restrict head1) {
-    /* 7 FULLY_CONNECTED scores: tflite.fully_connected, line 13 */
+    /* 7 FULLY_CONNECTED scores: tflite.fully_connected, family scaled_layer line 6 */
     /* 8 QUANTIZE unsigned: tflite.requantize_unsigned, line 5 */
     for (int64_t j = 0; j < 3; ++j) {
         const int32_t shift = -7;
