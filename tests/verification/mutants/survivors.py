@@ -20,7 +20,7 @@ WHY: Mapping[str, tuple[Rule, ...]] = {
     "equal": (
         Rule(
             r"(< for <=|operands swapped|another operator|or for and): .*(>= 4|4 >=|> 4)|"
-            r"(no guard|the other branch): (if )?(\w+ >= 4|by == 1)|another start: .*worth|"
+            r"(no guard|the other branch): (if )?\w+ >= 4|another start: .*worth|"
             r"no guard: [^\n]*> window_size",
             "the test says which way is worth it, and both compute the same",
         ),
@@ -50,7 +50,10 @@ WHY: Mapping[str, tuple[Rule, ...]] = {
         ),
         Rule(r"systemml.conv2d, CUDA", "a tile of it takes more steps than a trial of a call has"),
         Rule(r"mean, ", "windows are too narrow for the columns that this line adds"),
-        Rule(r"product, C, .*block->column", "no chosen call comes to these tiles of these types"),
+        Rule(
+            r"product, C, .*block->(column|row)",
+            "no chosen call comes to these tiles of these types",
+        ),
     ),
     "missed": (Rule(r"cvm.max_pool2d, CUDA", "the calls that are chosen have one tile a row"),),
 }
