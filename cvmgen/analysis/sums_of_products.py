@@ -135,16 +135,21 @@ def products(loop: i.Loop, total: str) -> tuple[Path, Product]:
 def with_zero_point(value: i.Expr, inner: set[str]) -> tuple[i.Expr, i.Expr | None]:
     """`(x - z) * w` as the product of x and w, and z, in which are none of the `inner` names."""
     for one, other in sides_of_product(value):
-        match one:
-            case i.Binary(op="-", left=element, right=number):
-                pass
-            case i.Binary(op="+", left=element, right=i.Const(value=more)):
-                number = i.Const(-more)
-            case _:
-                continue
-        if has(element, i.Load) and not names_in(number) & inner:
+        element, number = above_zero_point(one)
+        if number is not None and has(element, i.Load) and not names_in(number) & inner:
             return i.Binary("*", unconverted(element), other), number
     return value, None
+
+
+def above_zero_point(factor: i.Expr) -> tuple[i.Expr, i.Expr | None]:
+    """A factor without what is subtracted from it, and that; None where nothing is."""
+    match factor:
+        case i.Binary(op="-", left=element, right=number):
+            return element, number
+        case i.Binary(op="+", left=element, right=i.Const(value=more)):
+            return element, i.Const(-more)
+        case _:
+            return factor, None
 
 
 def with_border(

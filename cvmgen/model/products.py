@@ -16,6 +16,7 @@ from math import prod
 
 import numpy as np
 
+from cvmgen.analysis.sums_of_products import above_zero_point
 from cvmgen.graph.limits import Array
 from cvmgen.ir import nodes as i
 from cvmgen.ir.uses import assigned, has, names_in
@@ -97,10 +98,12 @@ def find_product(kernel: ModelKernel, model: Model) -> Product | None:
         case _:
             return None
     for factor, weights in ((one, other), (other, one)):
-        data, zero = above_zero_point(factor)
-        match data, weights:
-            case i.Access(), i.Access():
+        data, number = above_zero_point(factor)
+        match data, number, weights:
+            case i.Access(), i.Const(value=int(zero)), i.Access():
                 pass
+            case i.Access(), None, i.Access():
+                zero = 0
             case _:
                 continue
         if is_parameter(model, weights) and not is_parameter(model, data):
@@ -108,17 +111,6 @@ def find_product(kernel: ModelKernel, model: Model) -> Product | None:
             if made is not None and admissible(made, tests, model):
                 return made
     return None
-
-
-def above_zero_point(factor: i.Expr) -> tuple[i.Expr, int]:
-    """A factor as an expression less a number."""
-    match factor:
-        case i.Binary(op="-", left=element, right=i.Const(value=zero)):
-            return element, int(zero)
-        case i.Binary(op="+", left=element, right=i.Const(value=more)):
-            return element, -int(more)
-        case _:
-            return factor, 0
 
 
 def is_parameter(model: Model, access: i.Access) -> bool:

@@ -10,14 +10,14 @@ different orders through `cvmgen_turns.c`, in squares of cache lines (`cvmgen_sq
 extensions).
 
 `stage` copies what windows read with its padding, in planes by the phase of the step
-(`schedule/staging.py`), `separate` combines their columns first, where `analysis/windows.py`
-proves that they may, in one row for several lines of results (`schedule/columns.py`), or in
-registers where small windows are two columns apart (`schedule/column_pairs.py`, `cvmgen_slides.h`);
-`abreast` and `turn` lay runs that are summed in their order side by side, so that several sums
-grow in vectors; `append` moves rows before it is known whether they pass, `overlap` by whole
-vectors, two at a time; `pieces` have one length, in which compilers keep vectors in registers;
-`peel` takes guards that are linear in an index (`analysis/guards.py`) out of the middle, `base`
-what places share out of loops.
+(`schedule/staging.py`), `separate` combines their columns first, where `analysis/windows.py` proves
+that they may, in one row for several lines of results (`schedule/columns.py`), or in registers
+where small windows are two columns apart (`schedule/column_pairs.py`, `cvmgen_slides.h`); `abreast`
+and `turn` lay runs that are summed in their order side by side, so that several sums grow in
+vectors; `narrow` lets sums of products of int8 grow with 32 bits; `append` moves rows before it is
+known whether they pass, `overlap` by whole vectors, two at a time; `pieces` have one length, in
+which compilers keep vectors in registers; `peel` takes guards that are linear in an index
+(`analysis/guards.py`) out of the middle, `base` what places share out of loops.
 
 `tile` leaves the nest as it is and adds a plan for the register tile (`analysis/tiling.py`), which
 `cvmgen_contract.c` carries out: `cvmgen_image.c` stages rows as bytes, `cvmgen_panels.c` packs
