@@ -110,8 +110,11 @@ class KernelVerifier:
 
         for node in nodes:
             found = uses(replaced(node, called) if has(node, i.Lambda) else node)
-            for name in sorted(found.read - scope):
+            if not found.read <= scope:
+                name = min(found.read - scope)
                 raise KernelFaultError(f"{name} is read where nothing binds it")
+            if not found.loaded:
+                continue
             for tensor in sorted(found.loaded - scope - self.tensors):
                 raise KernelFaultError(f"elements of {tensor}, which is no array there")
             for tensor in sorted(found.loaded & self.empty):

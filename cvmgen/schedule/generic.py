@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from cvmgen.ir import nodes as i
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.uses import read_tensors, stored_tensors
 from cvmgen.ir.visit import rebuild, walk
 from cvmgen.schedule.kernels import Family, Kernel, Kernels
@@ -263,8 +264,14 @@ def _family(kernels: tuple[Kernel, ...]) -> Family | None:
 # ---------------------------------------------------------------- verification
 
 
-def unsound_family(family: Family) -> Iterator[str]:
-    """The kernels of a family that its body is not, with their machine types for the parameters."""
+@remembered
+def unsound_family(family: Family) -> tuple[str, ...]:
+    """The kernels of a family that its body is not, with their machine types for the parameters.
+    Asked behind each stage that comes after families, none of which changes them."""
+    return tuple(_found_unsound(family))
+
+
+def _found_unsound(family: Family) -> Iterator[str]:
     body = family.outlined, family.parts, family.kept
     for at, kernel in enumerate(family.kernels):
         types = {name: kinds[at] for name, kinds in family.types.items()}

@@ -10,6 +10,7 @@ from cvmgen.analysis.plan import Field, fields_read, plan_fields
 from cvmgen.dtypes import INT8
 from cvmgen.ir import checks as h
 from cvmgen.ir import nodes as i
+from cvmgen.ir.remember import remembered
 from cvmgen.ir.uses import all_names, has, nodes_in, stored_tensors
 from cvmgen.lower.host_part import lower_for_c
 from cvmgen.schedule.entries import KeptValue
@@ -276,8 +277,14 @@ def host_lowered(precision: str, kernels: Kernels, schedules: Schedules) -> Kern
     return replace(kernels, host=lower_for_c(kernels.host, precision))
 
 
-def unsound_parts(program: i.Program, kernel: Kernel) -> Iterator[str]:
-    """What does not hold together in the functions that a kernel became."""
+@remembered
+def unsound_parts(program: i.Program, kernel: Kernel) -> tuple[str, ...]:
+    """What does not hold together in the functions that a kernel became. Asked behind each stage,
+    of which most leave them as they are."""
+    return tuple(_found_unsound(program, kernel))
+
+
+def _found_unsound(program: i.Program, kernel: Kernel) -> Iterator[str]:
     places = (each.place for each in nodes_in(kernel.bodies, i.Address))  # for helpers to fill
     given = {each.tensor for each in places if isinstance(each, i.Load)}
     if kernel.nest.tensor not in stored_tensors(kernel.bodies) | given:

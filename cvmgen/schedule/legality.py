@@ -61,9 +61,12 @@ def _found_unsound(subject: Subject) -> Iterator[str]:
         yield fault
     if has(body, i.Barrier):
         yield "threads meet, and none of a block run it"
+    marked = [each for each in nodes_in(body, i.Loop) if each.vector or each.parallel]
+    if not marked:
+        return
     locals_ = Locals.of(body)
     vectors = replace(locals_, exact=subject.model is not None)
-    for loop in nodes_in(body, i.Loop):
+    for loop in marked:
         if loop.vector and has(loop.body, *SCALAR):
             yield f"the loop {loop.index} has more in it than vectors do, by which it goes"
         counted = collapsible_loops(loop)
