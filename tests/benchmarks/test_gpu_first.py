@@ -18,6 +18,8 @@ from cvmgen.paths import generated_folder
 from tests.fake_gpu import fake_library, has_nvrtc
 
 WITHOUT_TIME = {"conformance", "compile"}  # minutes, also for a device that is none
+# Of what tests ask of that device by themselves.
+ASKED_ELSEWHERE = {"calls", "nan", "alignments", "graphs", "drops", "threads", "large"}
 
 
 def script(text: str) -> tuple[str, ...]:
@@ -30,11 +32,18 @@ def outcomes(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(not has_nvrtc(), reason="no CUDA compiler, see `cvmgen[cuda]`")
-def test_all_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param(WITHOUT_TIME | ASKED_ELSEWHERE, id="some"),
+        pytest.param(WITHOUT_TIME, id="all", marks=pytest.mark.slow),
+    ],
+)
+def test_parts_in_order(left: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = str(fake_library(generated_folder()))
     monkeypatch.setenv("CVMGEN_CUDA_DRIVER", library)
     monkeypatch.setenv("CVMGEN_CACHE", str(cache_folder()))
-    names = [part.name for part in PARTS if part.name not in WITHOUT_TIME]
+    names = [part.name for part in PARTS if part.name not in left]
     arguments = ("--short", "--library", library, "--only", ",".join(names))
     main((*arguments, "--out", str(tmp_path)))
     found = outcomes(tmp_path)

@@ -12,10 +12,12 @@ import pytest
 import cvmgen
 from cvmgen import driver
 from cvmgen.api import Operators
+from cvmgen.cli.texts import remembered_texts
 from cvmgen.spec.formula import Operator
 from tests.emit.test_python import ALONE, PRINTED
 from tests.operators import product
 from tests.specs import operator
+from tests.targets import LANGUAGES
 
 LINES = [
     ("cvm.relu", "np.maximum(0, X, out=Y, casting=\"unsafe\")", "one call for the whole tensor"),
@@ -80,7 +82,11 @@ LINES = [
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
-    return {each.full_name: driver.emitted("numpy", each) for each in product()}
+    found = {}
+    for each in product():
+        file = driver.operator_file(each, "numpy")
+        found[each.full_name] = remembered_texts(each, LANGUAGES).files[file]
+    return found
 
 
 @pytest.mark.parametrize(("name", "line", "why"), LINES)

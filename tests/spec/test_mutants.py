@@ -28,8 +28,8 @@ FOREIGN = re.compile(
     r"__|ANON|Token\(|Tree\(|None|Traceback|\bEND\b|_SIGN"
     r"|\b(?:[LR](?:PAR|SQB|BRACE)|COMMA|COLON|EQUAL|LESSTHAN|MORETHAN|CIRCUMFLEX|NUMBER|PACK)\b"
 )
-MUTANTS = 20 * EFFORT
-PROBED = 6 * EFFORT
+MUTANTS = 8 * EFFORT
+PROBED = 3 * EFFORT
 
 
 def parts(file: SpecFile) -> tuple[str, list[str]]:
