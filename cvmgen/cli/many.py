@@ -36,7 +36,7 @@ def run_many(
     if scheduler is not None and network.states:
         raise UsageError("a stream's rows run one after the other: --scheduler is not for it")
     data = [opened(each) for each in inputs]
-    count = rows_of(network, inputs, data)
+    count = _rows_of(network, inputs, data)
     step = rows_at_once(data)
     files = output_files(output, len(network.output_shapes))
     partial = [each.with_name(f".{each.stem}.partial{each.suffix}") for each in files]
@@ -68,7 +68,7 @@ def run_many(
 def here(network: Net, data: Sequence[Array], count: int, step: int) -> Iterator[Part]:
     """All rows, one after the other."""
     for start in range(0, count, step):
-        yield start, run_rows(network, [np.asarray(each[start : start + step]) for each in data])
+        yield start, _run_rows(network, [np.asarray(each[start : start + step]) for each in data])
 
 
 def on_cluster(
@@ -90,7 +90,7 @@ def on_cluster(
         done = as_completed(with_results=True)
         for start in range(0, count, step):
             rows = [np.array(each[start : start + step]) for each in data]
-            task = client.submit(run_rows, there, rows, pure=False, retries=RETRIES)
+            task = client.submit(_run_rows, there, rows, pure=False, retries=RETRIES)
             starts[task.key] = start
             done.add(task)
             # No more rows wait there than keep all threads busy.
@@ -105,7 +105,7 @@ def as_it_is(network: Net) -> Net:
     return network
 
 
-def run_rows(network: Net, rows: Sequence[Any]) -> tuple[np.ndarray[Any, Any], ...]:
+def _run_rows(network: Net, rows: Sequence[Any]) -> tuple[np.ndarray[Any, Any], ...]:
     """What a network gives for some rows, together."""
     shapes = network.input_shapes
     found = []
@@ -164,7 +164,7 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def rows_of(network: Net, files: Sequence[Path], data: Sequence[Array]) -> int:
+def _rows_of(network: Net, files: Sequence[Path], data: Sequence[Array]) -> int:
     """How many rows all arrays have; each is an input of the network, whose first extent may be
     left away where it is 1."""
     if len(data) != len(network.input_shapes):

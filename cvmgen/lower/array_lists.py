@@ -75,7 +75,7 @@ def with_greedy_tests(selection: Selection) -> Selection | None:
                 plain.append(test)
     read = (tuple(plain), selection.passes, tuple(each.value for each in selection.lets))
     accesses = (each for each in walk(read) if isinstance(each, (i.Access, i.Entries)))
-    if own in map(tensor_of, accesses) or selection.counter in names_in(read):
+    if own in map(_tensor_of, accesses) or selection.counter in names_in(read):
         return None
     indices = selection.value == i.Var(selection.loop.index) and selection.loop.low == i.ZERO
     if selection.entry and (selection.lets or not indices):
@@ -234,5 +234,5 @@ def taken_out(expr: i.Expr) -> tuple[list[tuple[str, i.Expr]], i.Expr]:
     return bindings, left
 
 
-def tensor_of(node: i.Access | i.Entries) -> str:
+def _tensor_of(node: i.Access | i.Entries) -> str:
     return node.tensor if isinstance(node, i.Access) else node.first.tensor

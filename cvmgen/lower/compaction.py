@@ -42,7 +42,7 @@ def compacted_program(program: i.Program, memory: i.Scratch) -> i.Program | None
     if sum(each.tensor == reader.tensor for each in program.nests) > 1:
         return None
     made = selected_rows(maker.body, memory.name, length.name)
-    rows = rows_of(reader.body, memory.name, length.name)
+    rows = _rows_of(reader.body, memory.name, length.name)
     inside = Inside.of(program.operator)
     body = None if made is None or rows is None else compacted_nest(made, rows, inside)
     if body is None:
@@ -114,7 +114,7 @@ class Rows:
     length: i.Load
 
 
-def rows_of(body: i.Block, memory: str, length: str) -> Rows | None:
+def _rows_of(body: i.Block, memory: str, length: str) -> Rows | None:
     loops, inner = perfect_loops(body)
     match inner:
         case (i.Store(target=i.Load() as place, value=i.Select() as choice) as store,):

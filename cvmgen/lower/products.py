@@ -202,7 +202,7 @@ class Results:
     def is_product(self, term: ProductTerm) -> bool:
         """Whether two inputs are multiplied, whose elements different indices of the result lead
         to."""
-        match elements_of(term.summed):
+        match _elements_of(term.summed):
             case (i.Access(tensor=first) as one, i.Access(tensor=second) as other):
                 mine, others = self.free(one), self.free(other)
                 return first != second and bool(mine - others and others - mine)
@@ -263,7 +263,7 @@ class Results:
 
     def is_good(self, term: ProductTerm) -> bool:
         """Whether a term is a product, or one that is worth a sum of its own."""
-        elements = elements_of(term.summed)
+        elements = _elements_of(term.summed)
         if len(elements) != len(term.summed):
             return False
         if any(each.tensor not in self.parts.factors for each in elements):
@@ -364,7 +364,7 @@ def with_factor(
     return [*kept, ProductTerm((above,), alone.others)]
 
 
-def elements_of(factors: Factors) -> tuple[i.Access, ...]:
+def _elements_of(factors: Factors) -> tuple[i.Access, ...]:
     """The elements among factors, without what is subtracted from them."""
     values = (each.left if isinstance(each, i.Binary) else each for each in factors)
     return tuple(each for each in values if isinstance(each, i.Access))

@@ -49,9 +49,9 @@ def rust_files(made: Files, files: Iterable[str]) -> dict[str, str]:
         states=bool(made.model.states),
         state_size=made.state_places[1],
         sizes="\n".join(indented_sizes(made)),
-        declared=", ".join(declared(made)),
+        declared=", ".join(_declared(made)),
         passed=", ".join(passed(made)),
-        run_head="\n".join(wrapped_list("pub fn run(", list(parameters(made)), ")")),
+        run_head="\n".join(wrapped_list("pub fn run(", list(_parameters(made)), ")")),
         **common,
     )
     listed = "\n".join(f'    "{each}",' for each in sources)
@@ -68,7 +68,7 @@ def units(files: Iterable[str]) -> list[str]:
     return sorted(each for each in files if each.endswith(".c"))
 
 
-def ends(made: Files) -> Iterator[tuple[str, str, int, bool]]:
+def _ends(made: Files) -> Iterator[tuple[str, str, int, bool]]:
     """The name in Rust, the type of elements, the size of each input and result; whether it is
     written."""
     sizes = {name: prod(tensor.shape) for name, tensor in (*made.given(), *made.got())}
@@ -79,26 +79,26 @@ def ends(made: Files) -> Iterator[tuple[str, str, int, bool]]:
 
 
 def indented_sizes(made: Files) -> Iterator[str]:
-    for name, _, size, _ in ends(made):
+    for name, _, size, _ in _ends(made):
         yield f"    pub const {name}: usize = {size};"
 
 
-def parameters(made: Files) -> Iterator[str]:
-    for name, kind, _, written in ends(made):
+def _parameters(made: Files) -> Iterator[str]:
+    for name, kind, _, written in _ends(made):
         yield f"{name}: &{'mut ' * written}[{kind}; sizes::{name}]"
     yield from ["state: &mut State"] * bool(made.model.states)
     yield "workspace: &mut Workspace"
 
 
-def declared(made: Files) -> Iterator[str]:
-    for name, kind, _, written in ends(made):
+def _declared(made: Files) -> Iterator[str]:
+    for name, kind, _, written in _ends(made):
         yield f"{name}: *{'mut' if written else 'const'} {kind}"
     yield from ["state: *mut c_void"] * bool(made.model.states)
     yield "workspace: *mut c_void"
 
 
 def passed(made: Files) -> Iterator[str]:
-    for name, _, _, written in ends(made):
+    for name, _, _, written in _ends(made):
         yield f"{name}.as_{'mut_' * written}ptr()"
     yield from ["state.memory.as_mut_ptr().cast()"] * bool(made.model.states)
     yield "workspace.memory.as_mut_ptr().cast()"

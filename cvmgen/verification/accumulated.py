@@ -226,7 +226,7 @@ def know_sums(symbols: Symbols, several: Sequence[Sum], sizes: Path) -> None:
         if not each.symbols or each.left:
             continue
         facts.contexts.begin_anew()
-        found, (low, high) = range_of(facts, each, sizes), LIMITS[SIGNED[each.kind]]
+        found, (low, high) = _range_of(facts, each, sizes), LIMITS[SIGNED[each.kind]]
         if found is None or found.high < low or high < found.low:
             continue
         if each.kind != SIGNED[each.kind] and not (low <= found.low and found.high <= high):
@@ -236,7 +236,7 @@ def know_sums(symbols: Symbols, several: Sequence[Sum], sizes: Path) -> None:
             symbols.know(symbol, within(symbol, inside))
 
 
-def range_of(facts: RangeFacts, one: Sum, sizes: Path) -> Range | None:
+def _range_of(facts: RangeFacts, one: Sum, sizes: Path) -> Range | None:
     found: Range | None = None
     for each in one.sets:
         value = facts.of(each.value, (*each.path, *sizes))
@@ -288,14 +288,14 @@ def most_of(facts: RangeFacts, whole: Term, path: Path) -> int | None:
     known = facts.contexts.known(path, whole)
     most = 0
     for monomial, number in known.resolved(whole).parts:
-        found = greatest(known, monomial) if number > 0 else 0
+        found = _greatest(known, monomial) if number > 0 else 0
         if found is None or any(known.low.get(name, -1) < 0 for name in monomial):
             return None
         most += number * found
     return most
 
 
-def greatest(known: ProductRanges, monomial: Monomial) -> int | None:
+def _greatest(known: ProductRanges, monomial: Monomial) -> int | None:
     """The greatest value of a product of symbols that are not negative: by their ranges, or by a
     product of more that is bounded, in which the others are at least 1."""
     highs = [known.high.get(name) for name in monomial]
@@ -314,27 +314,27 @@ def greatest(known: ProductRanges, monomial: Monomial) -> int | None:
 def again(offset: i.Expr, trips: tuple[Trip, ...]) -> tuple[Trip, ...]:
     """The loops that come to an element again whose place is an index; or an index of blocks and
     one in the block, which is no longer than the step."""
-    names = list(indices(offset))
+    names = list(_indices(offset))
     own = {each.index: each for each in trips}
     several = [own[name] for name in names if name in own]
-    if len(set(names)) == len(names) == len(several) <= 2 and apart(several):
+    if len(set(names)) == len(names) == len(several) <= 2 and _apart(several):
         return tuple(each for each in trips if each not in several)
     return trips
 
 
-def indices(offset: i.Expr) -> Iterator[str]:
+def _indices(offset: i.Expr) -> Iterator[str]:
     """The names of a sum of names; one that is none for what is something else."""
     match offset:
         case i.Var(name=name):
             yield name
         case i.Binary(op="+", left=left, right=right):
-            yield from indices(left)
-            yield from indices(right)
+            yield from _indices(left)
+            yield from _indices(right)
         case _:
             yield ""
 
 
-def apart(several: list[Trip]) -> bool:
+def _apart(several: list[Trip]) -> bool:
     """Whether iterations of loops have different sums of indices."""
     if len(several) < 2:
         return True

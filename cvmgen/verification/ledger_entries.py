@@ -153,7 +153,7 @@ def failed_entry(error: Exception) -> LedgerEntry:
     last = traceback.extract_tb(error.__traceback__)[-1:]
     where = "".join(f" in {each.name}, {Path(each.filename).name}" for each in last)
     told = f"{type(error).__name__}{where}: {error}".partition("\n")[0]
-    return LedgerEntry({}, failed=cut(told))
+    return LedgerEntry({}, failed=_cut(told))
 
 
 # ---------------------------------------------------------------- findings
@@ -230,7 +230,7 @@ class Reasons:
         self.shown: dict[str, list[str]] = {}
 
     def add(self, why: str, shown: str) -> None:
-        self.shown.setdefault(why, []).append(cut(shown))
+        self.shown.setdefault(why, []).append(_cut(shown))
 
     @property
     def all(self) -> tuple[Left, ...]:
@@ -240,7 +240,7 @@ class Reasons:
         )
 
 
-def cut(text: str) -> str:
+def _cut(text: str) -> str:
     """No more of a text than people read."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 

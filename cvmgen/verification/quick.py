@@ -45,7 +45,7 @@ class Proposals(Prover):
         truths = {name for each in conditions for name in t.truths_of(each)}
         names = sorted(frozenset().union(*map(names_of, conditions)) - truths)
         for most in SMALL:
-            near = [within(name, most) for name in names]
+            near = [_within(name, most) for name in names]
             model = self.model((*conditions, *near))
             if model is not None:
                 self.models.append(self.smaller(model, (*conditions, *near)))
@@ -64,7 +64,7 @@ class Proposals(Prover):
         """A model of the same in which each number is small that can be: a call of it is, too."""
         kept = list(conditions)
         for name in sorted(name for name, value in model.items() if abs(value) > SMALL[0]):
-            kept.append(within(name, SMALL[0]))
+            kept.append(_within(name, SMALL[0]))
             if (found := self.model(kept)) is None:
                 kept.pop()
             else:
@@ -72,7 +72,7 @@ class Proposals(Prover):
         return model
 
 
-def within(name: str, most: int) -> Formula:
+def _within(name: str, most: int) -> Formula:
     symbol = t.symbol(name)
     return t.every(t.at_most(-most, symbol), t.at_most(symbol, most))
 

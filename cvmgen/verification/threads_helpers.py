@@ -20,7 +20,7 @@ from cvmgen.verification.threads_tiles import contract, contraction, tile, tiles
 from cvmgen.verification.threads_walk import WARP, Helpers, Structure, ThreadWalk
 
 
-def arguments(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> list[Term]:
+def _arguments(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> list[Term]:
     return [walk.reader.integer(each, scope) for each in call.arguments]
 
 
@@ -28,7 +28,7 @@ def arguments(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> list[Term]:
 
 
 def vectors(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
-    elements, lanes = arguments(walk, call, scope)
+    elements, lanes = _arguments(walk, call, scope)
     return walk.symbols.extreme("max", t.ZERO, walk.symbols.ceildiv(elements, lanes))
 
 
@@ -45,22 +45,22 @@ def innermost(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
 
 
 def _quotient(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
-    return walk.symbols.truncdiv(*arguments(walk, call, scope))
+    return walk.symbols.truncdiv(*_arguments(walk, call, scope))
 
 
 def block_share(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """How many consecutive candidates a thread tests: as many as a word has bits, at most."""
-    (candidates,) = arguments(walk, call, scope)
+    (candidates,) = _arguments(walk, call, scope)
     each = walk.symbols.ceildiv(candidates, walk.lanes)
     return walk.symbols.extreme("min", each, t.term(WARP))
 
 
 def bits(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
-    return walk.bits_of(*arguments(walk, call, scope))
+    return walk.bits_of(*_arguments(walk, call, scope))
 
 
 def _bit(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
-    word, place = arguments(walk, call, scope)
+    word, place = _arguments(walk, call, scope)
     found = walk.once("bit", 0, 1, word, place)
     if word in walk.kept:
         first, end = walk.kept[word]
@@ -70,7 +70,7 @@ def _bit(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
 
 def bits_below(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """Up to as many as there are places below; see `rising` for two places."""
-    word, place = arguments(walk, call, scope)
+    word, place = _arguments(walk, call, scope)
     found = walk.once("below", 0, 64, word, place)
     walk.symbols.know(found, t.implies(t.at_most(0, place), t.at_most(found, place)))
     walk.places.append((place, found, walk.once("bit", 0, 1, word, place)))
@@ -79,7 +79,7 @@ def bits_below(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
 
 def clipped_side(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
     """What of a side lies in the input; nothing of it has length, first and start 0."""
-    first, length, extent = arguments(walk, call, scope)
+    first, length, extent = _arguments(walk, call, scope)
     symbols = walk.symbols
     low = symbols.extreme("max", first, t.ZERO)
     high = symbols.extreme("min", first + length, extent)
@@ -114,7 +114,7 @@ def store_vector(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
 
 
 def vote(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
-    arguments(walk, call, scope)
+    _arguments(walk, call, scope)
     walk.wait(scope, call.function)
     return walk.of_block(call.function, 0, 1)
 
@@ -246,7 +246,7 @@ def stores(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
 
 def share_of(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Structure:
     """The share of a thread in a box; nothing that is written depends on it."""
-    arguments(walk, i.Call("", call.arguments[1:]), scope)
+    _arguments(walk, i.Call("", call.arguments[1:]), scope)
     names = {"row": 0, "column": 0, "rows": 1, "columns": 1}
     return {name: walk.symbols.within(name, low, None, "") for name, low in names.items()}
 
@@ -368,7 +368,7 @@ def launched(walk: ThreadWalk, mapped: Mapped, scope: PlaceScope) -> None:
 
 def _domain(walk: ThreadWalk, call: i.Call, scope: PlaceScope) -> Term:
     """The size of a domain; 0 where an extent is not positive."""
-    extents = arguments(walk, call, scope)
+    extents = _arguments(walk, call, scope)
     positive = t.every(*(t.below(0, each) for each in extents))
     return walk.symbols.choice(positive, t.product(extents), t.ZERO)
 

@@ -71,7 +71,7 @@ class FileGraph:
     outputs: tuple[int, ...]
 
 
-def schema() -> ModuleType:
+def _schema() -> ModuleType:
     """The classes of the format; ModelError where the package is missing."""
     try:
         return import_module("tflite")
@@ -97,7 +97,7 @@ def parse_file(data: bytes, file: str | None = None) -> tuple[FileGraph, ...]:
     if len(data) < 8 or data[4:8] != IDENTIFIER:
         rule = f"the identifier is {data[4:8]!r}, not {IDENTIFIER!r}"
         raise ModelError(rule, file=file, where="byte 4")
-    return _Reader(data, file, schema()).graphs()
+    return _Reader(data, file, _schema()).graphs()
 
 
 class _Reader:

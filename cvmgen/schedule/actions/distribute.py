@@ -46,7 +46,7 @@ def statement_groups(loop: i.Loop, use: Use, subject: Subject) -> list[i.Block]:
             groups += [[each], []]
         else:
             groups[-1].append(each)
-    apart(loop, groups, use, subject)
+    _apart(loop, groups, use, subject)
     locals_ = {each.name: each for each in loop.body if isinstance(each, i.Let)}
     found = []
     for group in groups:
@@ -90,7 +90,7 @@ def refuse_change(name: str, loop: i.Loop, use: Use, subject: Subject) -> NoRetu
     )
 
 
-def apart(loop: i.Loop, groups: Sequence[Sequence[i.Stmt]], use: Use, subject: Subject) -> None:
+def _apart(loop: i.Loop, groups: Sequence[Sequence[i.Stmt]], use: Use, subject: Subject) -> None:
     """Refuse steps of which one needs what another did in other iterations."""
     made = {each.name for each in loop.body if isinstance(each, i.Array)}
     for one, other in combinations(map(tuple, groups), 2):
