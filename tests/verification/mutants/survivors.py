@@ -16,14 +16,15 @@ class Rule:
     why: str
 
 
+WORTH = Rule(
+    r"(< for <=|operands swapped|another operator|or for and): .*(>= 4|4 >=|> 4)|"
+    r"(no guard|the other branch): (if )?\w+ >= 4|another start: .*worth|"
+    r"no guard: [^\n]*> window_size",
+    "the test says which way is worth it, and both compute the same",
+)
 WHY: Mapping[str, tuple[Rule, ...]] = {
     "equal": (
-        Rule(
-            r"(< for <=|operands swapped|another operator|or for and): .*(>= 4|4 >=|> 4)|"
-            r"(no guard|the other branch): (if )?\w+ >= 4|another start: .*worth|"
-            r"no guard: [^\n]*> window_size",
-            "the test says which way is worth it, and both compute the same",
-        ),
+        WORTH,
         Rule(r"(step one off|twice): .*max= ", "a maximum stays when an element comes twice"),
         Rule(
             r"end one off: .*_(group|block|piece) < .* by 16|"
@@ -43,6 +44,7 @@ WHY: Mapping[str, tuple[Rule, ...]] = {
         ),
     ),
     "not reached": (
+        WORTH,
         Rule(
             r"no barrier: .*the next tile",
             "no block has a second tile in the calls that are chosen; such races are refuted in "
