@@ -138,8 +138,9 @@ def chosen_row(
         if at in kinds:
             held = kinds[at] or [str(arrays[at].array.dtype)]
             admitted = {row[column(names[at])] for row in rows}
-            near = next((each for each in held if each in admitted), held[0])
-            dtypes.append(None if fitting else near)
+            near = [each for each in held if each in admitted]
+            near += [each for each in held if each not in OF_ML_DTYPES]
+            dtypes.append(None if fitting else near[0])
         else:
             dtypes.append(None if arrays[at] is None else str(arrays[at].dtype))
     columns = [[row[name] for name in (*telling, *words)] for row in rows]
