@@ -181,7 +181,8 @@ def test_shared_memory_beyond_what_kernels_get(
     ask = ctypes.cast(backend.library.fake_driver_ask, ctypes.c_void_p)
     table, module = ctypes.byref(backend.device.table), ctypes.byref(backend.module(info))
     asked = ctypes.byref(Asked(b"cvm_dense_Y_int8_int32", size << 10))
-    found = backend._call(table, backend.device.context, module, ask, asked, None, None)
+    call = backend._host.call
+    found = call(table, backend.device.context, module, ask, asked, None, None)
     assert found == status
 
 
