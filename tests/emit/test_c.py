@@ -38,7 +38,7 @@ Y (1, 1, 4, 4) precision 11: 99 98 97 100 96 96 96 103 93 96 96 106 100 107 108 
 Y (2, 2) precision 4: 1 -2 3 -4
 1 cvmgen_from_dlpack | strides | 2 | the tensor must be row-major without gaps
 1 cvmgen_from_dlpack | dtype | code 1 of 32 bits | {types}
-1 cvmgen_from_dlpack | dtype | code 4 of 16 bits | {types}
+1 cvmgen_from_dlpack | dtype | code 5 of 64 bits | {types}
 1 cvmgen_from_dlpack | ndim | 17 | this tensor has 0 to 16 dimensions
 1 cvmgen_from_dlpack | device_type | 2 | the tensor must be in host memory
 rank 0, rank 2 of extents 2 0

@@ -116,8 +116,8 @@ static int from_dlpack(void) {
     source.strides = NULL;
     source.dtype.code = 1;
     print_error(cvmgen_from_dlpack(&source, 0, &X, &error), &error);
-    source.dtype.code = 4;
-    source.dtype.bits = 16;
+    source.dtype.code = 5;
+    source.dtype.bits = 64;
     print_error(cvmgen_from_dlpack(&source, 0, &X, &error), &error);
     source.dtype.code = 0;
     source.dtype.bits = 32;
