@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cvmgen.build.progress import Progress
-from cvmgen.cli.exits import Exit, give
+from cvmgen.cli.exits import Exit, UsageError, give
 from cvmgen.cli.specs import checked_operators, find_operators
 from cvmgen.errors import Strict
 from cvmgen.schedule.schedules import read_schedules
+from cvmgen.spec.formula import Operator
 from cvmgen.verification.values.actions import Step, validated
 from cvmgen.verification.values.calls import given
 from cvmgen.verification.values.found import Difference, ValidatedCalls
@@ -26,8 +27,7 @@ def verify_values(
     text = Text(folder, target=target)
     results = []
     with Progress() as progress:
-        operators = checked_operators(spec, progress, Strict())
-        chosen = find_operators(operators, names) if names else operators
+        chosen = _chosen(checked_operators(spec, progress, Strict()), names, text, folder)
         for each in progress.over(chosen, lambda one: f"checking {one.full_name}"):
             results.append(validate_edges(each, text, calls))
     told = [_json_entry(result) for result in results]
@@ -45,8 +45,7 @@ def verify_actions(
     text, schedules = Text(folder), read_schedules(spec)
     results: list[tuple[Step, ValidatedCalls]] = []
     with Progress() as progress:
-        operators = checked_operators(spec, progress, Strict())
-        chosen = find_operators(operators, names) if names else operators
+        chosen = _chosen(checked_operators(spec, progress, Strict()), names, text, folder)
         for each in progress.over(chosen, lambda one: f"checking {one.full_name}"):
             cases = [case for case, _ in edge_cases(each, text, calls)]
             results += validated(each, schedules, folder, cases)
@@ -54,6 +53,20 @@ def verify_actions(
     found = "".join(f"{line}\n" for each in results for line in _action_lines(*each))
     give(told, found, as_json=as_json)
     return Exit.WRONG if any(result.refuted for _, result in results) else Exit.OK
+
+
+def _chosen(
+    operators: Sequence[Operator], names: Sequence[str], text: Text, folder: Path
+) -> Sequence[Operator]:
+    """The operators that are named, or all; UsageError where the folder has no text of one."""
+    chosen = find_operators(operators, names) if names else operators
+    missing = [each.full_name for each in chosen if each.full_name not in text.infos]
+    if missing:
+        raise UsageError(
+            f"{folder} has no text of {missing[0]}: `cvmgen build --spec SPEC --out DIR` writes "
+            "it, and --generated DIR names it"
+        )
+    return chosen
 
 
 def _action_text(step: Step) -> str:

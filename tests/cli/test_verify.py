@@ -125,6 +125,13 @@ def test_values_of_cuda(cvmgen) -> None:
     assert "validated" in outcome.out
 
 
+def test_values_of_an_operator_that_the_folder_has_no_text_of(cvmgen, spec: Path) -> None:
+    (spec / "toy" / "relu.cvm").write_text(RELU)
+    outcome = cvmgen("verify", "toy.relu", "--values", "1", "--spec", spec)
+    assert outcome.code == 2
+    assert "has no text of toy.relu: `cvmgen build --spec SPEC --out DIR` writes it" in outcome.err
+
+
 @needs_clang
 def test_actions(cvmgen) -> None:
     """What each action leaves is what the formula says, and is told with its nest."""
