@@ -9,6 +9,7 @@ import pytest
 
 from cvmgen.build.progress import Progress
 from cvmgen.cli.exits import UsageError
+from cvmgen.cli.given import GivenModel
 from cvmgen.cli.many import output_files, run_many
 from cvmgen.cli.run import loaded
 from tests.cli.conftest import Command
@@ -28,7 +29,7 @@ def pictures(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def scores(pictures: Path) -> list[object]:
-    network = loaded(DIGITS / "digits.json", DIGITS / "digits.bin", "numpy")
+    network = loaded(GivenModel(DIGITS / "digits.json", DIGITS / "digits.bin"), "numpy")
     return [np.asarray(network(row[None])).tolist() for row in np.load(pictures)]
 
 
@@ -45,7 +46,7 @@ def test_each_row_as_by_itself(
 
 def test_on_a_cluster(pictures: Path, scores: list[object], tmp_path: Path) -> None:
     distributed, zarr = map(pytest.importorskip, ("distributed", "zarr"))
-    network = loaded(DIGITS / "digits.json", DIGITS / "digits.bin", "numpy")
+    network = loaded(GivenModel(DIGITS / "digits.json", DIGITS / "digits.bin"), "numpy")
     output = tmp_path / "y.zarr"
     with (
         distributed.LocalCluster(

@@ -15,6 +15,7 @@ import pytest
 from cvmgen.api import library
 from cvmgen.build import c_compiler, cpp_compiler
 from cvmgen.cli.command import parser
+from cvmgen.cli.options import with_no_parameters
 from cvmgen.errors import BuildError
 from cvmgen.paths import generated_folder
 from cvmgen.spec.check import check_files
@@ -56,7 +57,7 @@ def test_every_block_is_one_that_tests_run() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: str(each.name))
 def test_the_command_knows_what_is_typed(document: Path) -> None:
     for line in COMMAND.findall(document.read_text(encoding="utf-8")):
-        parser().parse_args(shlex.split(line)[1:])
+        parser().parse_args(with_no_parameters(shlex.split(line)[1:]))
 
 
 def test_the_formula_is_the_one_in_the_spec() -> None:
@@ -145,7 +146,7 @@ def test_cuda_on_the_cpu() -> None:
         pytest.skip(str(error))
     names: dict[str, object] = {}
     exec(block("python", 'cvmgen.load(target="c")', "python"), names)
-    exec(block("python", '"cuda-cpu")  #', "cuda"), names)
+    exec(block("python", 'cvmgen.load("cuda-cpu")', "cuda"), names)
     ops, arrays = names["ops"], [names[name] for name in "XWB"]
     assert np.array_equal(ops.cvm.dense(*arrays), [[21, 37]])  # type: ignore[attr-defined]
 

@@ -233,11 +233,11 @@ def pooling(random: Random) -> Drawn:
     return bytes_of(random, image(random, random.choice((1, 3)))), {**attributes, **ends(random)}
 
 
-def reduction(*types: str, scaled: bool = False) -> Draw:
+def reduction(*types: str, points: str = "", factors: str = "") -> Draw:
     def draw(random: Random) -> Drawn:
         shape = small(random)
         axes = tuple(random.sample(range(len(shape)), random.randint(1, len(shape))))
-        more = {**zero_points(random, "zx zy"), **scales(random, "m s")} if scaled else {}
+        more = {**zero_points(random, points), **scales(random, factors)}
         return [elements(random, shape, random.choice(types))], {"axes": axes, **more}
 
     return draw
@@ -356,6 +356,37 @@ def broadcast_to(random: Random, types: Sequence[str] = ("int8", "int32", "float
     return [elements(random, narrow, dtype)], {"shape": whole}
 
 
+def by_factors(draw: Draw) -> Draw:
+    """The same sums with one factor of float32 for each channel, not a multiplier and a shift."""
+
+    def found(random: Random) -> Drawn:
+        (x, w, multipliers, _, bias), attributes = draw(random)
+        assert isinstance(multipliers, np.ndarray)
+        factors = [random.choice((real_scale(random), 2.0**-9, 255.0)) for _ in multipliers]
+        return [x, w, np.array(factors, np.float32), bias], attributes
+
+    return found
+
+
+def with_factor(draw: Draw) -> Draw:
+    def found(random: Random) -> Drawn:
+        inputs, attributes = draw(random)
+        return inputs, {**attributes, "factor": real_scale(random)}
+
+    return found
+
+
+def fractions(random: Random) -> Drawn:
+    """Two scales with as many bits behind the point as one of them needs."""
+    inputs, attributes = pairs(points="za zb zy", cut=True)(random)
+    places = {each: random.choice((0, 2**20, random.randrange(2**21 + 1))) for each in ("ma", "mb")}
+    return inputs, {**attributes, **places, "s": random.choice((12, 20, 22, 30))}
+
+
+def eighths(least: int) -> Callable[[Random], int]:
+    return lambda random: random.choice((least, 1, 32768, random.randint(1, 600)))
+
+
 COMPARED = pairs(points="za zb", factors="ma sa mb sb")
 SCALED = pairs(points="za zb zy", factors="ma sa mb sb my sy", cut=True)
 
@@ -364,6 +395,7 @@ DRAW: dict[str, Draw] = {
     "tflite.depthwise_conv_2d": depthwise_conv_2d,
     "tflite.transpose_conv": transpose_conv,
     "tflite.fully_connected": fully_connected,
+    "tflite.fully_connected_once": fully_connected,
     "tflite.batch_matmul": batch_matmul,
     **dict.fromkeys(("tflite.maximum", "tflite.minimum"), pairs("int8", "int32")),
     **dict.fromkeys(("tflite.add", "tflite.sub", "tflite.squared_difference"), SCALED),
@@ -390,7 +422,7 @@ DRAW: dict[str, Draw] = {
     "tflite.resize_bilinear": resize_bilinear,
     "tflite.cumsum": along("int8", more=of_cumsum),
     **dict.fromkeys(("tflite.max_pool_2d", "tflite.average_pool_2d"), pooling),
-    "tflite.mean": reduction("int8", scaled=True),
+    "tflite.mean": reduction("int8", points="zx zy", factors="m s"),
     **dict.fromkeys(("tflite.reduce_max", "tflite.reduce_min"), reduction("int8", "int32")),
     **dict.fromkeys(("tflite.arg_max", "tflite.arg_min"), along("int8", least=2)),
     **dict.fromkeys(("tflite.logistic", "tflite.tanh"), single("zx", "m s", **CURVES)),
@@ -410,4 +442,14 @@ DRAW: dict[str, Draw] = {
     "tflite.space_to_batch_nd": space_to_batch_nd,
     "tflite.batch_to_space_nd": batch_to_space_nd,
     "tflite.broadcast_to": broadcast_to,
+    "tflite.xnnpack_conv_2d": by_factors(conv_2d),
+    "tflite.xnnpack_depthwise_conv_2d": by_factors(depthwise_conv_2d),
+    "tflite.xnnpack_transpose_conv": by_factors(transpose_conv),
+    "tflite.xnnpack_fully_connected": by_factors(fully_connected),
+    "tflite.xnnpack_mul": with_factor(pairs(points="za zb zy", cut=True)),
+    **dict.fromkeys(("tflite.xnnpack_add", "tflite.xnnpack_sub"), fractions),
+    "tflite.xnnpack_requantize": single("zx zy", m=eighths(1)),
+    "tflite.xnnpack_leaky_relu": single("zx zy", m=eighths(1), ma=eighths(-32767)),
+    "tflite.xnnpack_mean": with_factor(reduction("int8", points="zx zy")),
+    "tflite.xnnpack_resize_bilinear": resize_bilinear,
 }

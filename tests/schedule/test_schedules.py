@@ -95,6 +95,7 @@ def test_every_class_of_c_has_a_schedule_that_a_nest_falls_back_to() -> None:
 
 def test_every_action_for_c_changes_some_nest_of_its_class(formulas: dict[str, Operator]) -> None:
     own = [formulas[name] for name in sorted(sample()) if not name.startswith("extra.")]
+    own.append(formulas["tflite.depthwise_conv_2d"])
     faults, warnings = apply_all(own, packaged(), Progress(), Strict())
     assert faults == []
     # Depthwise and transposed convolutions, what is asked of their results, and products of sums

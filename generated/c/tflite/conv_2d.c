@@ -29,7 +29,8 @@
      input  S : int32[OC]
      input  B : int32[OC] optional
      output Y : int8[N, YH, YW, OC]
-     Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if present(B) else 0), M[oc], S[oc]) + zy, low, high)
+     Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high)
+       where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0)
      example conv_2d([[[[1], [2]], [[3], [4]]]], [[[[1], [1]], [[1], [1]]]], [1073741824], [0], [2]) == [[[[6]]]]
    } */
 #include "cvmgen_bound.h"
@@ -199,8 +200,8 @@ static void conv_2d_Y_part(const void *context, int64_t low_2, int64_t high_2) {
     const int32_t *restrict S = call->S;
     const int32_t *restrict B = call->B;
     int8_t *restrict Y = call->Y;
-    /* conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if present(B) else
-       0), M[oc], S[oc]) + zy, low, high) */
+    /* conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high) where
+       biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t XH = plan->XH, XW = plan->XW, C = plan->C, OC = plan->OC, KH = plan->KH;
     const int64_t KW = plan->KW, IC = plan->IC, PT = plan->PT, PL = plan->PL, SH = plan->SH;
     const int64_t SW = plan->SW, DH = plan->DH, DW = plan->DW, zx = plan->zx, zy = plan->zy;
@@ -259,8 +260,8 @@ static void conv_2d_Y_totals(const void *context, const cvmgen_totals *block) {
     const int32_t *restrict S = call->S;
     const int32_t *restrict B = call->B;
     int8_t *restrict Y = call->Y;
-    /* conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if present(B) else
-       0), M[oc], S[oc]) + zy, low, high) */
+    /* conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high) where
+       biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t OC = plan->OC, zy = plan->zy, low = plan->low, high = plan->high;
     const int64_t OPG = plan->OPG;
     const int64_t oc_outer = block->batch;

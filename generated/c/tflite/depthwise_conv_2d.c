@@ -28,7 +28,8 @@
      input  S : int32[OC]
      input  B : int32[OC] optional
      output Y : int8[N, YH, YW, OC]
-     Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if present(B) else 0), M[oc], S[oc]) + zy, low, high)
+     Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high)
+       where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0)
      example depthwise_conv_2d([[[[1, 10], [3, 20]]]], [[[[1, 1], [2, -1]]]], [1073741824, 1073741824], [1, 1])
        == [[[[7, -10]]]]
    } */
@@ -194,8 +195,8 @@ static void depthwise_conv_2d_Y_part(const void *context, int64_t low_2, int64_t
     const int32_t *restrict S = call->S;
     const int32_t *restrict B = call->B;
     int8_t *restrict Y = call->Y;
-    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if
-       present(B) else 0), M[oc], S[oc]) + zy, low, high) */
+    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low,
+       high) where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t XH = plan->XH, XW = plan->XW, C = plan->C, KH = plan->KH, KW = plan->KW;
     const int64_t OC = plan->OC, PT = plan->PT, PL = plan->PL, SH = plan->SH, SW = plan->SW;
     const int64_t DH = plan->DH, DW = plan->DW, zx = plan->zx, zy = plan->zy, low = plan->low;
@@ -274,8 +275,8 @@ static void depthwise_conv_2d_Y_part_2(const void *context, int64_t low_2, int64
     const int32_t *restrict S = call->S;
     const int32_t *restrict B = call->B;
     int8_t *restrict Y = call->Y;
-    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if
-       present(B) else 0), M[oc], S[oc]) + zy, low, high) */
+    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low,
+       high) where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t XH = plan->XH, XW = plan->XW, C = plan->C, KH = plan->KH, KW = plan->KW;
     const int64_t OC = plan->OC, PT = plan->PT, PL = plan->PL, SH = plan->SH, SW = plan->SW;
     const int64_t DH = plan->DH, DW = plan->DW, zx = plan->zx, zy = plan->zy, low = plan->low;
@@ -353,8 +354,8 @@ static void depthwise_conv_2d_Y_part_3(const void *context, int64_t low_2, int64
     const int32_t *restrict S = call->S;
     const int32_t *restrict B = call->B;
     int8_t *restrict Y = call->Y;
-    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if
-       present(B) else 0), M[oc], S[oc]) + zy, low, high) */
+    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low,
+       high) where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t XH = plan->XH, XW = plan->XW, C = plan->C, KH = plan->KH, KW = plan->KW;
     const int64_t OC = plan->OC, PT = plan->PT, PL = plan->PL, SH = plan->SH, SW = plan->SW;
     const int64_t DH = plan->DH, DW = plan->DW, zx = plan->zx, zy = plan->zy, low = plan->low;
@@ -391,8 +392,8 @@ static void depthwise_conv_2d_Y(const depthwise_conv_2d_plan *plan, const int8_t
                                 int8_t *restrict Y) {
     const int64_t N = plan->N, KH = plan->KH, KW = plan->KW, OC = plan->OC, zx = plan->zx;
     const int64_t filters = plan->filters, YH = plan->YH, YW = plan->YW;
-    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if
-       present(B) else 0), M[oc], S[oc]) + zy, low, high) */
+    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low,
+       high) where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     if (filters == 1 && OC >= 16) {
         if (KH * KW <= 65535 && zx >= -128 && zx <= 127) {
             const depthwise_conv_2d_Y_part_call call = {plan, X, W, M, S, B, Y};
@@ -425,8 +426,8 @@ static void depthwise_conv_2d_Y_totals(const void *context, const cvmgen_totals 
     const int32_t *restrict S = call->S;
     const int32_t *restrict B = call->B;
     int8_t *restrict Y = call->Y;
-    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if
-       present(B) else 0), M[oc], S[oc]) + zy, low, high) */
+    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low,
+       high) where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t OC = plan->OC, zy = plan->zy, low = plan->low, high = plan->high;
     const int64_t filters = plan->filters;
     const int64_t oc_outer = block->batch;

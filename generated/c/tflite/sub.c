@@ -27,8 +27,9 @@
      attr   sb = 0 in [-31, 31)
      attr   my = 1073741824 in [0, inf)
      attr   sy = 0 in [-31, 31)
-     Y[d...] = clip(rescaled(OP(rescaled(a[d...] * 2^UP, ma, sa), rescaled(b[d...] * 2^UP, mb, sb)), my, sy) + zy,
-                    low, high)
+     Y[d...] = clip(rescaled(OP(up_a, up_b), my, sy) + zy, low, high)
+       where up_a = rescaled(a[d...] * 2^UP, ma, sa),
+             up_b = rescaled(b[d...] * 2^UP, mb, sb)
    }
 
    operator sub = scaled_pairs(-, 20) {
@@ -190,8 +191,8 @@ static void sub_Y(const sub_plan *plan, const int8_t *restrict A, const int8_t *
     const cvmgen_list *const A_steps = &plan->A_steps;
     const cvmgen_list *const B_steps = &plan->B_steps;
     const cvmgen_list *const d_box = &plan->d_box;
-    /* family scaled_pairs line 8: Y[d...] = clip(rescaled(OP(rescaled(a[d...] * 2^UP, ma, sa),
-       rescaled(b[d...] * 2^UP, mb, sb)), my, sy) + zy, low, high) */
+    /* family scaled_pairs line 8: Y[d...] = clip(rescaled(OP(up_a, up_b), my, sy) + zy, low, high)
+       where up_a = rescaled(a[d...] * 2^UP, ma, sa), up_b = rescaled(b[d...] * 2^UP, mb, sb) */
     const int64_t e = cvmgen_max_i64(0, cvmgen_min_i64(-sa, 31));
     const int64_t e_3 = cvmgen_max_i64(0, cvmgen_min_i64(-sb, 31));
     const int64_t e_2 = cvmgen_max_i64(0, cvmgen_min_i64(-sy, 31));

@@ -15,7 +15,8 @@
      let    w[x, j] = x + PL - j
      let    total[n, y, x, oc] = sum[i < KH, j < KW, c < C
                                      if h[y, i] mod SH == 0 and w[x, j] mod SW == 0
-                                        and 0 <= h[y, i] div SH < XH and 0 <= w[x, j] div SW < XW](
+                                                            and 0 <= h[y, i] div SH < XH
+                                                            and 0 <= w[x, j] div SW < XW](
                                    (X[n, h[y, i] div SH, w[x, j] div SW, c] - zx) * W[oc, i, j, c])
    }
 
@@ -25,7 +26,8 @@
      input  S : int32[OC]
      input  B : int32[OC] optional
      output Y : int8[N, YH, YW, OC]
-     Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if present(B) else 0), M[oc], S[oc]) + zy, low, high)
+     Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high)
+       where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0)
      example transpose_conv([[[[1], [2]]]], [[[[2], [3]]]], [1073741824], [1], extent=(1, 3))
        == [[[[2], [7], [6]]]]
    } */
@@ -168,8 +170,8 @@ static void transpose_conv_Y_part(const void *context, int64_t low_2, int64_t hi
     const int32_t *restrict S = call->S;
     const int32_t *restrict B = call->B;
     int8_t *restrict Y = call->Y;
-    /* transpose_conv line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if
-       present(B) else 0), M[oc], S[oc]) + zy, low, high) */
+    /* transpose_conv line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high)
+       where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t XH = plan->XH, XW = plan->XW, C = plan->C, OC = plan->OC, KH = plan->KH;
     const int64_t KW = plan->KW, YH = plan->YH, YW = plan->YW, PT = plan->PT, PL = plan->PL;
     const int64_t SH = plan->SH, SW = plan->SW, zx = plan->zx, zy = plan->zy, low = plan->low;

@@ -28,7 +28,8 @@
      input  B : int32[OC] optional
      output Y : int8[N, YH, YW, OC]
      Y[n, y, x, oc] = requantized(total[n, y, x, oc] + (B[oc] if present(B) else 0), F[oc], zy, low, high)
-     example xnnpack_depthwise_conv_2d([[[[1, 10], [3, 20]]]], [[[[1, 1], [2, -1]]]], [0.5, 1.0]) == [[[[4, -10]]]]
+     example xnnpack_depthwise_conv_2d([[[[1, 10], [3, 20]]]], [[[[1, 1], [2, -1]]]], [0.5, 1.0])
+       == [[[[4, -10]]]]
    } */
 #include "cvmgen_bound.h"
 #include "cvmgen_runtime.h"

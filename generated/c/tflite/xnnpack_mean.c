@@ -20,9 +20,10 @@
      attr   factor = 1.0 in (0, inf)
      let    Z = prod[j in R](n[j])
      Y[(0 if i in R else d[i] for i < N)...] =
-         requantized(sum[d[j] < n[j] for j in R](X[d...]) - zx*Z, float32(float32(factor) * float32(1.0 over real(Z))), zy,
-                     -128, 127)
+         requantized(total - zx*Z, scale, zy, -128, 127)
        forall d[i] < n[i] for i in K
+       where total = sum[d[j] < n[j] for j in R](X[d...]),
+             scale = float32(float32(factor) * float32(1.0 over real(Z)))
      example xnnpack_mean([[1, 2], [4, 7]], axes=(1,)) == [[2], [6]]
    } */
 #include "cvmgen_bound.h"
@@ -187,9 +188,9 @@ static void xnnpack_mean_Y_part_int8(const void *context, int64_t low, int64_t h
     const xnnpack_mean_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
-    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(sum[d[j] < n[j]
-       for j in R](X[d...]) - zx*Z, float32(float32(factor) * float32(1.0 over real(Z))), zy, -128,
-       127) forall d[i] < n[i] for i in K */
+    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(total - zx*Z,
+       scale, zy, -128, 127) forall d[i] < n[i] for i in K where total = sum[d[j] < n[j] for j in
+       R](X[d...]), scale = float32(float32(factor) * float32(1.0 over real(Z))) */
     const int64_t zx = plan->zx, zy = plan->zy, Z = plan->Z, d_K_run = plan->d_K_run;
     const int64_t Y_K_step = plan->Y_K_step, d_R_rows = plan->d_R_rows;
     const int64_t d_R_run = plan->d_R_run, X_R_step = plan->X_R_step;
@@ -257,9 +258,9 @@ static void xnnpack_mean_Y_part_3_int8(const void *context, int64_t low, int64_t
     const int64_t d_K_group = call->d_K_group;
     const int64_t X_K_row = call->X_K_row;
     const int64_t d_K_result = call->d_K_result;
-    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(sum[d[j] < n[j]
-       for j in R](X[d...]) - zx*Z, float32(float32(factor) * float32(1.0 over real(Z))), zy, -128,
-       127) forall d[i] < n[i] for i in K */
+    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(total - zx*Z,
+       scale, zy, -128, 127) forall d[i] < n[i] for i in K where total = sum[d[j] < n[j] for j in
+       R](X[d...]), scale = float32(float32(factor) * float32(1.0 over real(Z))) */
     const int64_t X_K_step = plan->X_K_step, d_R_run = plan->d_R_run;
     const int64_t X_R_step = plan->X_R_step;
     const cvmgen_list *const X_steps_R = &plan->X_steps_R;
@@ -302,9 +303,9 @@ static void xnnpack_mean_Y_part_2_int8(const void *context, int64_t low, int64_t
     const xnnpack_mean_plan *const plan = call->plan;
     const int8_t *restrict X = call->X;
     int8_t *restrict Y = call->Y;
-    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(sum[d[j] < n[j]
-       for j in R](X[d...]) - zx*Z, float32(float32(factor) * float32(1.0 over real(Z))), zy, -128,
-       127) forall d[i] < n[i] for i in K */
+    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(total - zx*Z,
+       scale, zy, -128, 127) forall d[i] < n[i] for i in K where total = sum[d[j] < n[j] for j in
+       R](X[d...]), scale = float32(float32(factor) * float32(1.0 over real(Z))) */
     const int64_t zx = plan->zx, zy = plan->zy, Z = plan->Z, d_K_run = plan->d_K_run;
     const int64_t X_K_step = plan->X_K_step, Y_K_step = plan->Y_K_step;
     const int64_t d_R_rows = plan->d_R_rows, d_R_run = plan->d_R_run;
@@ -353,9 +354,9 @@ static void xnnpack_mean_Y_int8(const xnnpack_mean_plan *plan, const int8_t *res
     const int64_t d_K_rows = plan->d_K_rows, d_K_run = plan->d_K_run;
     const int64_t X_K_step = plan->X_K_step, d_R_rows = plan->d_R_rows;
     const int64_t d_R_run = plan->d_R_run;
-    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(sum[d[j] < n[j]
-       for j in R](X[d...]) - zx*Z, float32(float32(factor) * float32(1.0 over real(Z))), zy, -128,
-       127) forall d[i] < n[i] for i in K */
+    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(total - zx*Z,
+       scale, zy, -128, 127) forall d[i] < n[i] for i in K where total = sum[d[j] < n[j] for j in
+       R](X[d...]), scale = float32(float32(factor) * float32(1.0 over real(Z))) */
     if (X_K_step == 1 && d_K_run >= 16) {
         const xnnpack_mean_Y_part_call_int8 call = {plan, X, Y};
         cvmgen_share(d_K_rows * cvmgen_ceildiv(d_K_run, 8192),

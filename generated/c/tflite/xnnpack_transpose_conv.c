@@ -15,7 +15,8 @@
      let    w[x, j] = x + PL - j
      let    total[n, y, x, oc] = sum[i < KH, j < KW, c < C
                                      if h[y, i] mod SH == 0 and w[x, j] mod SW == 0
-                                        and 0 <= h[y, i] div SH < XH and 0 <= w[x, j] div SW < XW](
+                                                            and 0 <= h[y, i] div SH < XH
+                                                            and 0 <= w[x, j] div SW < XW](
                                    (X[n, h[y, i] div SH, w[x, j] div SW, c] - zx) * W[oc, i, j, c])
    }
 

@@ -29,7 +29,8 @@
      input  S : int32[OC]
      input  B : int32[OC] optional
      output Y : int8[N, YH, YW, OC]
-     Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if present(B) else 0), M[oc], S[oc]) + zy, low, high)
+     Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high)
+       where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0)
      example conv_2d([[[[1], [2]], [[3], [4]]]], [[[[1], [1]], [[1], [1]]]], [1073741824], [0], [2]) == [[[[6]]]]
    } */
 #include "cvmgen_cuda.h"
@@ -50,8 +51,8 @@ tflite_conv_2d_Y(const __grid_constant__ tflite_conv_2d_Y_values values,
     const int64_t PL = values.PL, SH = values.SH, SW = values.SW, DH = values.DH;
     const int64_t DW = values.DW, zx = values.zx, zy = values.zy, low = values.low;
     const int64_t high = values.high, OPG = values.OPG, YH = values.YH, YW = values.YW;
-    /* conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if present(B) else
-       0), M[oc], S[oc]) + zy, low, high) */
+    /* conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high) where
+       biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t elements = N * YH * YW * OC;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;

@@ -28,7 +28,8 @@
      input  S : int32[OC]
      input  B : int32[OC] optional
      output Y : int8[N, YH, YW, OC]
-     Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if present(B) else 0), M[oc], S[oc]) + zy, low, high)
+     Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high)
+       where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0)
      example depthwise_conv_2d([[[[1, 10], [3, 20]]]], [[[[1, 1], [2, -1]]]], [1073741824, 1073741824], [1, 1])
        == [[[[7, -10]]]]
    } */
@@ -50,8 +51,8 @@ tflite_depthwise_conv_2d_Y(const __grid_constant__ tflite_depthwise_conv_2d_Y_va
     const int64_t SH = values.SH, SW = values.SW, DH = values.DH, DW = values.DW;
     const int64_t zx = values.zx, zy = values.zy, low = values.low, high = values.high;
     const int64_t filters = values.filters, YH = values.YH, YW = values.YW;
-    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if
-       present(B) else 0), M[oc], S[oc]) + zy, low, high) */
+    /* depthwise_conv_2d line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low,
+       high) where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t elements = N * YH * YW * OC;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;

@@ -21,7 +21,8 @@
 
    operator fully_connected_once = scaled_layer(rescaled_once) {
      "The same as LiteRT's reference kernels compute it, which round once."
-     example fully_connected_once([[1, 2]], [[3, 4], [-5, 6]], [1073741824, 1073741824], [1, 0], [1, 0]) == [[12, 4]]
+     example fully_connected_once([[1, 2]], [[3, 4], [-5, 6]], [1073741824, 1073741824], [1, 0], [1, 0])
+       == [[12, 4]]
    } */
 #include "cvmgen_cuda.h"
 

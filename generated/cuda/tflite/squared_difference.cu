@@ -27,8 +27,9 @@
      attr   sb = 0 in [-31, 31)
      attr   my = 1073741824 in [0, inf)
      attr   sy = 0 in [-31, 31)
-     Y[d...] = clip(rescaled(OP(rescaled(a[d...] * 2^UP, ma, sa), rescaled(b[d...] * 2^UP, mb, sb)), my, sy) + zy,
-                    low, high)
+     Y[d...] = clip(rescaled(OP(up_a, up_b), my, sy) + zy, low, high)
+       where up_a = rescaled(a[d...] * 2^UP, ma, sa),
+             up_b = rescaled(b[d...] * 2^UP, mb, sb)
    }
 
    operator squared_difference = scaled_pairs(squared_difference_of, 7) {
@@ -55,8 +56,9 @@ tflite_squared_difference_Y(const __grid_constant__ tflite_squared_difference_Y_
     const cvmgen_list &A_steps = values.A_steps;
     const cvmgen_list &B_steps = values.B_steps;
     const cvmgen_list &d_box = values.d_box;
-    /* family scaled_pairs line 8: Y[d...] = clip(rescaled(squared_difference_of(rescaled(a[d...] *
-       2^UP, ma, sa), rescaled(b[d...] * 2^UP, mb, sb)), my, sy) + zy, low, high) */
+    /* family scaled_pairs line 8: Y[d...] = clip(rescaled(squared_difference_of(up_a, up_b), my,
+       sy) + zy, low, high) where up_a = rescaled(a[d...] * 2^UP, ma, sa), up_b = rescaled(b[d...] *
+       2^UP, mb, sb) */
     const int64_t d_vectors = cvmgen_vectors(d_run, 16);
     const int64_t vectors = d_rows * d_vectors;
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {

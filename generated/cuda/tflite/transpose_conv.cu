@@ -15,7 +15,8 @@
      let    w[x, j] = x + PL - j
      let    total[n, y, x, oc] = sum[i < KH, j < KW, c < C
                                      if h[y, i] mod SH == 0 and w[x, j] mod SW == 0
-                                        and 0 <= h[y, i] div SH < XH and 0 <= w[x, j] div SW < XW](
+                                                            and 0 <= h[y, i] div SH < XH
+                                                            and 0 <= w[x, j] div SW < XW](
                                    (X[n, h[y, i] div SH, w[x, j] div SW, c] - zx) * W[oc, i, j, c])
    }
 
@@ -25,7 +26,8 @@
      input  S : int32[OC]
      input  B : int32[OC] optional
      output Y : int8[N, YH, YW, OC]
-     Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if present(B) else 0), M[oc], S[oc]) + zy, low, high)
+     Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high)
+       where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0)
      example transpose_conv([[[[1], [2]]]], [[[[2], [3]]]], [1073741824], [1], extent=(1, 3))
        == [[[[2], [7], [6]]]]
    } */
@@ -45,8 +47,8 @@ tflite_transpose_conv_Y(const __grid_constant__ tflite_transpose_conv_Y_values v
     const int64_t KH = values.KH, KW = values.KW, YH = values.YH, YW = values.YW;
     const int64_t PT = values.PT, PL = values.PL, SH = values.SH, SW = values.SW;
     const int64_t zx = values.zx, zy = values.zy, low = values.low, high = values.high;
-    /* transpose_conv line 7: Y[n, y, x, oc] = clip(rescaled(total[n, y, x, oc] + (B[oc] if
-       present(B) else 0), M[oc], S[oc]) + zy, low, high) */
+    /* transpose_conv line 7: Y[n, y, x, oc] = clip(rescaled(biased, M[oc], S[oc]) + zy, low, high)
+       where biased = total[n, y, x, oc] + (B[oc] if present(B) else 0) */
     const int64_t elements = N * YH * YW * OC;
     for (int64_t at = cvmgen_thread(); at < elements; at += cvmgen_threads()) {
         int64_t rest = at;

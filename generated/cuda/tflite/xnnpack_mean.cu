@@ -20,9 +20,10 @@
      attr   factor = 1.0 in (0, inf)
      let    Z = prod[j in R](n[j])
      Y[(0 if i in R else d[i] for i < N)...] =
-         requantized(sum[d[j] < n[j] for j in R](X[d...]) - zx*Z, float32(float32(factor) * float32(1.0 over real(Z))), zy,
-                     -128, 127)
+         requantized(total - zx*Z, scale, zy, -128, 127)
        forall d[i] < n[i] for i in K
+       where total = sum[d[j] < n[j] for j in R](X[d...]),
+             scale = float32(float32(factor) * float32(1.0 over real(Z)))
      example xnnpack_mean([[1, 2], [4, 7]], axes=(1,)) == [[2], [6]]
    } */
 #include "cvmgen_cuda.h"
@@ -49,9 +50,9 @@ tflite_xnnpack_mean_Y_int8(const __grid_constant__ cvmgen_teams teams,
     const cvmgen_list &Y_steps_K = values.Y_steps_K;
     const cvmgen_list &d_K_box = values.d_K_box;
     const cvmgen_list &d_R_box = values.d_R_box;
-    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(sum[d[j] < n[j]
-       for j in R](X[d...]) - zx*Z, float32(float32(factor) * float32(1.0 over real(Z))), zy, -128,
-       127) forall d[i] < n[i] for i in K */
+    /* xnnpack_mean line 8: Y[(0 if i in R else d[i] for i < N)...] = requantized(total - zx*Z,
+       scale, zy, -128, 127) forall d[i] < n[i] for i in K where total = sum[d[j] < n[j] for j in
+       R](X[d...]), scale = float32(float32(factor) * float32(1.0 over real(Z))) */
     for (int64_t item = blockIdx.x; item < cvmgen_items(teams); item += gridDim.x) {
         const cvmgen_team team = cvmgen_team_of(teams, item);
         const int64_t d_K_row = team.result / d_K_run;
