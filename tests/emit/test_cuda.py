@@ -166,7 +166,7 @@ def test_which_nests_are_contractions(names: list[str]) -> None:
 KINDS = {
     "selection": {"list"},
     "list": {"list"},
-    "contraction": {"contraction"},
+    "contraction": {"contraction", "grid"},  # tiles of operators take no zero points
     "window": {"window", "reduction", "grid"},
     "reduction": {"reduction", "grid"},
     "elementwise": {"streaming", "vector", "grid"},
