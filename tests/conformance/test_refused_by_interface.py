@@ -19,6 +19,17 @@ READ_ONLY_AND_MORE = np.zeros(6, np.int32)
 READ_ONLY = READ_ONLY_AND_MORE[3:]
 READ_ONLY.setflags(write=False)
 
+
+class Elsewhere:
+    """An array that cannot be had in the memory of the host."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __dlpack__(self, **_: Any) -> Any:
+        raise BufferError("it lies on a device")
+
+
 # Operator, inputs, keywords, message.
 REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
     # Operands.
@@ -37,6 +48,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("cvm.abs", [[[1], [2, 3]]], {}, "X = list: its rows differ in length"),
     ("cvm.abs", [7], {}, "X = int: a numpy array, or an object with __dlpack__, is needed"),
     ("cvm.abs", ["text"], {}, "X = str: a numpy array, or an object with __dlpack__, is needed"),
+    ("cvm.abs", [Elsewhere()], {}, "X = Elsewhere: numpy does not take it: it lies on a device"),
     ("cvm.concatenate", [], {"axis": 0}, "I: this input is missing"),
     ("cvm.concatenate", [[]], {"axis": 0}, "I: at least one input is needed"),
     ("cvm.concatenate", [[ONE] * 65], {"axis": 0}, "I = 65: at most 64 inputs"),

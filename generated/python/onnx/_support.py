@@ -171,7 +171,10 @@ def any_array(operator: str, name: str, value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, np.ndarray):
         array = value
     elif hasattr(value, "__dlpack__"):
-        array = np.from_dlpack(value)
+        try:
+            array = np.from_dlpack(value)
+        except (BufferError, RuntimeError) as error:  # another device, or elements such as bfloat16
+            refuse(operator, name, type(value).__name__, f"numpy does not take it: {error}")
     elif hasattr(value, "__array_interface__") or isinstance(value, (list, tuple)):
         try:
             array = np.asarray(value)
