@@ -23,6 +23,7 @@ from cvmgen.graph.network import Network
 from cvmgen.graph.tflite import TfliteModel
 from cvmgen.graph.tflite.operators import OPERATORS, ROUNDINGS
 from cvmgen.graph.tflite.scales import activation_ends, multiplier_of, padding_of, rounded
+from cvmgen.model.build import make_files
 from tests.targets import TARGETS
 
 Array = np.ndarray[Any, Any]
@@ -84,6 +85,17 @@ def test_models_give_what_the_kernels_give_that_they_are_meant_for(
     for sample in ROUNDED_SAMPLES:
         model = rounded_as(sample, sample.partition(" ")[0])
         assert equal_to_stored(Network(model, libraries[target]), sample), sample
+
+
+@pytest.mark.parametrize("target", ["c", "cuda"])
+def test_what_runs_can_be_built(target: str) -> None:
+    """A model of each operator that rounds otherwise: no result may be beyond its type."""
+    for sample in ROUNDED_SAMPLES:
+        if sample.endswith(" 0"):
+            made = make_files(
+                rounded_as(sample, sample.partition(" ")[0]), None, "net", target=target
+            )
+            assert made.steps
 
 
 def test_kernels_of_others_do_not_give_the_same(libraries: dict[str, Operators]) -> None:

@@ -14,7 +14,7 @@
      let    oh = float32(float32(0.5 * sh) - 0.5) if half_pixel_centers else 0.0
      let    ow = float32(float32(0.5 * sw) - 0.5) if half_pixel_centers else 0.0
      output Y : int8[N, YH, YW, C]
-     Y[n, y, x, c] = (upper*2048 + (lower - upper)*dh + 2097152) div 4194304
+     Y[n, y, x, c] = clip((upper*2048 + (lower - upper)*dh + 2097152) div 4194304, -128, 127)
        where h = cut(float32(float32(real(y) * sh) + oh), 0.0, real(H - 1)),
              w = cut(float32(float32(real(x) * sw) + ow), 0.0, real(W - 1)),
              h0 = clip(int(floor(h)), 0, H - 1),
@@ -39,17 +39,18 @@ struct tflite_xnnpack_resize_bilinear_Y_values {
 extern "C" __global__ void __launch_bounds__(CVMGEN_BLOCK, CVMGEN_RESIDENT)
 tflite_xnnpack_resize_bilinear_Y(
     const __grid_constant__ tflite_xnnpack_resize_bilinear_Y_values values,
-    const int8_t *__restrict__ X, int8_t *__restrict__ Y, int64_t *overflow) {
+    const int8_t *__restrict__ X, int8_t *__restrict__ Y) {
     const int64_t N = values.N, H = values.H, W = values.W, C = values.C, YH = values.YH;
     const int64_t YW = values.YW, ch = values.ch, cw = values.cw;
     const bool half_pixel_centers = values.half_pixel_centers;
-    /* xnnpack_resize_bilinear line 14: Y[n, y, x, c] = (upper*2048 + (lower - upper)*dh + 2097152)
-       div 4194304 where h = cut(float32(float32(real(y) * sh) + oh), 0.0, real(H - 1)), w =
-       cut(float32(float32(real(x) * sw) + ow), 0.0, real(W - 1)), h0 = clip(int(floor(h)), 0, H -
-       1), w0 = clip(int(floor(w)), 0, W - 1), h1 = min(h0 + 1, H - 1), w1 = min(w0 + 1, W - 1), dh
-       = clip(int(roundeven((h - real(h0)) * 2048.0)), 0, 2048), dw = clip(int(roundeven((w -
-       real(w0)) * 2048.0)), 0, 2048), upper = X[n, h0, w0, c]*2048 + (X[n, h0, w1, c] - X[n, h0,
-       w0, c])*dw, lower = X[n, h1, w0, c]*2048 + (X[n, h1, w1, c] - X[n, h1, w0, c])*dw */
+    /* xnnpack_resize_bilinear line 14: Y[n, y, x, c] = clip((upper*2048 + (lower - upper)*dh +
+       2097152) div 4194304, -128, 127) where h = cut(float32(float32(real(y) * sh) + oh), 0.0,
+       real(H - 1)), w = cut(float32(float32(real(x) * sw) + ow), 0.0, real(W - 1)), h0 =
+       clip(int(floor(h)), 0, H - 1), w0 = clip(int(floor(w)), 0, W - 1), h1 = min(h0 + 1, H - 1),
+       w1 = min(w0 + 1, W - 1), dh = clip(int(roundeven((h - real(h0)) * 2048.0)), 0, 2048), dw =
+       clip(int(roundeven((w - real(w0)) * 2048.0)), 0, 2048), upper = X[n, h0, w0, c]*2048 + (X[n,
+       h0, w1, c] - X[n, h0, w0, c])*dw, lower = X[n, h1, w0, c]*2048 + (X[n, h1, w1, c] - X[n, h1,
+       w0, c])*dw */
     const int64_t c_vectors = cvmgen_vectors(C, 16);
     const int64_t vectors = N * YH * YW * c_vectors;
     for (int64_t at = cvmgen_thread(); at < vectors; at += cvmgen_threads()) {
@@ -83,21 +84,15 @@ tflite_xnnpack_resize_bilinear_Y(
         cvmgen_vector<int8_t, 16> Y_vector;
         CVMGEN_UNROLL
         for (int32_t lane = 0; lane < 16; ++lane) {
-            const int64_t c_lane = c + cvmgen_min_i32(lane, lanes - 1);
-            Y_vector.at[lane] = 0;
             const int64_t upper = X_vector.at[lane] * 2048
                 + (X_vector_2.at[lane] - X_vector.at[lane]) * dw;
-            const int64_t value = (upper * 2048
+            Y_vector.at[lane] = (int8_t)cvmgen_max_i64(-128,
+                cvmgen_min_i64((upper * 2048
                 + (X_vector_3.at[lane] * 2048 + (X_vector_4.at[lane] - X_vector_3.at[lane]) * dw
                 - upper)
                 * cvmgen_max_i64(0,
                 cvmgen_min_i64(cvmgen_to_int(cvmgen_roundeven_f64((h - (double)h0) * 2048.0)),
-                2048)) + 2097152) >> 22;
-            if (value >= -128 && value <= 127) {
-                Y_vector.at[lane] = (int8_t)value;
-            } else {
-                cvmgen_note_overflow(overflow, ((n * YH + y) * YW + x) * C + c_lane);
-            }
+                2048)) + 2097152) >> 22, 127));
         }
         Y_vector.store(&Y[((n * YH + y) * YW + x) * C + c], 1, lanes);
     }
@@ -186,8 +181,7 @@ int tflite_xnnpack_resize_bilinear_cuda_infer(const tflite_xnnpack_resize_biline
 }
 
 int tflite_xnnpack_resize_bilinear_cuda(const tflite_xnnpack_resize_bilinear_args *args,
-                                        cvmgen_stream stream, int64_t *overflow,
-                                        cvmgen_error *error) {
+                                        cvmgen_stream stream, cvmgen_error *error) {
     xnnpack_resize_bilinear_plan plan;
     if (xnnpack_resize_bilinear_prepare(args, &plan, error)) return CVMGEN_REFUSED;
     if (cvmgen_refuse_check_values(error, args->check_values)) return CVMGEN_REFUSED;
@@ -196,7 +190,6 @@ int tflite_xnnpack_resize_bilinear_cuda(const tflite_xnnpack_resize_bilinear_arg
         xnnpack_resize_bilinear_rows[plan.types][1]))
         return CVMGEN_REFUSED;
     if (cvmgen_check_apart(error, "Y", args->Y, "X", args->X)) return CVMGEN_REFUSED;
-    if (cvmgen_check_overflow(error, overflow)) return CVMGEN_REFUSED;
     int status = CVMGEN_OK;
     const tflite_xnnpack_resize_bilinear_Y_values values = {plan.N, plan.H, plan.W, plan.C, plan.YH,
                                                             plan.YW, plan.ch, plan.cw,
@@ -205,16 +198,7 @@ int tflite_xnnpack_resize_bilinear_cuda(const tflite_xnnpack_resize_bilinear_arg
     const int64_t elements = plan.C;
     status = cvmgen_launch(error, stream, rows * cvmgen_vectors(elements, 16),
                            tflite_xnnpack_resize_bilinear_Y, values, (const int8_t *)args->X->data,
-                           (int8_t *)args->Y->data, overflow);
-    return status;
-}
-
-int tflite_xnnpack_resize_bilinear_cuda_refused(const tflite_xnnpack_resize_bilinear_args *args,
-                                                int64_t *overflow, cvmgen_error *error) {
-    cvmgen_begin(error, "tflite.xnnpack_resize_bilinear");
-    if (overflow == NULL) return CVMGEN_OK;
-    int status = cvmgen_refuse_overflow(error, "Y", args->Y, overflow[0]);
-    if (status != CVMGEN_OK) overflow[0] = CVMGEN_NO_OVERFLOW;
+                           (int8_t *)args->Y->data);
     return status;
 }
 #endif

@@ -49,9 +49,7 @@ extern "C" {
 
 /* tflite.xnnpack_resize_bilinear: Four elements weighted for each place, with 11 bits behind the point of each weight. spec/tflite/xnnpack.cvm */
 int tflite_xnnpack_resize_bilinear_cuda_infer(const tflite_xnnpack_resize_bilinear_args *args, cvmgen_error *error);
-/* What `overflow` is, and when to ask what was refused, says cvmgen_stream.h. */
-int tflite_xnnpack_resize_bilinear_cuda(const tflite_xnnpack_resize_bilinear_args *args, cvmgen_stream stream, int64_t *overflow, cvmgen_error *error);
-int tflite_xnnpack_resize_bilinear_cuda_refused(const tflite_xnnpack_resize_bilinear_args *args, int64_t *overflow, cvmgen_error *error);
+int tflite_xnnpack_resize_bilinear_cuda(const tflite_xnnpack_resize_bilinear_args *args, cvmgen_stream stream, cvmgen_error *error);
 
 #ifdef __cplusplus
 }
