@@ -69,6 +69,10 @@ def run_build_model(options: argparse.Namespace, given: GivenModel) -> Exit:
     """`cvmgen build --model`, which goes with few of the other options."""
     others = {"operators": "OPSET.OP"}
     others |= {"architecture": "--architecture", "jobs": "-j", "install": "--install"}
+    if options.operators and given.params is None:
+        raise UsageError(
+            f"{given.file} holds its parameters: no '{options.operators[0]}' beside it"
+        )
     for option, shown in others.items():
         if getattr(options, option, None):
             raise UsageError(f"{shown} does not go with --model")

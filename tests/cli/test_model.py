@@ -81,6 +81,8 @@ def test_options_that_do_not_go_with_a_model(cvmgen: Command, folder: Path, digi
     built = ("build", "--model", SYMBOL, PARAMS)
     assert "one --target, c or cuda, not numpy" in cvmgen(*built, "--target", "numpy").err
     assert "OPSET.OP does not go with --model" in cvmgen("build", "relu", *built[1:]).err
+    beside = cvmgen("build", "--model", "net.tflite", "params.bin").err
+    assert "net.tflite holds its parameters: no 'params.bin' beside it" in beside
     assert "--name goes with --model" in cvmgen("build", "--name", "digits", "--check").err
     given = ("run", folder, "--input", digit)
     assert "is a folder" in cvmgen(*given, "--params", PARAMS).err
